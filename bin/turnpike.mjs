@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+import { join } from 'node:path'
+import { root, run } from './runtime.mjs'
+
+run([join(root, 'src/main/turnpike.ts'), ...process.argv.slice(2)])

@@ -1,0 +1,67 @@
+import { malformed, Refusal } from '../kernel/refusal.ts'
+import { type Json, readJson } from '../wire/json.ts'
+
+const mostBytes = 64 * 1024
+const arrivalLimitMs = 10_000
+
+const tooLarge = (): Refusal =>
+  new Refusal('too_large', 'payload_too_large', 'A request body is at most 64 KiB.', { charged: false })
+
+/** The body as text and as JSON. An empty body is an empty object, so operations without required fields accept it. */
+export async function readBody(request: Request): Promise<{ text: string; value: { [name: string]: Json } }> {
+  if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge()
+  const bytes = await collect(request)
+  if (bytes.length === 0) return { text: '', value: {} }
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
+    throw new Refusal(
+      'unsupported',
+      'unsupported_media_type',
+      'Send the body as JSON with Content-Type: application/json.',
+    )
+  }
+  const text = decode(bytes)
+  const value = readJson(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw malformed([{ field: 'body', problem: 'must be a JSON object' }])
+  }
+  return { text, value }
+}
+
+/** Reads no more than the limit and waits no longer than the limit, however slowly a client drips. */
+async function collect(request: Request): Promise<Uint8Array> {
+  if (!request.body) return new Uint8Array()
+  const reader = request.body.getReader()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(malformed([{ field: 'body', problem: `did not arrive within ${arrivalLimitMs / 1000} seconds` }])),
+      arrivalLimitMs,
+    )
+  })
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), late])
+      if (done) break
+      size += value.length
+      if (size > mostBytes) throw tooLarge()
+      chunks.push(value)
+    }
+  } catch (error) {
+    void reader.cancel().catch(() => {})
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw malformed([{ field: 'body', problem: 'is not UTF-8' }])
+  }
+}

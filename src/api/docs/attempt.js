@@ -1,0 +1,185 @@
+import { codeBlock, copyButton, el, literal } from './elements.js'
+import { allowedOf, exampleOf, plain, resolve, sampleOf } from './schema.js'
+
+const answerWithinMs = 30_000
+const shownHeaders = [
+  'X-Request-Id',
+  'Idempotent-Replayed',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+]
+
+/** A key that nobody has used. `randomUUID` would need HTTPS. */
+const freshKey = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+
+export function tryPanel(operation, success) {
+  const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': 'The same as a curl command' })
+  const outcome = el('div', { class: 'outcome', 'aria-live': 'polite' })
+  const form = el('form', { class: 'try', 'aria-label': `Try ${operation.id}` }, [
+    operation.parameters.map((parameter) => parameterInput(operation, parameter)),
+    operation.body && bodyInput(operation),
+    el('button', { class: 'send' }, 'Send'),
+    el('span', { class: 'note' }, isCharging(operation) ? 'A real request: it may charge your balance.' : ''),
+  ])
+  const write = () => {
+    curl.textContent = toCurl(readRequest(operation, form))
+  }
+  form.addEventListener('input', write)
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void send(operation, form, outcome)
+  })
+  write()
+  const example = resolve(success).content?.['application/json']?.example
+  return el('div', { class: 'panel' }, [
+    form,
+    el('div', { class: 'caption' }, el('h3', {}, 'curl'), copyButton(curl)),
+    curl,
+    outcome,
+    example !== undefined && [
+      el('h3', {}, 'Example answer'),
+      codeBlock(JSON.stringify(example, null, 2), 'An example answer'),
+    ],
+  ])
+}
+
+const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLowerCase() === 'idempotency-key'
+const isCharging = (operation) => operation.parameters.some(isKey)
+
+/** What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd page. */
+function parameterInput(operation, parameter) {
+  const schema = plain(parameter.schema)
+  const id = `docs-${operation.id}-${parameter.in}-${parameter.name}`
+  const name = `${parameter.in}:${parameter.name}`
+  const example = parameter.example ?? exampleOf(schema)
+  const start = isKey(parameter) ? freshKey() : parameter.required ? String(sampleOf({ example, ...schema }) ?? '') : ''
+  const allowed = allowedOf(schema) ?? (schema.type === 'boolean' ? [true, false] : undefined)
+  const placeholder = example === undefined ? undefined : `e.g. ${example}`
+  const isNumber = schema.type === 'integer' || schema.type === 'number'
+  const plainInput = {
+    id,
+    name,
+    value: start,
+    placeholder,
+    required: parameter.in === 'path',
+    inputmode: isNumber && 'decimal',
+  }
+  const input = allowed
+    ? choiceInput({ id, name }, allowed.map(String), start, parameter.required)
+    : el('input', { ...plainInput, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' })
+  const label = el('label', { for: id }, parameter.name)
+  return el('div', { class: 'input' }, label, isKey(parameter) ? [input, newKeyButton(input)] : input)
+}
+
+function choiceInput(attributes, allowed, start, isRequired) {
+  const options = (isRequired ? allowed : ['', ...allowed]).map((value) =>
+    el('option', { value, selected: value === start }, value || 'not given'),
+  )
+  return el('select', attributes, options)
+}
+
+function newKeyButton(input) {
+  const button = el('button', { type: 'button', class: 'quiet' }, 'New key')
+  button.addEventListener('click', () => {
+    input.value = freshKey()
+    input.dispatchEvent(new Event('input', { bubbles: true }))
+  })
+  return button
+}
+
+function bodyInput(operation) {
+  const id = `docs-${operation.id}-body`
+  const { example, examples, schema } = operation.body
+  const text = JSON.stringify(example ?? Object.values(examples ?? {})[0]?.value ?? sampleOf(schema), null, 2)
+  const rows = String(Math.min(text.split('\n').length + 1, 16))
+  const area = el('textarea', { id, name: 'body', rows, spellcheck: 'false', autocapitalize: 'off' }, text)
+  return el('div', { class: 'input body' }, el('label', { for: id }, 'Body'), area)
+}
+
+/** The request as the form has it. Both the command and the sending are made of it, so they cannot differ. */
+function readRequest(operation, form) {
+  const given = (where) =>
+    operation.parameters
+      .filter((parameter) => parameter.in === where)
+      .map((parameter) => [parameter.name, form.elements[`${where}:${parameter.name}`].value])
+      .filter(([, value]) => value !== '')
+  const path = given('path').reduce(
+    (at, [name, value]) => at.replace(`{${name}}`, () => encodeURIComponent(value)),
+    operation.path,
+  )
+  const query = given('query').map((pair) => pair.map(encodeURIComponent).join('='))
+  const body = operation.body ? form.elements.body.value : undefined
+  return {
+    method: operation.method.toUpperCase(),
+    url: operation.server + path + (query.length > 0 ? `?${query.join('&')}` : ''),
+    headers: [...given('header'), ...(body === undefined ? [] : [['Content-Type', 'application/json']])],
+    needsToken: operation.needsToken,
+    body,
+  }
+}
+
+/** Between single quotes a shell takes everything as it is, but for the single quote. */
+const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`
+
+function toCurl({ method, url, headers, needsToken, body }) {
+  const parts = [
+    method === 'GET' ? `curl ${quoted(url)}` : `curl -X ${method} ${quoted(url)}`,
+    ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
+    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`--data-raw ${quoted(body)}`]),
+  ]
+  return parts.join(' \\\n  ')
+}
+
+async function send(operation, form, outcome) {
+  const button = form.querySelector('.send')
+  button.disabled = true
+  outcome.replaceChildren(el('p', { class: 'note' }, 'Waiting for the answer…'))
+  const startedMs = performance.now()
+  try {
+    const response = await ask(readRequest(operation, form))
+    const text = await response.text()
+    outcome.replaceChildren(...toOutcome(response, text, performance.now() - startedMs))
+  } catch (error) {
+    outcome.replaceChildren(el('p', { class: 'trouble' }, troubleOf(error)))
+  } finally {
+    button.disabled = false
+  }
+}
+
+function ask({ method, url, headers, needsToken, body }) {
+  const token = document.getElementById('docs-token').value.trim()
+  const all = new Headers(headers)
+  if (needsToken && token !== '') all.set('Authorization', `Bearer ${token}`)
+  const signal = AbortSignal.timeout(answerWithinMs)
+  return fetch(url, { method, headers: all, body, signal, credentials: 'omit', cache: 'no-store', redirect: 'error' })
+}
+
+function toOutcome(response, text, tookMs) {
+  const kind = response.ok ? 'good' : 'bad'
+  const line = el('p', { class: 'result' }, [
+    el('strong', { class: `status ${kind}` }, `${response.status} ${response.statusText}`.trim()),
+    el('span', { class: 'took' }, `${Math.round(tookMs)} ms`),
+  ])
+  const given = shownHeaders.filter((name) => response.headers.has(name))
+  const headers = given.map((name) => [el('dt', {}, name), el('dd', {}, literal(response.headers.get(name)))])
+  return [el('h3', {}, 'Answer'), line, el('dl', {}, headers), codeBlock(prettyOf(text), 'The answer')]
+}
+
+function prettyOf(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+function troubleOf(error) {
+  if (error.name === 'TimeoutError') {
+    return `No answer within ${answerWithinMs / 1000} seconds. It may still have had its effect: send it again with the same key.`
+  }
+  return `It could not be sent: ${error.message}. Check the connection, and the token for stray characters.`
+}

@@ -1,0 +1,64 @@
+import { el, literal, paragraph } from './elements.js'
+import { allowedOf, limitsOf, plain, typeName } from './schema.js'
+
+const mostDepth = 12
+
+/** The fields of an object as a list, with the fields of their objects below them. */
+export function fieldList(of, isRequest, path = []) {
+  const schema = plain(of)
+  if (schema.type === 'array' && schema.items) return fieldList(schema.items, isRequest, path)
+  if (schema.choices) return choiceList(schema.choices, isRequest, path)
+  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) =>
+    fieldItem(name, field, { isRequired: schema.required?.includes(name), isRequest, path }),
+  )
+  const further = schema.additionalProperties
+  if (further && Object.keys(further).length > 0) {
+    fields.push(fieldItem('any further name', further, { isRequired: !isRequest, isRequest, path }))
+  }
+  return fields.length > 0 ? el('ul', { class: 'fields' }, fields) : undefined
+}
+
+function choiceList(choices, isRequest, path) {
+  const items = choices.map((choice) => ({ schema: plain(choice), fields: fieldList(choice, isRequest, path) }))
+  if (items.every((item) => !item.fields)) return undefined
+  const shown = items.map(({ schema, fields }) =>
+    el('li', {}, el('p', { class: 'choice' }, 'either ', literal(schema.title ?? typeName(schema))), fields),
+  )
+  return el('ul', { class: 'fields' }, shown)
+}
+
+export function fieldItem(name, of, { isRequired, isRequest, path, where, said }) {
+  const schema = plain(of)
+  const reference = of.$ref ?? of.items?.$ref
+  const repeats = path.includes(reference)
+  const below = path.length < mostDepth && !repeats ? fieldList(schema, isRequest, [...path, reference]) : undefined
+  const head = el('p', { class: 'field' }, [
+    el('code', { class: 'name' }, name),
+    el('span', { class: 'type' }, typeName(schema), where && `, in ${where}`),
+    isRequest && isRequired && el('span', { class: 'must' }, 'required'),
+    !isRequest && !isRequired && el('span', { class: 'type' }, 'may be absent'),
+  ])
+  const repeated = repeats && paragraph('Nested as above.', 'facts')
+  return el('li', {}, head, paragraph(said ?? schema.description), factsOf(schema), repeated, below)
+}
+
+function factsOf(schema) {
+  const values = schema.type === 'array' && schema.items ? plain(schema.items) : schema
+  const allowed = allowedOf(values)
+  const example = schema.properties ? undefined : (schema.example ?? schema.examples?.[0])
+  const facts = [
+    ...limitsOf(schema).map((limit) => [limit]),
+    allowed && [allowed.length > 1 ? 'one of ' : 'always ', allowed.flatMap((each) => [literal(each), ' '])],
+    schema.pattern && ['matches ', literal(schema.pattern)],
+    schema.default !== undefined && ['default ', literal(schema.default)],
+    example !== undefined && example !== null && ['example ', literal(example)],
+  ].filter(Boolean)
+  return (
+    facts.length > 0 &&
+    el(
+      'p',
+      { class: 'facts' },
+      facts.map((fact) => el('span', {}, fact)),
+    )
+  )
+}

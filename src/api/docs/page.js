@@ -1,0 +1,197 @@
+/**
+ * The interactive description: reads openapi.json, lists its operations and lets each be tried. Whatever comes from the
+ * document or from an answer is put on the page as text, never as markup. The token lives in its field and nowhere else.
+ */
+import { tryPanel } from './attempt.js'
+import { codeBlock, el, literal, paragraph, prose } from './elements.js'
+import { fieldItem, fieldList } from './fields.js'
+import { plain, readFrom, resolve, sampleOf } from './schema.js'
+
+const source = '/api/v1/openapi.json'
+const loadWithinMs = 15_000
+const json = 'application/json'
+const methods = ['get', 'post', 'put', 'patch', 'delete']
+
+const main = document.getElementById('docs-main')
+const menu = document.getElementById('docs-menu')
+const wide = matchMedia('(min-width: 64rem)')
+
+const methodMark = (operation) => el('span', { class: `method ${operation.method}` }, operation.method)
+
+function listOperations(description) {
+  const server = new URL(description.servers?.[0]?.url ?? '', location.origin).href.replace(/\/$/, '')
+  const found = Object.entries(description.paths ?? {}).flatMap(([path, item]) =>
+    methods
+      .filter((method) => item[method])
+      .map((method) => ({ ...item[method], path, method, shared: item.parameters })),
+  )
+  return found.map((operation) => ({
+    ...operation,
+    id: operation.operationId ?? `${operation.method}${operation.path}`,
+    tag: operation.tags?.[0] ?? 'Operations',
+    parameters: [...(operation.shared ?? []), ...(operation.parameters ?? [])].map(resolve),
+    body: findBody(resolve(operation.requestBody)),
+    server,
+    needsToken: (operation.security ?? description.security ?? []).length > 0,
+  }))
+}
+
+/** A body without a single field need not be sent. */
+function findBody({ content }) {
+  const body = content?.[json]
+  return body && Object.keys(plain(body.schema).properties ?? {}).length > 0 ? body : undefined
+}
+
+function operationSection(operation) {
+  const title = el('h2', { id: operation.id, tabindex: '-1' }, [
+    el('a', { href: `#${encodeURIComponent(operation.id)}` }, operation.summary ?? operation.id),
+  ])
+  const route = el('p', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
+  const success = Object.entries(operation.responses ?? {}).find(([status]) => status.startsWith('2'))
+  const parameters = operation.parameters.map((each) =>
+    fieldItem(each.name, each.schema ?? {}, {
+      isRequired: each.required,
+      isRequest: true,
+      path: [],
+      where: each.in,
+      said: each.description,
+    }),
+  )
+  const words = el('div', { class: 'words' }, [
+    title,
+    route,
+    paragraph(operation.description),
+    part('Parameters', parameters.length > 0 && el('ul', { class: 'fields' }, parameters)),
+    part('Body', operation.body && fieldList(operation.body.schema, true)),
+    success && part(`Answer ${success[0]}`, fieldList(resolve(success[1]).content?.[json]?.schema, false)),
+    refusals(operation),
+  ])
+  return el(
+    'section',
+    { class: 'operation', 'aria-labelledby': operation.id },
+    words,
+    tryPanel(operation, success?.[1]),
+  )
+}
+
+const part = (title, content) => content && [el('h3', {}, title), content]
+
+function refusals(operation) {
+  const failures = Object.entries(operation.responses ?? {}).filter(([status]) => !status.startsWith('2'))
+  const rows = failures.flatMap(([status, response]) =>
+    codesOf(resolve(response)).map(([code, meaning]) =>
+      el('tr', {}, el('td', {}, status), el('td', {}, code && literal(code)), el('td', {}, prose(meaning))),
+    ),
+  )
+  const head = el(
+    'tr',
+    {},
+    ['Status', 'Code', 'Meaning'].map((title) => el('th', { scope: 'col' }, title)),
+  )
+  const table = el('table', {}, el('thead', {}, head), el('tbody', {}, rows))
+  const statuses = el('span', { class: 'statuses' }, failures.map(([status]) => status).join(' '))
+  return rows.length > 0 && el('details', { class: 'refusals' }, el('summary', {}, 'Refusals ', statuses), table)
+}
+
+function codesOf(response) {
+  const examples = Object.entries(response.content?.[json]?.examples ?? {})
+  const codes = examples.map(([code, example]) => [code, resolve(example).value?.error?.message ?? ''])
+  return codes.length > 0 ? codes : [['', response.description]]
+}
+
+/** What holds for every operation: where they are, how to show who is calling, and the shape of every refusal. */
+function introduction(description) {
+  const { info = {}, components = {} } = description
+  const server = new URL(description.servers?.[0]?.url ?? '', location.origin).href
+  const schemes = Object.values(components.securitySchemes ?? {}).map((scheme) => paragraph(scheme.description))
+  const refusal = components.schemas?.Refusal
+  const words = el('div', { class: 'words' }, [
+    el('h1', {}, `${info.title ?? 'The'} API`),
+    paragraph(info.description, 'lead'),
+    part('Address', el('p', {}, literal(server))),
+    part('Token', schemes.length > 0 && schemes),
+    el('p', { class: 'note' }, 'For programs: ', el('a', { href: source }, 'openapi.json')),
+  ])
+  const example = refusal && codeBlock(JSON.stringify(sampleOf(refusal), null, 2), 'An example of a refusal')
+  const shape =
+    refusal && el('details', { class: 'refusals' }, el('summary', {}, 'Its fields'), fieldList(refusal, false))
+  const panel = refusal && el('div', { class: 'panel' }, el('h3', {}, 'Every refusal has this shape'), example, shape)
+  return el('section', { class: 'operation' }, words, panel)
+}
+
+function listItem(operation) {
+  const route = el('span', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
+  const link = el('a', { href: `#${encodeURIComponent(operation.id)}` }, operation.summary ?? operation.id, route)
+  link.addEventListener('click', () => {
+    menu.open = wide.matches
+  })
+  return el('li', {}, link)
+}
+
+function show(description) {
+  readFrom(description)
+  const operations = listOperations(description)
+  const tags = [...new Set(operations.map((operation) => operation.tag))]
+  const groups = tags.map((tag) => ({ tag, members: operations.filter((operation) => operation.tag === tag) }))
+  document.getElementById('docs-version').textContent = description.info?.version ?? ''
+  document
+    .getElementById('docs-list')
+    .replaceChildren(...groups.flatMap(({ tag, members }) => [el('h2', {}, tag), el('ul', {}, members.map(listItem))]))
+  main.replaceChildren(
+    introduction(description),
+    ...groups.flatMap(({ tag, members }) => [el('p', { class: 'tag' }, tag), ...members.map(operationSection)]),
+  )
+  followReading()
+  goToAnchor()
+}
+
+/** The sections arrive after the browser has looked for the anchor, so it is gone to again. */
+function goToAnchor() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+  target?.scrollIntoView()
+  target?.focus({ preventScroll: true })
+}
+
+/** Marks in the list the operation that is being read: the one that crosses the upper part of the window. */
+function followReading() {
+  const mark = (entries) => {
+    const entered = entries.find((entry) => entry.isIntersecting)
+    if (!entered) return
+    const href = `#${encodeURIComponent(entered.target.getAttribute('aria-labelledby'))}`
+    for (const link of menu.querySelectorAll('a')) {
+      if (link.getAttribute('href') === href) link.setAttribute('aria-current', 'true')
+      else link.removeAttribute('aria-current')
+    }
+  }
+  const observer = new IntersectionObserver(mark, { rootMargin: '-20% 0px -79% 0px' })
+  for (const section of document.querySelectorAll('section[aria-labelledby]')) observer.observe(section)
+}
+
+/** The list is beside the text where there is room, and folded above it where there is not. */
+function foldMenu() {
+  menu.open = wide.matches
+}
+
+async function load() {
+  main.replaceChildren(el('p', { class: 'loading', role: 'status' }, 'Loading the description…'))
+  try {
+    const response = await fetch(source, { signal: AbortSignal.timeout(loadWithinMs), credentials: 'omit' })
+    if (!response.ok) throw new Error(`the server answered ${response.status}`)
+    show(await response.json())
+  } catch (error) {
+    showTrouble(error)
+  }
+}
+
+function showTrouble(error) {
+  const again = el('button', { type: 'button', class: 'send' }, 'Try again')
+  again.addEventListener('click', () => void load())
+  const why = el('p', {}, `The description at ${source} could not be loaded: ${error.message}.`)
+  main.replaceChildren(
+    el('section', { class: 'loading', role: 'alert' }, el('h1', {}, 'Nothing to show yet'), why, again),
+  )
+}
+
+wide.addEventListener('change', foldMenu)
+foldMenu()
+void load()

@@ -1,0 +1,102 @@
+/** What the document says of a value: pure reading of OpenAPI 3.1, free of the page. */
+const mostDepth = 12
+let root = {}
+
+/** References are followed inside this document from now on. */
+export function readFrom(description) {
+  root = description
+}
+
+/** Follows a reference inside the document. */
+export function resolve(node) {
+  if (!node?.$ref) return node ?? {}
+  const steps = node.$ref.split('/').slice(1)
+  return steps.reduce((at, step) => at?.[step.replaceAll('~1', '/').replaceAll('~0', '~')], root) ?? {}
+}
+
+const isNull = (schema) => schema.type === 'null' || schema.const === null
+
+/** A schema without its references, `allOf` and null: what remains is of one kind, and `nullable` is told apart. */
+export function plain(schema, depth = 0) {
+  if (!schema || typeof schema !== 'object' || depth > mostDepth) return {}
+  const { $ref, allOf = [], ...own } = schema
+  const parts = [...($ref ? [resolve(schema)] : []), ...allOf].map((part) => plain(part, depth + 1))
+  const merged = parts.length > 0 ? merge([...parts, own]) : own
+  if ($ref && !merged.title) merged.title = $ref.split('/').at(-1)
+  if (Array.isArray(merged.type)) return withoutNullType(merged)
+  const choices = merged.anyOf ?? merged.oneOf
+  if (!choices) return merged
+  const kept = choices.filter((choice) => !isNull(choice))
+  const nullable = merged.nullable || kept.length < choices.length
+  const { anyOf: _any, oneOf: _one, ...rest } = merged
+  if (kept.length === 1) return { ...plain(kept[0], depth + 1), ...rest, ...(nullable && { nullable }) }
+  return { ...rest, choices: kept, nullable }
+}
+
+function merge(parts) {
+  const merged = Object.assign({}, ...parts)
+  merged.properties = Object.assign({}, ...parts.map((part) => part.properties))
+  merged.required = parts.flatMap((part) => part.required ?? [])
+  return merged
+}
+
+function withoutNullType(schema) {
+  const kept = schema.type.filter((type) => type !== 'null')
+  const nullable = schema.nullable || kept.length < schema.type.length
+  if (kept.length === 1) return { ...schema, type: kept[0], nullable }
+  return { ...schema, type: undefined, choices: kept.map((type) => ({ type })), nullable }
+}
+
+export const allowedOf = (schema) => ('const' in schema ? [schema.const] : schema.enum)
+
+export function typeName(schema) {
+  const kind = kindName(schema)
+  return schema.nullable ? `${kind} or null` : kind
+}
+
+function kindName({ type, items, choices, format, properties }) {
+  if (choices) return [...new Set(choices.map((choice) => typeName(plain(choice))))].join(' or ')
+  if (type === 'array') return items ? `array of ${kindName(plain(items))}` : 'array'
+  if (type === undefined) return properties ? 'object' : 'anything'
+  return format ? `${type} (${format})` : type
+}
+
+export function limitsOf(schema) {
+  const span = (least, most, unit) => {
+    if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`
+    if (least !== undefined) return `at least ${least}${unit}`
+    return most === undefined ? undefined : `at most ${most}${unit}`
+  }
+  return [
+    span(schema.minimum, schema.maximum, ''),
+    schema.exclusiveMinimum !== undefined && `more than ${schema.exclusiveMinimum}`,
+    schema.exclusiveMaximum !== undefined && `less than ${schema.exclusiveMaximum}`,
+    schema.multipleOf !== undefined && `a multiple of ${schema.multipleOf}`,
+    span(schema.minLength, schema.maxLength, ' characters'),
+    span(schema.minItems, schema.maxItems, ' items'),
+  ].filter(Boolean)
+}
+
+export const exampleOf = (schema) => schema.example ?? schema.examples?.[0] ?? schema.default
+
+/** A value to begin with: the example where there is one, else the least that fits. */
+export function sampleOf(of, depth = 0) {
+  const schema = plain(of)
+  const allowed = allowedOf(schema)
+  if (exampleOf(schema) !== undefined) return exampleOf(schema)
+  if (allowed) return allowed[0]
+  if (schema.nullable || depth > mostDepth) return null
+  if (schema.choices) return sampleOf(schema.choices[0], depth + 1)
+  if (schema.properties) return sampleObject(schema, depth)
+  if (schema.type === 'array') return schema.items ? [sampleOf(schema.items, depth + 1)] : []
+  if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
+  return { boolean: false, string: '' }[schema.type] ?? {}
+}
+
+/** Optional fields without an example are left out: they are more often wrong than of use. */
+function sampleObject({ properties, required = [] }, depth) {
+  const wanted = Object.entries(properties).filter(
+    ([name, schema]) => required.includes(name) || exampleOf(plain(schema)) !== undefined,
+  )
+  return Object.fromEntries(wanted.map(([name, schema]) => [name, sampleOf(schema, depth + 1)]))
+}

@@ -1,0 +1,265 @@
+import { Hono } from 'hono'
+import type { Caller, Customers } from '../domains/customers/index.ts'
+import type { Placed, Ticket } from '../domains/orders/index.ts'
+import { isIdempotencyKey } from '../domains/orders/rules.ts'
+import type { Address } from '../kernel/address.ts'
+import { malformed, Refusal } from '../kernel/refusal.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Operation, z } from '../wire/operation.ts'
+import { readBody } from './body.ts'
+import { describe } from './describe.ts'
+import { docsFile, docsPaths } from './docs.ts'
+import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { statusOfKind } from './status.ts'
+import { readFields, readQuery } from './validate.ts'
+
+/** What an operation is called with: who calls, and what was read from the request. */
+export type Call<Op extends Operation> = {
+  readonly caller: Caller
+  readonly params: z.output<Op['params']>
+  readonly query: z.output<Op['query']>
+  readonly body: z.output<Op['body']>
+  /** For operations that charge: the promise of one effect, and the answer's shape. */
+  readonly ticket: <Result>(to: (result: Result) => z.input<Op['answer']>) => Ticket<Result>
+}
+
+/** An operation with what it does. It answers with its data, or with the body that a ticket has already shaped. */
+export type Bound = {
+  readonly operation: Operation
+  readonly run: (call: Call<Operation>) => Promise<unknown>
+}
+
+export function bind<Op extends Operation>(
+  operation: Op,
+  run: (call: Call<Op>) => Promise<z.input<Op['answer']> | PlacedAnswer>,
+): Bound {
+  return { operation, run: run as Bound['run'] }
+}
+
+/** Marks an answer that was written inside the transaction and is sent as it is. */
+class PlacedAnswer {
+  constructor(readonly placed: Placed) {}
+}
+export const placed = async (answer: Promise<Placed>): Promise<PlacedAnswer> => new PlacedAnswer(await answer)
+
+export type RequestNote = {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly code: string | undefined
+  readonly tookMs: number
+  readonly customer: string | undefined
+  readonly charges: boolean
+  readonly fault: unknown
+}
+
+export type HttpDeps = {
+  readonly customers: Pick<Customers, 'authenticate'>
+  readonly bound: readonly Bound[]
+  readonly version: string
+  readonly readsPerMinute: number
+  readonly chargesPerMinute: number
+  readonly clock: Clock
+  readonly requestId: () => string
+  readonly sha256: (text: string) => Uint8Array
+  readonly isReady: () => Promise<boolean>
+  readonly isStopping: () => boolean
+  readonly note: (note: RequestNote) => void
+}
+
+const base = '/api/v1'
+
+const plainHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+  'Cache-Control': 'no-store',
+}
+const apiHeaders = {
+  ...plainHeaders,
+  'Content-Type': 'application/json; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+/** What a request has come to so far, for its headers and its line in the log. */
+type Visit = {
+  readonly id: string
+  readonly from: Address | undefined
+  path: string
+  caller?: Caller
+  standing?: RateStanding | undefined
+  charges: boolean
+}
+
+/** The customers' API as one function from request to answer. `from` is where the request came from. */
+export function createHttp(deps: HttpDeps) {
+  const limits = {
+    reads: createRateLimit(deps.readsPerMinute, deps.clock),
+    charges: createRateLimit(deps.chargesPerMinute, deps.clock),
+  }
+  const description = JSON.stringify(
+    describe(
+      deps.bound.map((each) => each.operation),
+      deps.version,
+    ),
+  )
+  const app = new Hono<{ Bindings: { visit: Visit } }>()
+
+  for (const bound of deps.bound) {
+    const path = base + bound.operation.path.replace(/\{(\w+)\}/g, ':$1')
+    app.on(bound.operation.method, path, (context) =>
+      answer(deps, limits, bound, context.req.raw, context.req.param() as Record<string, string>, context.env.visit),
+    )
+  }
+  app.get(`${base}/openapi.json`, () => new Response(description, { headers: apiHeaders }))
+  app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
+  app.get('/readyz', async () => {
+    const ready = !deps.isStopping() && (await deps.isReady())
+    return Response.json({ ok: ready }, { status: ready ? 200 : 503, headers: plainHeaders })
+  })
+  for (const path of docsPaths) {
+    const { body, headers } = docsFile(path)
+    app.get(path, () => new Response(body, { headers: { ...plainHeaders, ...headers } }))
+  }
+  for (const [path, methods] of methodsByPath(deps.bound)) {
+    app.all(path, () => {
+      throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
+    })
+  }
+  app.notFound(() => {
+    throw new Refusal('missing', 'not_found', 'There is nothing at this path. See /docs for what there is.')
+  })
+  app.onError((error) => {
+    throw error
+  })
+
+  return async (request: Request, from: Address | undefined): Promise<Response> => {
+    const startedMs = performance.now()
+    const visit: Visit = { id: deps.requestId(), from, path: new URL(request.url).pathname, charges: false }
+    let response: Response
+    let fault: unknown
+    let code: string | undefined
+    try {
+      if (deps.isStopping() && !visit.path.endsWith('z')) throw stopping()
+      response = await app.fetch(request, { visit })
+    } catch (error) {
+      if (!(error instanceof Refusal)) fault = error
+      const refusal = error instanceof Refusal ? error : internalError()
+      code = refusal.code
+      response = toRefusal(refusal)
+    }
+    response.headers.set('X-Request-Id', visit.id)
+    if (visit.standing) setStanding(response.headers, visit.standing)
+    deps.note({
+      id: visit.id,
+      method: request.method,
+      path: visit.path,
+      status: response.status,
+      code,
+      tookMs: performance.now() - startedMs,
+      customer: visit.caller?.customer,
+      charges: visit.charges,
+      fault,
+    })
+    return response
+  }
+}
+
+async function answer(
+  deps: HttpDeps,
+  limits: { reads: RateLimit; charges: RateLimit },
+  { operation, run }: Bound,
+  request: Request,
+  params: Record<string, string>,
+  visit: Visit,
+): Promise<Response> {
+  visit.charges = operation.charges
+  const scope = operation.method === 'GET' ? 'read' : 'trade'
+  const caller = await deps.customers.authenticate(bearerOf(request), visit.from, scope)
+  visit.caller = caller
+  visit.standing = (operation.charges ? limits.charges : limits.reads)(caller.token.id)
+  if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  const key = operation.charges ? keyOf(request) : undefined
+  const body = operation.method === 'POST' ? await readBody(request) : undefined
+  const result = await run({
+    caller,
+    params: readFields(operation.params, params),
+    query: readFields(operation.query, readQuery(new URL(request.url).searchParams)),
+    body: readFields(operation.body, body?.value ?? {}),
+    ticket: (to) => ({
+      key,
+      request: deps.sha256(`${operation.method} ${operation.path}\n${body?.text ?? ''}`),
+      shape: (value) => toSuccess(operation, to(value)),
+    }),
+  })
+  if (!(result instanceof PlacedAnswer)) return new Response(toSuccess(operation, result), { headers: apiHeaders })
+  const response = new Response(result.placed.body, { headers: apiHeaders })
+  if (result.placed.replayed) response.headers.set('Idempotent-Replayed', 'true')
+  return response
+}
+
+/** The answer goes through its own schema, so nothing undeclared leaves. */
+const toSuccess = (operation: Operation, value: unknown): string =>
+  JSON.stringify({ ok: true, data: operation.answer.parse(value) })
+
+function bearerOf(request: Request): string | undefined {
+  return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
+function keyOf(request: Request): string | undefined {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return undefined
+  if (isIdempotencyKey(key)) return key
+  throw malformed([{ field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' }])
+}
+
+function toRefusal(refusal: Refusal): Response {
+  const { code, message, details } = refusal
+  const response = new Response(JSON.stringify({ ok: false, error: { code, message, details } }), {
+    status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
+    headers: apiHeaders,
+  })
+  if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
+  if (refusal.kind === 'unavailable') response.headers.set('Retry-After', '1')
+  if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
+    response.headers.set('Allow', (details['allow'] as string[]).join(', '))
+  }
+  return response
+}
+
+function setStanding(headers: Headers, standing: RateStanding): void {
+  headers.set('RateLimit-Limit', String(standing.limit))
+  headers.set('RateLimit-Remaining', String(standing.remaining))
+  headers.set('RateLimit-Reset', String(standing.resetSeconds))
+  if (standing.retryAfterSeconds) headers.set('Retry-After', String(standing.retryAfterSeconds))
+}
+
+/** The methods that each path knows, for the answer to the others. */
+function methodsByPath(bound: readonly Bound[]): Map<string, string[]> {
+  const methods = new Map<string, string[]>()
+  for (const { operation } of bound) {
+    const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
+    methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
+  }
+  for (const path of [`${base}/openapi.json`, '/healthz', '/readyz', ...docsPaths]) {
+    methods.set(path, ['GET', 'HEAD'])
+  }
+  return methods
+}
+
+const rateLimited = (): Refusal =>
+  new Refusal('too_many', 'rate_limited', 'Too many requests. Wait as long as Retry-After says.', { charged: false })
+
+const stopping = (): Refusal =>
+  new Refusal('unavailable', 'unavailable', 'The shop is shutting down. Nothing was changed; try again in a moment.', {
+    charged: false,
+  })
+
+/** Says nothing of what went wrong: that is in the log, under the request's id. */
+const internalError = (): Refusal =>
+  new Refusal(
+    'unavailable',
+    'internal_error',
+    'Something went wrong on our side. Quote the X-Request-Id when you ask us.',
+  )

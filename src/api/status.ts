@@ -1,0 +1,18 @@
+import type { RefusalKind } from '../kernel/refusal.ts'
+
+/** A refusal's kind as an HTTP status. The only place where the two meet. */
+export const statusOfKind: Record<RefusalKind, number> = {
+  malformed: 400,
+  unauthenticated: 401,
+  unpaid: 402,
+  forbidden: 403,
+  missing: 404,
+  wrong_method: 405,
+  conflict: 409,
+  too_large: 413,
+  unsupported: 415,
+  mismatch: 422,
+  too_many: 429,
+  supplier: 502,
+  unavailable: 503,
+}

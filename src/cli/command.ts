@@ -1,0 +1,134 @@
+import { Refusal } from '../kernel/refusal.ts'
+
+/** One command of the operator's tool: its words, what it takes, and what it does. */
+export type Command = {
+  /** As typed: `customer create`. */
+  readonly name: string
+  readonly summary: string
+  /** What must follow the name, in order. */
+  readonly takes: readonly { readonly name: string; readonly meaning: string; readonly optional?: boolean }[]
+  readonly options: readonly Option[]
+  readonly run: (given: Given) => Promise<Outcome>
+}
+
+export type Option = {
+  readonly flag: string
+  /** What its value is called; an option without one is a switch. */
+  readonly value?: string
+  readonly meaning: string
+}
+
+/** What was typed, checked against what the command takes. */
+export type Given = {
+  readonly words: readonly string[]
+  readonly flags: Readonly<Record<string, string | undefined>>
+  readonly has: (flag: string) => boolean
+}
+
+/** What a command answers: plain JSON for programs, lines for people, and how the process ends. */
+export type Outcome = { readonly json: unknown; readonly lines: readonly string[]; readonly exit?: number }
+
+/** A mistake in what was typed. */
+export const mistyped = (problem: string): Refusal => new Refusal('malformed', 'usage', problem)
+
+/** Finds the command that the words name, and reads the rest as its arguments and options. */
+export function readGiven(
+  commands: readonly Command[],
+  typed: readonly string[],
+  common: readonly Option[],
+): { command: Command; given: Given } {
+  const command = findCommand(commands, typed)
+  if (!command) {
+    const first = typed.find((word) => !word.startsWith('-'))
+    throw mistyped(first === undefined ? 'Say what to do.' : `There is no command "${first}".`)
+  }
+  const options = [...command.options, ...common]
+  const words: string[] = []
+  const flags: Record<string, string | undefined> = {}
+  const rest = typed.slice(command.name.split(' ').length)
+  for (let index = 0; index < rest.length; index += 1) {
+    const word = rest[index] ?? ''
+    if (!word.startsWith('--')) {
+      words.push(word)
+      continue
+    }
+    const [flag = '', attached] = splitOnce(word.slice(2), '=')
+    const option = options.find((each) => each.flag === flag)
+    if (!option) throw mistyped(`"${command.name}" has no option --${flag}.`)
+    if (flag in flags) throw mistyped(`--${flag} is given twice.`)
+    if (!option.value) {
+      if (attached !== undefined) throw mistyped(`--${flag} takes no value.`)
+      flags[flag] = 'on'
+      continue
+    }
+    const value = attached ?? rest[(index += 1)]
+    if (value === undefined || (attached === undefined && value.startsWith('--'))) {
+      throw mistyped(`--${flag} wants a value: ${option.value}.`)
+    }
+    flags[flag] = value
+  }
+  const least = command.takes.filter((each) => !each.optional).length
+  const missing = command.takes[words.length]
+  if (words.length < least && missing) throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning}.`)
+  if (words.length > command.takes.length) throw mistyped(`"${words[command.takes.length]}" is one word too many.`)
+  return { command, given: { words, flags, has: (flag) => flag in flags } }
+}
+
+function findCommand(commands: readonly Command[], typed: readonly string[]): Command | undefined {
+  const fits = commands.filter((each) => each.name.split(' ').every((word, index) => typed[index] === word))
+  return fits.sort((a, b) => b.name.length - a.name.length)[0]
+}
+
+function splitOnce(text: string, at: string): [string, string | undefined] {
+  const index = text.indexOf(at)
+  return index < 0 ? [text, undefined] : [text.slice(0, index), text.slice(index + 1)]
+}
+
+/** How a command is called, in one line. */
+export const usageOf = (command: Command): string =>
+  [
+    'turnpike',
+    command.name,
+    ...command.takes.map((each) => (each.optional ? `[${each.name}]` : each.name)),
+    ...(command.options.length > 0 ? ['[options]'] : []),
+  ].join(' ')
+
+/** Everything about one command, or an overview of all. */
+export function helpText(commands: readonly Command[], common: readonly Option[], one: Command | undefined): string {
+  if (one) {
+    const parts = [`${usageOf(one)}\n\n${one.summary}`]
+    if (one.takes.length > 0) parts.push(columns(one.takes.map((each) => [each.name, each.meaning])))
+    parts.push(columns([...one.options, ...common].map(optionRow)))
+    return `${parts.join('\n\n')}\n`
+  }
+  return `${[
+    'Turnpike sells network access: a shop and the network it sells.',
+    columns(commands.map((each) => [`turnpike ${each.name}`, each.summary])),
+    'Every command takes:',
+    columns(common.map(optionRow)),
+    'turnpike COMMAND --help tells more about one.',
+  ].join('\n\n')}\n`
+}
+
+const optionRow = (option: Option): [string, string] => [
+  `--${option.flag}${option.value ? ` ${option.value}` : ''}`,
+  option.meaning,
+]
+
+/** Lines of two columns, the second aligned. */
+export function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(0, ...rows.map(([first]) => first.length))
+  return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd()).join('\n')
+}
+
+/** A table with a heading, each column as wide as its widest cell. */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [heading, ...rows]
+  const widths = heading.map((_, index) => Math.max(...all.map((row) => (row[index] ?? '').length)))
+  return all.map((row) =>
+    row
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

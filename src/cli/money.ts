@@ -1,0 +1,119 @@
+import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
+import type { Posting } from '../domains/ledger/rules.ts'
+import type { Orders } from '../domains/orders/index.ts'
+import { type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
+import { type CustomerId, readId } from '../kernel/ids.ts'
+import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
+import { type Command, mistyped } from './command.ts'
+import { type Opened, readCustomer } from './customers.ts'
+
+type Deps = {
+  ledger: Ledger
+  orders: Orders
+  ledgerAudit: LedgerAudit
+  verifiers: readonly Verifier[]
+  credit(customer: CustomerId, amount: Kopecks, note: string): Promise<Posting>
+}
+
+export function moneyCommands(open: Opened<Deps>): readonly Command[] {
+  return [
+    {
+      name: 'credit',
+      summary: "Adds money to a customer's balance.",
+      takes: [
+        { name: 'CUSTOMER', meaning: "the customer's id, cus_…" },
+        { name: 'ROUBLES', meaning: 'how much, like 1000 or 99.90' },
+      ],
+      options: [{ flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }],
+      run: (given) =>
+        open(given, async ({ credit }) => {
+          const amount = readAmount(given.words[1] ?? '')
+          const posting = await credit(readCustomer(given.words[0]), amount, readNote(given.flags['note'] ?? 'top-up'))
+          return toOutcome(posting, 'Credited')
+        }),
+    },
+    {
+      name: 'refund',
+      summary: 'Gives back what an order cost, whole or in part, once. It takes back nothing that was delivered.',
+      takes: [{ name: 'ORDER', meaning: "the order's id, ord_…" }],
+      options: [
+        { flag: 'amount', value: 'ROUBLES', meaning: 'how much; all of it unless said' },
+        { flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' },
+      ],
+      run: (given) =>
+        open(given, async ({ orders }) => {
+          const id = readId('order', given.words[0] ?? '')
+          if (!id) throw mistyped('ORDER is an id like ord_….')
+          const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
+          const { posting } = await orders.refund(id, amount, readNote(given.flags['note'] ?? 'refund'))
+          return toOutcome(posting, 'Refunded')
+        }),
+    },
+    {
+      name: 'verify',
+      summary: 'Recomputes every promise on the live database; says what is wrong and ends with 1 if anything is.',
+      takes: [],
+      options: [],
+      run: (given) => open(given, ({ verifiers }) => verify(verifiers)),
+    },
+    {
+      name: 'checkpoint',
+      summary:
+        "Writes down a digest of every account's history now. Keep its hash elsewhere: it shows a rewritten past.",
+      takes: [],
+      options: [],
+      run: (given) =>
+        open(given, async ({ ledgerAudit }) => {
+          const made = await ledgerAudit.makeCheckpoint()
+          if (!made) return { json: null, lines: ['Nothing has settled since the last checkpoint.'] }
+          const hash = made.hash.toHex()
+          return {
+            json: { number: made.number, accounts: made.accounts, postings: made.postings, hash },
+            lines: [`Checkpoint ${made.number} over ${made.accounts} accounts, ${made.postings} postings: ${hash}`],
+          }
+        }),
+    },
+  ]
+}
+
+async function verify(verifiers: readonly Verifier[]) {
+  const findings: Finding[] = []
+  const covered: Record<string, number> = {}
+  for (const verifier of verifiers) {
+    const audit = await verifier.verify()
+    findings.push(...audit.findings)
+    Object.assign(covered, audit.covered)
+  }
+  const counts = Object.entries(covered).map(([name, count]) => `${count} ${name}`)
+  const ok = findings.length === 0
+  return {
+    json: { ok, findings: findings.slice(0, mostFindings), found: findings.length, covered },
+    lines: [
+      ...findings.slice(0, mostFindings).map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
+      ok ? `All promises hold: ${counts.join(', ')}.` : `${findings.length} wrong, among ${counts.join(', ')}.`,
+    ],
+    exit: ok ? 0 : 1,
+  }
+}
+
+const toOutcome = (posting: Posting, verb: string) => ({
+  json: {
+    customer: posting.customer,
+    transaction: posting.seq,
+    amount_rub: toRoubles(posting.amount),
+    balance_rub: toRoubles(posting.balanceAfter),
+  },
+  lines: [`${verb} ${toRoubleText(posting.amount)} RUB. The balance is ${toRoubleText(posting.balanceAfter)} RUB.`],
+})
+
+function readAmount(text: string): Kopecks {
+  const amount = readRoubles(text)
+  if (amount === undefined || amount === 0n)
+    throw mistyped('An amount is roubles like 1000 or 99.90, more than nothing.')
+  return amount
+}
+
+function readNote(text: string): string {
+  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(text)) throw mistyped('--note is 1 to 500 printable characters.')
+  return text
+}

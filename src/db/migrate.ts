@@ -1,0 +1,95 @@
+import { sectionFor } from './portable.ts'
+import type { Database, Tx } from './transaction.ts'
+
+/** One file of `migrations/`, in order. It is never changed once released: the checksum would tell. */
+export type Migration = { readonly name: string; readonly text: string }
+
+type Applied = { name: string; checksum: string }
+
+const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
+
+/**
+ * Brings the schema up to date and returns the names of what was applied. Each migration and the note of it are one
+ * transaction, so a kill leaves it wholly done or not begun; two starters take turns, and the second finds nothing to do.
+ */
+export async function migrate(db: Database, migrations: readonly Migration[]): Promise<string[]> {
+  await db.transact(async (tx) => {
+    await lock(db, tx)
+    await tx.run(
+      'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)',
+    )
+  })
+  const done: string[] = []
+  for (const migration of migrations) {
+    if (await apply(db, migration, migrations)) done.push(migration.name)
+  }
+  return done
+}
+
+/** What is still to be applied; an empty list means that the schema is the one this program was written for. */
+export async function pending(db: Database, migrations: readonly Migration[]): Promise<string[]> {
+  const table = await db.first<{ name: string }>(
+    db.engine === 'sqlite'
+      ? `SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'migrations'`
+      : `SELECT to_regclass('migrations')::text AS name WHERE to_regclass('migrations') IS NOT NULL`,
+  )
+  const applied = table ? await db.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name') : []
+  assertKnown(applied, migrations)
+  return migrations.filter((each) => !applied.some((one) => one.name === each.name)).map((each) => each.name)
+}
+
+function apply(db: Database, migration: Migration, migrations: readonly Migration[]): Promise<boolean> {
+  return db.transact(async (tx) => {
+    await lock(db, tx)
+    const applied = await tx.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
+    assertKnown(applied, migrations)
+    if (applied.some((each) => each.name === migration.name)) return false
+    for (const statement of statementsOf(sectionFor(db.engine, migration.text))) await tx.run(statement)
+    await tx.run('INSERT INTO migrations (name, checksum, applied_at) VALUES ($1, $2, $3)', [
+      migration.name,
+      checksumOf(migration.text),
+      Date.now(),
+    ])
+    return true
+  })
+}
+
+/** A database that a later version has migrated, or one whose past was rewritten, is left alone. */
+function assertKnown(applied: readonly Applied[], migrations: readonly Migration[]): void {
+  for (const each of applied) {
+    const known = migrations.find((one) => one.name === each.name)
+    if (!known) throw new Error(`the database has migration ${each.name}, which this version of Turnpike does not know`)
+    if (checksumOf(known.text) !== each.checksum)
+      throw new Error(`migration ${each.name} is not the text that was applied to this database`)
+  }
+}
+
+/** Only one process migrates at a time. SQLite's transaction is that lock already. */
+async function lock(db: Database, tx: Tx): Promise<void> {
+  if (db.engine === 'postgres') await tx.all('SELECT pg_advisory_xact_lock(7204201)')
+}
+
+/**
+ * Splits a script at the semicolons that end a line. A body between `BEGIN` and `END;`, or between two `$$`, stays
+ * whole: that is all the grammar our migrations use.
+ */
+export function statementsOf(script: string): string[] {
+  const statements: string[] = []
+  let current: string[] = []
+  let inBody = false
+  for (const line of script.split('\n')) {
+    const code = line.replace(/--.*$/, '').trimEnd()
+    if (code.trim() === '') continue
+    current.push(code)
+    const marks = code.split('$$').length - 1
+    if (marks % 2 === 1) inBody = !inBody
+    if (/^\s*BEGIN\s*$/.test(code)) inBody = true
+    if (/^\s*END;\s*$/.test(code) && !current.some((each) => each.includes('$$'))) inBody = false
+    if (!inBody && code.endsWith(';')) {
+      statements.push(current.join('\n').replace(/;\s*$/, ''))
+      current = []
+    }
+  }
+  if (current.length > 0) throw new Error('a migration ends in the middle of a statement')
+  return statements
+}

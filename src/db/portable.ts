@@ -1,0 +1,30 @@
+import type { Value } from './transaction.ts'
+
+/** How the one SQL text is written for SQLite: numbered parameters with a question mark, and no row locks. */
+export const toSqlite = (sql: string): string =>
+  sql.replace(/\$(\d+)/g, '?$1').replace(/\s+FOR\s+(?:NO\s+KEY\s+)?UPDATE(?:\s+OF\s+\w+)?(?:\s+SKIP\s+LOCKED)?/g, '')
+
+/** A number reaches either engine as a whole number or not at all. */
+export function toBound(values: readonly Value[]): (string | bigint | Uint8Array | null)[] {
+  return values.map((value) => {
+    if (typeof value !== 'number') return value
+    if (!Number.isSafeInteger(value)) throw new TypeError(`${value} is not a whole number that SQL can be given`)
+    return BigInt(value)
+  })
+}
+
+/**
+ * The parts of a migration that are meant for one engine: from a line `-- @sqlite` or `-- @postgres` to `-- @both`.
+ * Texts compare by their bytes on both, whatever language the PostgreSQL server was set up with.
+ */
+export function sectionFor(engine: 'sqlite' | 'postgres', text: string): string {
+  let current = 'both'
+  const kept: string[] = []
+  for (const line of text.split('\n')) {
+    const mark = /^-- @(sqlite|postgres|both)\s*$/.exec(line)
+    if (mark) current = mark[1] ?? 'both'
+    else if (current === 'both' || current === engine) kept.push(line)
+  }
+  const script = kept.join('\n')
+  return engine === 'postgres' ? script.replace(/\bTEXT\b/g, 'TEXT COLLATE "C"') : script
+}

@@ -1,0 +1,165 @@
+import { type ReservedSQL, SQL } from 'bun'
+import { Refusal } from '../kernel/refusal.ts'
+import { toBound } from './portable.ts'
+import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
+
+/** Few connections do more than many: past the server's cores they only wait for one another. */
+const poolSize = 12
+const connectSeconds = 5
+/** How long a transaction waits for a free connection, and how long the server lets it wait for a lock or run. */
+const poolWaitMs = 5_000
+const lockWaitMs = 5_000
+const statementLimitMs = 15_000
+/** How often a transaction is run again after the server chose it as the victim of a deadlock. */
+const mostAttempts = 6
+
+/** The parts of a pooled client and of a reserved connection that are used here. */
+type Client = { unsafe(sql: string, values?: unknown[]): Promise<unknown> & { execute(): Promise<unknown> } }
+
+export function openPostgres(url: string, size: number = poolSize): Database {
+  const pool = new SQL({
+    url,
+    max: size,
+    bigint: true,
+    connectionTimeout: connectSeconds,
+    connection: {
+      application_name: 'turnpike',
+      statement_timeout: String(statementLimitMs),
+      lock_timeout: String(lockWaitMs),
+      idle_in_transaction_session_timeout: String(statementLimitMs),
+    },
+  })
+  return {
+    engine: 'postgres',
+    ...readerOn(pool as unknown as Client),
+    transact: (work) => transact(pool, 'BEGIN', work),
+    snapshot: (work) => transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
+    close: () => pool.close({ timeout: 5 }),
+  }
+}
+
+async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await attemptOnce(pool, begin, work)
+    } catch (error) {
+      if (!isRetriable(error) || attempt >= mostAttempts) throw toPublic(error)
+      // A growing pause with chance in it, so that two victims do not meet again.
+      await Bun.sleep(2 ** attempt * (0.5 + Math.random()))
+    }
+  }
+}
+
+async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  const connection = await reserve(pool)
+  const client = connection as unknown as Client
+  const sent: Promise<unknown>[] = []
+  let open = true
+  // Each statement is on the wire as soon as it is sent; the server takes them in order. A failure of one that nobody
+  // waits for is kept until the commit, which the server then turns into a rollback by itself.
+  const send = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
+    if (!open) throw new Error('this transaction is over')
+    const answer = client.unsafe(sql, toBound(values)).execute()
+    answer.catch(() => {})
+    sent.push(answer)
+    return answer
+  }
+  try {
+    void send(begin)
+    const result = await work({
+      ...readerWith(send),
+      run: async (sql, values) => countOf(await named(send(sql, values))),
+      send: (sql, values) => void send(sql, values),
+    })
+    void send('COMMIT')
+    open = false
+    await settle(sent)
+    return result
+  } catch (error) {
+    open = false
+    await settle(sent).catch(() => {})
+    await client.unsafe('ROLLBACK').catch(() => {})
+    throw error
+  } finally {
+    await connection.release()
+  }
+}
+
+/** Waits for every statement, then fails with the first failure: the later ones only echo it. */
+async function settle(sent: readonly Promise<unknown>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(sent)
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (failed) await named(Promise.reject(failed.reason as Error))
+}
+
+async function reserve(pool: SQL): Promise<ReservedSQL> {
+  try {
+    return await pool.reserve({ signal: AbortSignal.timeout(poolWaitMs) })
+  } catch (error) {
+    throw error instanceof DOMException ? unavailable(error) : error
+  }
+}
+
+function readerOn(client: Client): Reader {
+  return readerWith((sql, values) => client.unsafe(sql, toBound(values ?? [])))
+}
+
+function readerWith(ask: (sql: string, values?: readonly Value[]) => Promise<unknown>): Reader {
+  const all = async <Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> => {
+    try {
+      return (await named(ask(sql, values))) as Row[]
+    } catch (error) {
+      throw isRetriable(error) ? error : toPublic(error)
+    }
+  }
+  return {
+    all,
+    async first<Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> {
+      return (await all<Row>(sql, values))[0]
+    },
+  }
+}
+
+const countOf = (answer: unknown): number => Number((answer as { count?: number | bigint | null }).count ?? 0)
+
+/** The server's five-character SQLSTATE, where it sent one. */
+const stateOf = (error: unknown): string =>
+  error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : ''
+
+/** Serialisation failure and deadlock: the transaction is undone and may be run again. */
+const isRetriable = (error: unknown): boolean => ['40001', '40P01'].includes(stateOf(error))
+
+async function named<Result>(answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer
+  } catch (error) {
+    const state = stateOf(error)
+    if (!state.startsWith('23')) throw error
+    throw new ConstraintViolation(state === '23505' ? 'unique' : state === '23514' ? 'check' : 'other', {
+      cause: error,
+    })
+  }
+}
+
+/** A server that cannot be reached, is full, or keeps us waiting is not a bug: the customer may try again. */
+function toPublic(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const state = stateOf(error)
+  const gone = /^ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)/.test(code) || /^(ECONN|EPIPE)/.test(code)
+  const busy = ['55P03', '57014', '25P03', '53300', '57P01', '57P02', '57P03'].includes(state)
+  return gone || busy || isRetriable(error) ? unavailable(error) : error
+}
+
+/**
+ * Says nothing of the money on purpose: a connection that broke during the commit leaves it open whether the commit
+ * happened. The customer's Idempotency-Key settles it.
+ */
+function unavailable(cause: unknown): Refusal {
+  const refusal = new Refusal(
+    'unavailable',
+    'unavailable',
+    'The database did not answer in time. Repeat the request with the same Idempotency-Key: it has one effect at most.',
+  )
+  refusal.cause = cause
+  return refusal
+}

@@ -1,0 +1,262 @@
+import { Database as Connection, type Statement } from 'bun:sqlite'
+import { Refusal } from '../kernel/refusal.ts'
+import { toBound, toSqlite } from './portable.ts'
+import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
+
+/** How many transactions may share one commit, and how many may wait for theirs. */
+const mostInBatch = 256
+const mostWaiting = 20_000
+/** How long another process may hold the database before a waiting transaction gives up. */
+const lockWaitMs = 10_000
+/** A transaction that waits for anything but SQL would hold up everybody: it is undone after this long. */
+const workLimitMs = 10_000
+const mostStatements = 500
+
+type Job = {
+  readonly work: (tx: Tx) => Promise<unknown>
+  readonly resolve: (result: unknown) => void
+  readonly reject: (reason: unknown) => void
+}
+type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unknown }
+
+/**
+ * One writer, whose concurrent transactions share a commit: each runs in a savepoint of its own, one after another,
+ * and all are answered after the one fsync. A failing one is rolled back to its savepoint and disturbs nobody.
+ * Reads go over connections of their own, so they never see what is not committed.
+ */
+export function openSqlite(path: string): Database {
+  const writer = connect(path)
+  const reader = connect(path)
+  reader.connection.run('PRAGMA query_only = ON')
+  const commits = createCommits(writer)
+  const snapshots = createSnapshots(path)
+  return {
+    engine: 'sqlite',
+    ...readerOn(reader),
+    transact: (work) => commits.enqueue(work),
+    snapshot: (work) => snapshots.enqueue(work),
+    async close() {
+      await commits.idle()
+      await snapshots.idle()
+      reader.close()
+      writer.close()
+      snapshots.close()
+    },
+  }
+}
+
+type Session = { connection: Connection; statement(sql: string): Statement; close(): void }
+
+function connect(path: string): Session {
+  const connection = new Connection(path, { create: true, readwrite: true, safeIntegers: true, strict: true })
+  // No waiting inside SQLite: it would stop the whole process. Who finds the database locked waits outside.
+  connection.run('PRAGMA busy_timeout = 0')
+  whenFree(() => connection.run('PRAGMA journal_mode = WAL'))
+  connection.run('PRAGMA synchronous = FULL')
+  connection.run('PRAGMA foreign_keys = ON')
+  connection.run('PRAGMA temp_store = MEMORY')
+  connection.run('PRAGMA cache_size = -32000')
+  const prepared = new Map<string, Statement>()
+  return {
+    connection,
+    statement(sql) {
+      const known = prepared.get(sql)
+      if (known) return known
+      if (prepared.size >= mostStatements) {
+        for (const each of prepared.values()) each.finalize()
+        prepared.clear()
+      }
+      const fresh = connection.prepare(toSqlite(sql))
+      prepared.set(sql, fresh)
+      return fresh
+    },
+    close() {
+      for (const each of prepared.values()) each.finalize()
+      connection.close()
+    },
+  }
+}
+
+/** Opening may meet another process that is opening too; this is the one wait that may block, and it is short. */
+function whenFree(action: () => void): void {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return action()
+    } catch (error) {
+      if (!isBusy(error) || attempt >= 200) throw error
+      Bun.sleepSync(25)
+    }
+  }
+}
+
+function readerOn(session: Session, assertOpen: () => void = () => {}): Reader {
+  return {
+    async all<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+      assertOpen()
+      return named(() => session.statement(sql).all(...toBound(values)) as Row[])
+    },
+    async first<Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> {
+      assertOpen()
+      return named(() => (session.statement(sql).get(...toBound(values)) as Row | null) ?? undefined)
+    },
+  }
+}
+
+function createCommits(session: Session) {
+  const { connection } = session
+  const waiting: Job[] = []
+  let draining: Promise<void> | undefined
+
+  function enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+    if (waiting.length >= mostWaiting) return Promise.reject(overloaded())
+    return new Promise<Result>((resolve, reject) => {
+      waiting.push({ work, resolve: resolve as (result: unknown) => void, reject })
+      draining ??= drain()
+    })
+  }
+
+  async function drain(): Promise<void> {
+    while (waiting.length > 0) {
+      // One turn of the event loop, so that requests which arrived together share the commit.
+      await nextTurn()
+      try {
+        await begin(connection)
+      } catch (error) {
+        for (const job of waiting.splice(0)) job.reject(error)
+        break
+      }
+      await runBatch()
+    }
+    draining = undefined
+  }
+
+  async function runBatch(): Promise<void> {
+    const outcomes: Outcome[] = []
+    for (let pass = 0; pass < 2 && outcomes.length < mostInBatch; pass += 1) {
+      while (waiting.length > 0 && outcomes.length < mostInBatch && connection.inTransaction) {
+        const job = waiting.shift()
+        if (job) outcomes.push(await runJob(job))
+      }
+      // A second look: what came in while the first ones ran joins them.
+      if (pass === 0) await nextTurn()
+    }
+    try {
+      // SQLite ends the whole transaction by itself on a full disk or an I/O error; then nobody's work is kept.
+      if (!connection.inTransaction) throw new Error('SQLite gave up the transaction')
+      connection.run('COMMIT')
+    } catch (error) {
+      if (connection.inTransaction) connection.run('ROLLBACK')
+      for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
+      return
+    }
+    for (const each of outcomes) each.ok ? each.job.resolve(each.result) : each.job.reject(each.result)
+  }
+
+  async function runJob(job: Job): Promise<Outcome> {
+    let open = true
+    const assertOpen = () => {
+      if (!open) throw new Error('this transaction is over')
+    }
+    try {
+      session.statement('SAVEPOINT work').run()
+      const result = await within(workLimitMs, job.work(txOn(session, assertOpen)))
+      open = false
+      session.statement('RELEASE work').run()
+      return { job, ok: true, result }
+    } catch (error) {
+      open = false
+      if (connection.inTransaction) connection.run('ROLLBACK TO work; RELEASE work')
+      return { job, ok: false, result: error }
+    }
+  }
+
+  return { enqueue, idle: async () => draining }
+}
+
+function txOn(session: Session, assertOpen: () => void): Tx {
+  const run = (sql: string, values: readonly Value[]): number => {
+    assertOpen()
+    return named(() => session.statement(sql).run(...toBound(values)).changes)
+  }
+  return {
+    ...readerOn(session, assertOpen),
+    run: async (sql, values = []) => run(sql, values),
+    send: (sql, values = []) => void run(sql, values),
+  }
+}
+
+async function begin(connection: Connection): Promise<void> {
+  const giveUpAt = performance.now() + lockWaitMs
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 25)) {
+    try {
+      connection.run('BEGIN IMMEDIATE')
+      return
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      if (performance.now() > giveUpAt) throw overloaded()
+      await Bun.sleep(pauseMs)
+    }
+  }
+}
+
+/** Snapshots run one after another on a connection of their own: they are for the operator's checks, not for sales. */
+function createSnapshots(path: string) {
+  let session: Session | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function run<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result> {
+    session ??= connect(path)
+    session.connection.run('BEGIN')
+    try {
+      return await work(readerOn(session))
+    } finally {
+      session.connection.run('ROLLBACK')
+    }
+  }
+
+  return {
+    enqueue<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result> {
+      const turn = last.then(() => run(work))
+      last = turn.catch(() => {})
+      return turn
+    },
+    idle: () => last,
+    close: () => session?.close(),
+  }
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const overloaded = (): Refusal =>
+  new Refusal('unavailable', 'unavailable', 'The shop is busy. Nothing was changed; try again in a moment.', {
+    charged: false,
+  })
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))
+
+/** Gives a constraint's refusal the name that both engines share. */
+function named<Result>(action: () => Result): Result {
+  try {
+    return action()
+  } catch (error) {
+    const code = codeOf(error)
+    if (!code.startsWith('SQLITE_CONSTRAINT')) throw error
+    const kind = /UNIQUE|PRIMARYKEY/.test(code) ? 'unique' : code.endsWith('CHECK') ? 'check' : 'other'
+    throw new ConstraintViolation(kind, { cause: error })
+  }
+}
+
+async function within<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`a transaction took longer than ${limitMs} ms`)), limitMs)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

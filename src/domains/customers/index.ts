@@ -1,0 +1,1 @@
+export { type Caller, type Customers, createCustomers, type TokenWish } from './service.ts'

@@ -1,0 +1,186 @@
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Address, Prefix } from '../../kernel/address.ts'
+import { type CustomerId, makeId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
+import type { Kopecks } from '../../kernel/money.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Ledger } from '../ledger/index.ts'
+import {
+  customerBlocked,
+  invalidToken,
+  noSuchCustomer,
+  noSuchToken,
+  shopIsProduction,
+  wrongAddress,
+  wrongScope,
+} from './errors.ts'
+import {
+  allScopes,
+  type Customer,
+  hintOf,
+  isSandboxTokenText,
+  isTokenText,
+  makeTokenText,
+  mayComeFrom,
+  type Scope,
+  type ShopMode,
+  sameBytes,
+  type Token,
+  tokenRandomBytes,
+  whyClosed,
+} from './rules.ts'
+import * as store from './store.ts'
+
+/** How long a look-up is believed. A revocation in another process is known after this long at most. */
+const rememberMs = 500
+const mostRemembered = 10_000
+
+export type Customers = ReturnType<typeof createCustomers>
+
+/** Who is calling, once a token has let them in. */
+export type Caller = {
+  readonly customer: CustomerId
+  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null }
+}
+
+export type TokenWish = {
+  readonly name: string
+  readonly scopes?: readonly Scope[]
+  readonly allowedFrom?: readonly Prefix[]
+  readonly cap?: Kopecks | null
+  readonly expiresAt?: number | null
+}
+
+type Known = Awaited<ReturnType<typeof store.findTokenByDigest>>
+
+export function createCustomers(deps: {
+  db: Database
+  ledger: Pick<Ledger, 'open'>
+  clock: Clock
+  random: RandomBytes
+  sha256: (text: string) => Uint8Array
+}) {
+  const { db, clock, random } = deps
+  const remembered = new Map<string, { known: Promise<Known>; askedAt: number }>()
+  /** The one text without a checksum that is let through to the look-up, in a sandbox that was given it. */
+  let sandboxText: string | undefined
+
+  /** Many requests of one token share a look-up, and it is believed for half a second. */
+  function lookUp(text: string): Promise<Known> {
+    const nowMs = clock()
+    const entry = remembered.get(text)
+    if (entry && nowMs - entry.askedAt < rememberMs && nowMs >= entry.askedAt) return entry.known
+    const known = store.findTokenByDigest(db, deps.sha256(text))
+    if (remembered.size >= mostRemembered) remembered.clear()
+    remembered.set(text, { known, askedAt: nowMs })
+    // What is not a token is forgotten at once, and so is a failure to ask.
+    known.then((found) => found ?? remembered.delete(text)).catch(() => remembered.delete(text))
+    return known
+  }
+
+  async function addCustomer(tx: Tx, name: string): Promise<Customer> {
+    const nowMs = clock()
+    const customer: Customer = { id: makeId('customer', nowMs, random), name, createdAt: nowMs, blockedAt: null }
+    store.insertCustomer(tx, customer)
+    deps.ledger.open(tx, customer.id)
+    return customer
+  }
+
+  function addToken(tx: Tx, customer: CustomerId, text: string, wish: TokenWish): Token {
+    const nowMs = clock()
+    const token: Token = {
+      id: makeId('token', nowMs, random),
+      customer,
+      hint: hintOf(text),
+      name: wish.name,
+      scopes: wish.scopes ?? allScopes,
+      allowedFrom: wish.allowedFrom ?? [],
+      cap: wish.cap ?? null,
+      createdAt: nowMs,
+      expiresAt: wish.expiresAt ?? null,
+      revokedAt: null,
+    }
+    store.insertToken(tx, token, deps.sha256(text))
+    return token
+  }
+
+  return {
+    /** Lets a caller in, or refuses. The checksum is looked at before the database is. */
+    async authenticate(text: string | undefined, from: Address | undefined, needed: Scope): Promise<Caller> {
+      if (text === undefined || !(isTokenText(text) || text === sandboxText)) throw invalidToken()
+      const known = await lookUp(text)
+      if (!known || !sameBytes(known.digest, deps.sha256(text))) throw invalidToken()
+      const { token } = known
+      if (whyClosed(token, clock())) throw invalidToken()
+      if (known.blocked) throw customerBlocked()
+      if (!mayComeFrom(token, from)) throw wrongAddress()
+      if (!token.scopes.includes(needed)) throw wrongScope(needed)
+      return { customer: token.customer, token: { id: token.id, cap: token.cap } }
+    },
+
+    mode: (): Promise<ShopMode | undefined> => store.findMode(db),
+
+    /** Decides what kind of shop this is, once. Tells whether this call was the one that decided. */
+    decideMode: (tx: Tx, mode: ShopMode): Promise<boolean> => store.decideMode(tx, mode, clock()),
+
+    addCustomer,
+
+    /** An operator's customer makes an undecided shop a production one: real business has begun. */
+    create: (name: string): Promise<Customer> =>
+      db.transact(async (tx) => {
+        await store.decideMode(tx, 'production', clock())
+        return addCustomer(tx, name)
+      }),
+
+    list: (after: string, limit: number): Promise<Customer[]> => store.listCustomers(db, after, limit),
+
+    async load(id: CustomerId): Promise<Customer> {
+      const customer = await store.findCustomer(db, id)
+      if (!customer) throw noSuchCustomer()
+      return customer
+    },
+
+    setBlocked: (id: CustomerId, blocked: boolean): Promise<void> =>
+      db.transact(async (tx) => {
+        if (!(await store.setBlocked(tx, id, blocked ? clock() : null))) throw noSuchCustomer()
+      }),
+
+    /** Makes a token. Its text is in the answer and nowhere else. */
+    issueToken: (customer: CustomerId, wish: TokenWish): Promise<{ text: string; token: Token }> =>
+      db.transact(async (tx) => {
+        if (!(await store.findCustomer(tx, customer))) throw noSuchCustomer()
+        const mode = (await store.findMode(tx)) ?? 'production'
+        const text = makeTokenText(mode, random(tokenRandomBytes))
+        return { text, token: addToken(tx, customer, text, wish) }
+      }),
+
+    /** The spending caps of all tokens that have one, for `verify`. */
+    caps: (reader: Reader): Promise<Map<string, Kopecks>> => store.listCaps(reader),
+
+    listTokens: (customer: CustomerId): Promise<Token[]> => store.listTokens(db, customer),
+
+    async revokeToken(id: TokenId): Promise<void> {
+      const found = await db.transact((tx) => store.revokeToken(tx, id, clock()))
+      if (!found) throw noSuchToken()
+      remembered.clear()
+    },
+
+    /** Makes the sandbox customer's token, with the text that scripts were promised or a fresh one. */
+    async giveSandboxToken(tx: Tx, customer: CustomerId, fixed: string | undefined): Promise<string> {
+      const text = fixed ?? makeTokenText('sandbox', random(tokenRandomBytes))
+      addToken(tx, customer, text, { name: 'sandbox' })
+      return text
+    },
+
+    /** Lets a sandbox's fixed token in although it has no checksum, and adds it if the sandbox has none like it yet. */
+    async admitSandboxToken(text: string): Promise<void> {
+      if (!isSandboxTokenText(text)) throw new RangeError('a sandbox token is 8 to 200 visible characters')
+      if ((await store.findMode(db)) !== 'sandbox') throw shopIsProduction()
+      await db.transact(async (tx) => {
+        if (await store.findTokenByDigest(tx, deps.sha256(text))) return
+        const [first] = await store.listCustomers(tx, '', 1)
+        if (first) addToken(tx, first.id, text, { name: 'sandbox' })
+      })
+      sandboxText = text
+    },
+  }
+}

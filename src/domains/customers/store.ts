@@ -1,0 +1,143 @@
+import type { Reader, Tx } from '../../db/transaction.ts'
+import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
+import type { CustomerId, TokenId } from '../../kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../kernel/money.ts'
+import type { Customer, Scope, ShopMode, Token } from './rules.ts'
+
+type CustomerRow = { id: string; name: string; created_at: bigint; blocked_at: bigint | null }
+
+type TokenRow = {
+  id: string
+  customer_id: string
+  hint: string
+  name: string
+  scopes: string
+  allowed_from: string
+  cap_kopecks: bigint | null
+  created_at: bigint
+  expires_at: bigint | null
+  revoked_at: bigint | null
+}
+
+const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
+
+const toCustomer = (row: CustomerRow): Customer => ({
+  id: row.id as CustomerId,
+  name: row.name,
+  createdAt: Number(row.created_at),
+  blockedAt: maybe(row.blocked_at),
+})
+
+const toToken = (row: TokenRow): Token => ({
+  id: row.id as TokenId,
+  customer: row.customer_id as CustomerId,
+  hint: row.hint,
+  name: row.name,
+  scopes: row.scopes.split(' ') as Scope[],
+  allowedFrom: toPrefixes(row.allowed_from),
+  cap: row.cap_kopecks === null ? null : kopecks(row.cap_kopecks),
+  createdAt: Number(row.created_at),
+  expiresAt: maybe(row.expires_at),
+  revokedAt: maybe(row.revoked_at),
+})
+
+function toPrefixes(text: string): Prefix[] {
+  if (text === '') return []
+  return text.split(' ').map((each) => {
+    const prefix = readPrefix(each)
+    // A lock that cannot be read must not open the door.
+    if (!prefix) throw new Error('a token has an address lock that cannot be read')
+    return prefix
+  })
+}
+
+export async function findMode(reader: Reader): Promise<ShopMode | undefined> {
+  return (await reader.first<{ mode: ShopMode }>('SELECT mode FROM shop WHERE one = 1'))?.mode
+}
+
+/** The first word on what kind of shop this is stands; a later one changes nothing. Tells whether this was the first. */
+export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number): Promise<boolean> {
+  const added = await tx.run(
+    'INSERT INTO shop (one, mode, opened_at) VALUES (1, $1, $2) ON CONFLICT (one) DO NOTHING',
+    [mode, nowMs],
+  )
+  return added === 1
+}
+
+export function insertCustomer(tx: Tx, customer: Customer): void {
+  tx.send('INSERT INTO customers (id, name, created_at, blocked_at) VALUES ($1, $2, $3, $4)', [
+    customer.id,
+    customer.name,
+    customer.createdAt,
+    customer.blockedAt,
+  ])
+}
+
+export async function findCustomer(reader: Reader, id: CustomerId): Promise<Customer | undefined> {
+  const row = await reader.first<CustomerRow>('SELECT * FROM customers WHERE id = $1', [id])
+  return row && toCustomer(row)
+}
+
+/** Oldest first; an id made later sorts later. */
+export async function listCustomers(reader: Reader, after: string, limit: number): Promise<Customer[]> {
+  const rows = await reader.all<CustomerRow>('SELECT * FROM customers WHERE id > $1 ORDER BY id LIMIT $2', [
+    after,
+    limit,
+  ])
+  return rows.map(toCustomer)
+}
+
+export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): Promise<boolean> {
+  return (await tx.run('UPDATE customers SET blocked_at = $2 WHERE id = $1', [id, atMs])) === 1
+}
+
+export function insertToken(tx: Tx, token: Token, digest: Uint8Array): void {
+  tx.send(
+    `INSERT INTO tokens
+       (id, customer_id, digest, hint, name, scopes, allowed_from, cap_kopecks, created_at, expires_at, revoked_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      token.id,
+      token.customer,
+      digest,
+      token.hint,
+      token.name,
+      token.scopes.join(' '),
+      token.allowedFrom.map(formatPrefix).join(' '),
+      token.cap,
+      token.createdAt,
+      token.expiresAt,
+      token.revokedAt,
+    ],
+  )
+}
+
+/** The token with this digest, and whether its customer is blocked, in one look. */
+export async function findTokenByDigest(
+  reader: Reader,
+  digest: Uint8Array,
+): Promise<{ token: Token; digest: Uint8Array; blocked: boolean } | undefined> {
+  const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null }>(
+    'SELECT tokens.*, customers.blocked_at FROM tokens JOIN customers ON customers.id = tokens.customer_id WHERE tokens.digest = $1',
+    [digest],
+  )
+  return row && { token: toToken(row), digest: row.digest, blocked: row.blocked_at !== null }
+}
+
+export async function listTokens(reader: Reader, customer: CustomerId): Promise<Token[]> {
+  const rows = await reader.all<TokenRow>('SELECT * FROM tokens WHERE customer_id = $1 ORDER BY id', [customer])
+  return rows.map(toToken)
+}
+
+/** The first revocation stands, so that its time stays true. */
+export async function revokeToken(tx: Tx, id: TokenId, nowMs: number): Promise<boolean> {
+  return (await tx.run('UPDATE tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, nowMs])) === 1
+}
+
+/** Every token that may not spend without end. */
+export async function listCaps(reader: Reader): Promise<Map<string, Kopecks>> {
+  const rows = await reader.all<{ id: string; cap_kopecks: bigint }>(
+    'SELECT id, cap_kopecks FROM tokens WHERE cap_kopecks IS NOT NULL',
+  )
+  return new Map(rows.map((row) => [row.id, kopecks(row.cap_kopecks)]))
+}

@@ -1,0 +1,35 @@
+import { type Kopecks, toRoubles, toRoubleText } from '../../kernel/money.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+
+export const insufficientFunds = (required: Kopecks, balance: Kopecks): Refusal =>
+  new Refusal(
+    'unpaid',
+    'insufficient_funds',
+    `This costs ${toRoubleText(required)} RUB and the balance is ${toRoubleText(balance)} RUB. Top up and try again.`,
+    { required_rub: toRoubles(required), balance_rub: toRoubles(balance), charged: false },
+  )
+
+export const capReached = (cap: Kopecks, spent: Kopecks): Refusal =>
+  new Refusal(
+    'forbidden',
+    'forbidden',
+    `This token may spend ${toRoubleText(cap)} RUB in all and has spent ${toRoubleText(spent)} RUB. Use another token.`,
+    { cap_rub: toRoubles(cap), spent_rub: toRoubles(spent), charged: false },
+  )
+
+export const balanceTooLarge = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'The balance would be larger than the ledger holds.', { charged: false })
+
+export const noAccount = (): Refusal => new Refusal('missing', 'not_found', 'There is no such customer.')
+
+export const nothingToRefund = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no such charge to refund.', { charged: false })
+
+export const alreadyRefunded = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This charge has been refunded already.', { charged: false })
+
+export const refundTooLarge = (charged: Kopecks): Refusal =>
+  new Refusal('conflict', 'conflict', `A refund is at most what was charged: ${toRoubleText(charged)} RUB.`, {
+    charged_rub: toRoubles(charged),
+    charged: false,
+  })

@@ -1,0 +1,141 @@
+import type { Finding } from '../../kernel/finding.ts'
+import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'
+import {
+  type Account,
+  apiSpentAfter,
+  checkpointLine,
+  emptyHead,
+  type Posting,
+  type Sha256,
+  sealedText,
+  toHex,
+} from './rules.ts'
+
+/** A checkpoint as it is stored. */
+export type Checkpoint = {
+  readonly number: number
+  readonly upto: number
+  readonly accounts: number
+  readonly postings: number
+  readonly balances: bigint
+  readonly digest: Uint8Array
+  readonly hash: Uint8Array
+  readonly madeAt: number
+}
+
+/** Digests account after account, a thousand lines at a time, so that no checkpoint needs the whole text at once. */
+export class CheckpointFold {
+  accounts = 0
+  postings = 0
+  balances = 0n
+  private digest = emptyHead
+  private lines: string[] = []
+
+  constructor(private readonly sha256: Sha256) {}
+
+  add(customer: string, seq: number, hash: Uint8Array, balance: bigint): void {
+    this.accounts += 1
+    this.postings += seq
+    this.balances += balance
+    this.lines.push(checkpointLine(customer, seq, hash))
+    if (this.lines.length === 1000) this.flush()
+  }
+
+  finish(): Uint8Array {
+    if (this.lines.length > 0) this.flush()
+    return this.digest
+  }
+
+  private flush(): void {
+    this.digest = this.sha256(toHex(this.digest) + this.lines.join(''))
+    this.lines = []
+  }
+}
+
+/** Walks one account's postings from the first and says of each whether it can follow the one before. */
+export class AccountWalk {
+  readonly findings: Finding[] = []
+  readonly charges = new Map<number, Posting>()
+  /** What each token spent here, less refunds. */
+  readonly spentByToken = new Map<string, Kopecks>()
+  private readonly refunded = new Set<number>()
+  private head = emptyHead
+  private balance: Kopecks = zero
+  private apiSpent: Kopecks = zero
+  private seq = 0
+  private lastAt = 0
+
+  constructor(
+    private readonly customer: string,
+    private readonly sha256: Sha256,
+  ) {}
+
+  step(posting: Posting): void {
+    const where = `posting ${posting.seq} of ${this.customer}`
+    if (posting.seq !== this.seq + 1) this.found('chain', where, `follows number ${this.seq}: postings are missing`)
+    if (toHex(this.sha256(sealedText(this.head, posting))) !== toHex(posting.hash)) {
+      this.found('chain', where, 'its hash does not match its content and the posting before it')
+    }
+    if (posting.balanceAfter !== this.balance + posting.amount) {
+      this.found('balance', where, `balance_after is ${toRoubleText(posting.balanceAfter)}, not the sum up to it`)
+    }
+    if (posting.balanceAfter < 0n) this.found('balance', where, 'the balance is below zero')
+    if (posting.at < this.lastAt) this.found('chain', where, 'it is dated before the posting it follows')
+    this.checkKind(posting, where)
+    this.seq = posting.seq
+    this.head = posting.hash
+    this.balance = (this.balance + posting.amount) as Kopecks
+    this.apiSpent = apiSpentAfter(this.apiSpent, posting)
+    this.lastAt = posting.at
+    if (posting.token && posting.kind !== 'credit') {
+      this.spentByToken.set(posting.token, subtract(this.spentByToken.get(posting.token) ?? zero, posting.amount))
+    }
+  }
+
+  /** The account must say what its postings add up to. */
+  finish(account: Account): void {
+    const where = `account of ${this.customer}`
+    if (account.balance !== this.balance) {
+      this.found(
+        'balance',
+        where,
+        `the balance is ${toRoubleText(account.balance)}, its postings sum to ${toRoubleText(this.balance)}`,
+      )
+    }
+    if (account.apiSpent !== this.apiSpent) {
+      this.found(
+        'api_spent',
+        where,
+        `api_spent is ${toRoubleText(account.apiSpent)}, its postings say ${toRoubleText(this.apiSpent)}`,
+      )
+    }
+    if (account.seq !== this.seq) this.found('chain', where, `it counts ${account.seq} postings, there are ${this.seq}`)
+    if (toHex(account.head) !== toHex(this.head))
+      this.found('chain', where, 'its head is not the hash of the last posting')
+  }
+
+  private checkKind(posting: Posting, where: string): void {
+    if ((posting.kind === 'charge') !== posting.amount < 0n)
+      this.found('posting', where, 'its sign does not fit its kind')
+    if (posting.house.startsWith('revenue:') === (posting.kind === 'credit')) {
+      this.found('posting', where, `a ${posting.kind} does not belong to ${posting.house}`)
+    }
+    if (posting.kind === 'charge') this.charges.set(posting.seq, posting)
+    if (posting.kind === 'refund') this.checkRefund(posting, where)
+  }
+
+  private checkRefund(posting: Posting, where: string): void {
+    const charge = this.charges.get(posting.refundOf ?? 0)
+    if (!charge) return this.found('refund', where, 'it refunds a charge that is not there')
+    if (posting.amount > negate(charge.amount)) this.found('refund', where, 'it is larger than its charge')
+    if (this.refunded.has(charge.seq)) this.found('refund', where, 'its charge was refunded before')
+    if (posting.order !== charge.order || posting.token !== charge.token || posting.house !== charge.house) {
+      this.found('refund', where, 'it does not go back to where its charge was counted')
+    }
+    this.refunded.add(charge.seq)
+  }
+
+  private found(promise: string, where: string, problem: string): void {
+    this.findings.push({ promise, where, problem })
+  }
+}

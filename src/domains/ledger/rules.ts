@@ -1,0 +1,123 @@
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
+import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../kernel/money.ts'
+import { balanceTooLarge, capReached, insufficientFunds } from './errors.ts'
+
+export type PostingKind = 'credit' | 'charge' | 'refund'
+
+/** The accounts of the house: where money came from, and what it was earned with. */
+export type HouseAccount = `funds:${string}` | `revenue:${string}`
+
+/** A customer's account as it stands. `head` is the hash of its last posting. */
+export type Account = {
+  readonly customer: CustomerId
+  readonly balance: Kopecks
+  readonly apiSpent: Kopecks
+  readonly seq: number
+  readonly head: Uint8Array
+  readonly lastAt: number
+}
+
+/** A movement that is asked for. `amount` is signed as the customer sees it. */
+export type Movement = {
+  readonly kind: PostingKind
+  readonly house: HouseAccount
+  readonly amount: Kopecks
+  readonly order: OrderId | null
+  readonly token: TokenId | null
+  readonly refundOf: number | null
+  readonly note: string
+}
+
+/** A movement that has been made. */
+export type Posting = Movement & {
+  readonly customer: CustomerId
+  readonly seq: number
+  readonly balanceAfter: Kopecks
+  readonly at: number
+  readonly hash: Uint8Array
+}
+
+export type Sha256 = (text: string) => Uint8Array
+
+/** The head of an account that has no posting yet. */
+export const emptyHead: Uint8Array = new Uint8Array(32)
+
+export const openAccount = (customer: CustomerId): Account => ({
+  customer,
+  balance: kopecks(0n),
+  apiSpent: kopecks(0n),
+  seq: 0,
+  head: emptyHead,
+  lastAt: 0,
+})
+
+/**
+ * The account after a movement, and the posting that records it. Refuses what would take the balance below zero or past
+ * what a JSON number holds. A posting is never dated before the one it follows, even when a machine's clock steps back.
+ */
+export function post(
+  account: Account,
+  movement: Movement,
+  nowMs: number,
+  sha256: Sha256,
+): { account: Account; posting: Posting } {
+  if (account.balance + movement.amount < 0n) throw insufficientFunds(negate(movement.amount), account.balance)
+  if (account.balance + movement.amount > mostKopecks) throw balanceTooLarge()
+  const balance = add(account.balance, movement.amount)
+  const at = Math.max(nowMs, account.lastAt)
+  const unsealed = { ...movement, customer: account.customer, seq: account.seq + 1, balanceAfter: balance, at }
+  const hash = sha256(sealedText(account.head, unsealed))
+  return {
+    account: {
+      customer: account.customer,
+      balance,
+      apiSpent: apiSpentAfter(account.apiSpent, movement),
+      seq: unsealed.seq,
+      head: hash,
+      lastAt: at,
+    },
+    posting: { ...unsealed, hash },
+  }
+}
+
+/** What goes through the hash: the hash before, then every field of the posting, unambiguously. */
+export function sealedText(previous: Uint8Array, posting: Omit<Posting, 'hash'>): string {
+  return JSON.stringify([
+    toHex(previous),
+    posting.customer,
+    posting.seq,
+    posting.kind,
+    posting.house,
+    String(posting.amount),
+    String(posting.balanceAfter),
+    posting.order,
+    posting.token,
+    posting.refundOf,
+    posting.note,
+    posting.at,
+  ])
+}
+
+/** Only what went through a token counts as spent through the API; a refund of it is taken off again. */
+export function apiSpentAfter(spent: Kopecks, movement: Pick<Movement, 'kind' | 'amount' | 'token'>): Kopecks {
+  return movement.token === null || movement.kind === 'credit' ? spent : subtract(spent, movement.amount)
+}
+
+/** What a token has spent after one more charge; refuses what would pass its cap. */
+export function spentAfter(spent: Kopecks, amount: Kopecks, cap: Kopecks): Kopecks {
+  if (spent + amount > cap) throw capReached(cap, spent)
+  return add(spent, amount)
+}
+
+export const toHex = (bytes: Uint8Array): string => bytes.toHex()
+
+/** What a checkpoint says of one account: the number of its last posting and that posting's hash. */
+export const checkpointLine = (customer: string, seq: number, hash: Uint8Array): string =>
+  `${customer} ${seq} ${toHex(hash)}\n`
+
+/** What goes through a checkpoint's own hash. */
+export const checkpointText = (
+  previous: Uint8Array,
+  of: { number: number; upto: number; accounts: number; postings: number; balances: bigint; digest: Uint8Array },
+): string =>
+  JSON.stringify([toHex(previous), of.number, of.upto, of.accounts, of.postings, String(of.balances), toHex(of.digest)])

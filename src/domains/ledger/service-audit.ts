@@ -1,0 +1,198 @@
+import type { Database, Reader } from '../../db/transaction.ts'
+import type { Finding } from '../../kernel/finding.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { type Kopecks, toRoubleText, zero } from '../../kernel/money.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { type Account, checkpointText, emptyHead, type Posting, type Sha256, toHex } from './rules.ts'
+import { AccountWalk, type Checkpoint, CheckpointFold } from './rules-audit.ts'
+import * as store from './store-audit.ts'
+
+/**
+ * A checkpoint looks this far back, so that no transaction with an earlier date is still on its way: longer than any
+ * transaction may run, with room for clocks that disagree.
+ */
+const settledMs = 60_000
+/** How many checkpoints `verify` recomputes; the older ones are covered by the chain from them. */
+const checkpointsVerified = 32
+const page = 500
+
+export type LedgerAudit = ReturnType<typeof createLedgerAudit>
+export type Charges = ReadonlyMap<number, Posting>
+
+export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
+  const { db, sha256 } = deps
+
+  /** One account from its first posting on; each checkpoint notes where the account stood at its moment. */
+  async function walkAccount(reader: Reader, account: Account, folds: readonly Folded[]): Promise<AccountWalk> {
+    const walk = new AccountWalk(account.customer, sha256)
+    const standing: (Posting | undefined)[] = folds.map(() => undefined)
+    for (let after = 0; ; ) {
+      const postings = await store.postingsAfter(reader, account.customer, after, page)
+      for (const posting of postings) {
+        walk.step(posting)
+        for (const [index, { checkpoint }] of folds.entries()) {
+          if (posting.at <= checkpoint.upto) standing[index] = posting
+        }
+      }
+      const last = postings.at(-1)
+      if (!last || postings.length < page) break
+      after = last.seq
+    }
+    walk.finish(account)
+    for (const [index, { fold }] of folds.entries()) addStanding(fold, account.customer, standing[index])
+    return walk
+  }
+
+  return {
+    /**
+     * Recomputes every promise about money from the postings. `onCustomer` is told each customer's charges, so that
+     * whoever owns the orders can compare them. `caps` are the spending caps of the tokens that have one.
+     */
+    async verify(
+      reader: Reader,
+      caps: ReadonlyMap<string, Kopecks>,
+      onCustomer: (customer: CustomerId, charges: Charges) => Promise<readonly Finding[]>,
+    ): Promise<{ findings: Finding[]; accounts: number; postings: number; checkpoints: number }> {
+      const findings: Finding[] = []
+      const checkpoints = await store.latestCheckpoints(reader, checkpointsVerified)
+      const folds = checkpoints.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
+      const spent = new Map<string, Kopecks>()
+      let accounts = 0
+      let walked = 0
+      let balances = 0n
+      for (let after = ''; ; ) {
+        const batch = await store.accountsAfter(reader, after, page)
+        for (const account of batch) {
+          const walk = await walkAccount(reader, account, folds)
+          findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
+          for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
+          accounts += 1
+          walked += account.seq
+          balances += account.balance
+        }
+        const last = batch.at(-1)
+        if (!last || batch.length < page) break
+        after = last.customer
+      }
+      findings.push(...(await checkTotals(reader, walked, balances)))
+      findings.push(...(await checkSpending(reader, spent, caps)))
+      findings.push(...checkCheckpoints(folds, sha256))
+      return { findings, accounts, postings: walked, checkpoints: checkpoints.length }
+    },
+
+    /** Writes down how every account stands. Returns its hash, worth keeping where this database cannot reach. */
+    async makeCheckpoint(): Promise<Checkpoint | undefined> {
+      const upto = deps.clock() - settledMs
+      const made = await db.snapshot(async (reader) => {
+        const [previous] = (await store.latestCheckpoints(reader, 1)).slice(-1)
+        if (previous && previous.upto >= upto) return undefined
+        const fold = new CheckpointFold(sha256)
+        for (let after = ''; ; ) {
+          const batch = await store.accountsAfter(reader, after, page)
+          for (const account of batch) await foldAccount(reader, fold, account, upto)
+          const last = batch.at(-1)
+          if (!last || batch.length < page) break
+          after = last.customer
+        }
+        return sealCheckpoint(fold, previous, upto, deps.clock(), sha256)
+      })
+      if (!made) return undefined
+      return (await db.transact((tx) => store.insertCheckpoint(tx, made))) ? made : undefined
+    },
+
+    houseBalances: () => store.houseBalances(db),
+  }
+}
+
+type Folded = { readonly checkpoint: Checkpoint; readonly fold: CheckpointFold }
+
+function addStanding(fold: CheckpointFold, customer: string, posting: Posting | undefined): void {
+  if (posting) fold.add(customer, posting.seq, posting.hash, posting.balanceAfter)
+}
+
+/** An account that has rested since the moment is taken as it stands; a busy one is looked up as it stood. */
+async function foldAccount(reader: Reader, fold: CheckpointFold, account: Account, upto: number): Promise<void> {
+  if (account.seq === 0) return
+  if (account.lastAt <= upto) fold.add(account.customer, account.seq, account.head, account.balance)
+  else addStanding(fold, account.customer, await store.lastPostingAt(reader, account.customer, upto))
+}
+
+function sealCheckpoint(
+  fold: CheckpointFold,
+  previous: Checkpoint | undefined,
+  upto: number,
+  madeAt: number,
+  sha256: Sha256,
+): Checkpoint {
+  const digest = fold.finish()
+  const content = {
+    number: (previous?.number ?? 0) + 1,
+    upto,
+    accounts: fold.accounts,
+    postings: fold.postings,
+    balances: fold.balances,
+    digest,
+  }
+  return { ...content, hash: sha256(checkpointText(previous?.hash ?? emptyHead, content)), madeAt }
+}
+
+/** Nothing may be posted outside the accounts, and what customers have is what the house owes them, to the kopeck. */
+async function checkTotals(reader: Reader, walked: number, balances: bigint): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const posted = await store.countPostings(reader)
+  if (posted !== walked) {
+    findings.push({ promise: 'chain', where: 'postings', problem: `${posted} exist, the accounts count ${walked}` })
+  }
+  const house = (await store.houseBalances(reader)).reduce((sum, each) => sum + each.balance, 0n)
+  if (house + balances !== 0n) {
+    findings.push({
+      promise: 'sum',
+      where: 'all accounts',
+      problem: `they sum to ${house + balances} kopecks, not to 0`,
+    })
+  }
+  return findings
+}
+
+async function checkSpending(
+  reader: Reader,
+  spent: ReadonlyMap<string, Kopecks>,
+  caps: ReadonlyMap<string, Kopecks>,
+): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const noted = new Map((await store.tokenSpending(reader)).map((each) => [each.token as string, each.spent]))
+  for (const token of new Set([...noted.keys(), ...caps.keys()])) {
+    const really = spent.get(token) ?? zero
+    const where = `token ${token}`
+    if ((noted.get(token) ?? zero) !== really) {
+      findings.push({ promise: 'cap', where, problem: `its spending is not ${toRoubleText(really)} as posted` })
+    }
+    const cap = caps.get(token)
+    if (cap !== undefined && really > cap)
+      findings.push({ promise: 'cap', where, problem: 'it spent more than its cap' })
+  }
+  return findings
+}
+
+function checkCheckpoints(folds: readonly Folded[], sha256: Sha256): Finding[] {
+  const findings: Finding[] = []
+  for (const [index, { checkpoint, fold }] of folds.entries()) {
+    const where = `checkpoint ${checkpoint.number}`
+    if (toHex(fold.finish()) !== toHex(checkpoint.digest) || fold.balances !== checkpoint.balances) {
+      findings.push({ promise: 'checkpoint', where, problem: 'the accounts are not as they stood when it was made' })
+    }
+    const previous = index === 0 ? undefined : folds[index - 1]?.checkpoint
+    if (!previous && checkpoint.number !== 1) continue
+    if (previous && checkpoint.number !== previous.number + 1) {
+      findings.push({ promise: 'checkpoint', where, problem: `it follows number ${previous.number}` })
+    }
+    if (toHex(sha256(checkpointText(previous?.hash ?? emptyHead, checkpoint))) !== toHex(checkpoint.hash)) {
+      findings.push({
+        promise: 'checkpoint',
+        where,
+        problem: 'its hash does not match its content and the one before it',
+      })
+    }
+  }
+  return findings
+}

@@ -1,0 +1,107 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
+import { type Kopecks, negate } from '../../kernel/money.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { alreadyRefunded, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
+import { type Account, type Movement, openAccount, type Posting, post, type Sha256, spentAfter } from './rules.ts'
+import * as store from './store.ts'
+
+export type Ledger = ReturnType<typeof createLedger>
+
+/** Who pays: a customer, through a token or (from the console) without one. The cap is the token's, if it has one. */
+export type Payer = {
+  readonly customer: CustomerId
+  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null } | null
+}
+
+/** All movements of money. Each takes part in the caller's transaction, so that paying and getting are one commit. */
+export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
+  /** Takes the customer's turn: until the transaction ends, nobody else moves this money. */
+  async function lock(tx: Tx, customer: CustomerId): Promise<Account> {
+    const account = await store.lockAccount(tx, customer)
+    if (!account) throw noAccount()
+    return account
+  }
+
+  function move(tx: Tx, account: Account, movement: Movement): Posting {
+    const moved = post(account, movement, deps.clock(), deps.sha256)
+    store.writePosting(tx, moved.account, moved.posting)
+    return moved.posting
+  }
+
+  return {
+    open: (tx: Tx, customer: CustomerId): void => store.insertAccount(tx, openAccount(customer)),
+
+    lock,
+
+    /** Charges an account that this transaction has locked. A price of nothing moves nothing. */
+    async charge(
+      tx: Tx,
+      account: Account,
+      by: Payer,
+      sale: { price: Kopecks; product: string; order: OrderId; note: string },
+    ): Promise<Posting | undefined> {
+      if (sale.price === 0n) return undefined
+      const posting = move(tx, account, {
+        kind: 'charge',
+        house: `revenue:${sale.product}`,
+        amount: negate(sale.price),
+        order: sale.order,
+        token: by.token?.id ?? null,
+        refundOf: null,
+        note: sale.note,
+      })
+      if (by.token && by.token.cap !== null) {
+        const spent = await store.findSpent(tx, by.token.id)
+        store.writeSpent(tx, by.token.id, spentAfter(spent, sale.price, by.token.cap))
+      }
+      return posting
+    },
+
+    /** A top-up. `source` names where the money came from: `operator`, `sandbox`, a payment provider. */
+    async credit(tx: Tx, customer: CustomerId, amount: Kopecks, source: string, note: string): Promise<Posting> {
+      if (amount <= 0n) throw new RangeError('a credit is more than nothing')
+      const account = await lock(tx, customer)
+      return move(tx, account, {
+        kind: 'credit',
+        house: `funds:${source}`,
+        amount,
+        order: null,
+        token: null,
+        refundOf: null,
+        note,
+      })
+    },
+
+    /** Gives back a charge, whole or in part, once. It returns to where the charge was counted, token and revenue alike. */
+    async refund(tx: Tx, customer: CustomerId, seq: number, amount: Kopecks | 'all', note: string): Promise<Posting> {
+      const account = await lock(tx, customer)
+      const charge = await store.findPosting(tx, customer, seq)
+      if (charge?.kind !== 'charge') throw nothingToRefund()
+      if (await store.isRefunded(tx, customer, seq)) throw alreadyRefunded()
+      const charged = negate(charge.amount)
+      const given = amount === 'all' ? charged : amount
+      if (given <= 0n || given > charged) throw refundTooLarge(charged)
+      if (charge.token) store.reduceSpent(tx, charge.token, given)
+      return move(tx, account, {
+        kind: 'refund',
+        house: charge.house,
+        amount: given,
+        order: charge.order,
+        token: charge.token,
+        refundOf: seq,
+        note,
+      })
+    },
+
+    async balance(customer: CustomerId): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
+      const account = await store.findAccount(deps.db, customer)
+      if (!account) throw noAccount()
+      return account
+    },
+
+    /** A page of postings, newest first. */
+    history: (customer: CustomerId, before: number | undefined, limit: number): Promise<Posting[]> =>
+      store.listPostings(deps.db, customer, before ?? Number.MAX_SAFE_INTEGER, limit),
+  }
+}

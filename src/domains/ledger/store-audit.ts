@@ -1,0 +1,88 @@
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { CustomerId, TokenId } from '../../kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../kernel/money.ts'
+import type { Account, Posting } from './rules.ts'
+import type { Checkpoint } from './rules-audit.ts'
+import { type AccountRow, type PostingRow, toAccount, toPosting } from './store.ts'
+
+/** Every account once, in the order of their ids, a page at a time. */
+export async function accountsAfter(reader: Reader, after: string, limit: number): Promise<Account[]> {
+  const rows = await reader.all<AccountRow>(
+    'SELECT * FROM accounts WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
+    [after, limit],
+  )
+  return rows.map(toAccount)
+}
+
+/** One account's postings, oldest first, a page at a time. */
+export async function postingsAfter(
+  reader: Reader,
+  customer: CustomerId,
+  after: number,
+  limit: number,
+): Promise<Posting[]> {
+  const rows = await reader.all<PostingRow>(
+    'SELECT * FROM postings WHERE customer_id = $1 AND seq > $2 ORDER BY seq LIMIT $3',
+    [customer, after, limit],
+  )
+  return rows.map(toPosting)
+}
+
+/** The last posting of an account at a moment. */
+export async function lastPostingAt(reader: Reader, customer: CustomerId, upto: number): Promise<Posting | undefined> {
+  const row = await reader.first<PostingRow>(
+    'SELECT * FROM postings WHERE customer_id = $1 AND at <= $2 ORDER BY seq DESC LIMIT 1',
+    [customer, upto],
+  )
+  return row && toPosting(row)
+}
+
+export async function countPostings(reader: Reader): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM postings'))?.n ?? 0n)
+}
+
+/** What each house account has, as the house sees it: the other side of every posting. */
+export async function houseBalances(reader: Reader): Promise<{ house: string; balance: bigint }[]> {
+  return reader.all('SELECT house, CAST(-SUM(amount) AS BIGINT) AS balance FROM postings GROUP BY house ORDER BY house')
+}
+
+export async function tokenSpending(reader: Reader): Promise<{ token: TokenId; spent: Kopecks }[]> {
+  const rows = await reader.all<{ token_id: string; spent: bigint }>('SELECT token_id, spent FROM token_spending')
+  return rows.map((row) => ({ token: row.token_id as TokenId, spent: kopecks(row.spent) }))
+}
+
+type CheckpointRow = {
+  number: bigint
+  upto: bigint
+  accounts: bigint
+  postings: bigint
+  balances: bigint
+  digest: Uint8Array
+  hash: Uint8Array
+  made_at: bigint
+}
+
+/** The newest checkpoints, oldest of them first. */
+export async function latestCheckpoints(reader: Reader, limit: number): Promise<Checkpoint[]> {
+  const rows = await reader.all<CheckpointRow>('SELECT * FROM checkpoints ORDER BY number DESC LIMIT $1', [limit])
+  return rows.reverse().map((row) => ({
+    number: Number(row.number),
+    upto: Number(row.upto),
+    accounts: Number(row.accounts),
+    postings: Number(row.postings),
+    balances: row.balances,
+    digest: row.digest,
+    hash: row.hash,
+    madeAt: Number(row.made_at),
+  }))
+}
+
+/** Two processes may make the same checkpoint; the first one's stands, and they are equal. */
+export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean> {
+  const added = await tx.run(
+    `INSERT INTO checkpoints (number, upto, accounts, postings, balances, digest, hash, made_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (number) DO NOTHING`,
+    [of.number, of.upto, of.accounts, of.postings, of.balances, of.digest, of.hash, of.madeAt],
+  )
+  return added === 1
+}

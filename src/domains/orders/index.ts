@@ -1,0 +1,2 @@
+export { createOrders, type Orders, type Placed, type Sale, type Ticket } from './service.ts'
+export { createMoneyVerifier } from './service-audit.ts'

@@ -1,0 +1,141 @@
+/** An IP address as its bytes: 4 or 16 of them. Two spellings of one address are the same bytes. */
+export type Address = { readonly version: 4 | 6; readonly bytes: Uint8Array }
+
+/** A block of addresses. The bits past `length` are zero. */
+export type Prefix = { readonly base: Address; readonly length: number }
+
+/**
+ * Reads an address strictly: four decimal numbers without leading zeros, or RFC 4291 text. `127.1`, `0x7f.1` and
+ * `2130706433` are not addresses here, whatever a C library makes of them. An IPv4 address mapped into IPv6
+ * (`::ffff:1.2.3.4`) is that IPv4 address.
+ */
+export function readAddress(text: string): Address | undefined {
+  if (text.length > 45) return undefined
+  if (!text.includes(':')) {
+    const quad = readQuad(text)
+    return quad && { version: 4, bytes: quad }
+  }
+  const long = readGroups(text)
+  if (!long) return undefined
+  return isMapped(long) ? { version: 4, bytes: long.slice(12) } : { version: 6, bytes: long }
+}
+
+/** Reads `address/length`; a bare address is a block of one. Undefined when bits past the length are set. */
+export function readPrefix(text: string): Prefix | undefined {
+  const [addressText = '', lengthText, ...rest] = text.split('/')
+  const base = readAddress(addressText)
+  if (!base || rest.length > 0) return undefined
+  const most = base.bytes.length * 8
+  if (lengthText === undefined) return { base, length: most }
+  if (!/^(0|[1-9]\d{0,2})$/.test(lengthText)) return undefined
+  // The length of a mapped block counts the 96 bits before the IPv4 part.
+  const length = Number(lengthText) - (base.version === 4 && addressText.includes(':') ? 96 : 0)
+  if (length < 0 || length > most) return undefined
+  const prefix = { base, length }
+  return equal(masked(base.bytes, length), base.bytes) ? prefix : undefined
+}
+
+/** Canonical text: RFC 5952 for IPv6 (lower case, the longest run of zeros shortened), dotted decimal for IPv4. */
+export function formatAddress(address: Address): string {
+  if (address.version === 4) return address.bytes.join('.')
+  const groups = groupsOf(address.bytes)
+  const run = longestZeroRun(groups)
+  const text = (part: number[]) => part.map((group) => group.toString(16)).join(':')
+  if (run.length < 2) return text(groups)
+  return `${text(groups.slice(0, run.start))}::${text(groups.slice(run.start + run.length))}`
+}
+
+/** A block of one address is written as the address alone. */
+export const formatPrefix = (prefix: Prefix): string =>
+  prefix.length === prefix.base.bytes.length * 8
+    ? formatAddress(prefix.base)
+    : `${formatAddress(prefix.base)}/${prefix.length}`
+
+export const contains = (prefix: Prefix, address: Address): boolean =>
+  prefix.base.version === address.version && equal(masked(address.bytes, prefix.length), prefix.base.bytes)
+
+/** The address as a number, so that ranges can be compared and counted. */
+export function addressToNumber(address: Address): bigint {
+  let value = 0n
+  for (const byte of address.bytes) value = (value << 8n) | BigInt(byte)
+  return value
+}
+
+export function addressFromNumber(version: 4 | 6, value: bigint): Address {
+  const bytes = new Uint8Array(version === 4 ? 4 : 16)
+  let rest = value
+  for (let index = bytes.length - 1; index >= 0; index -= 1) {
+    bytes[index] = Number(rest & 255n)
+    rest >>= 8n
+  }
+  if (value < 0n || rest !== 0n) throw new RangeError('the number is not an address of that version')
+  return { version, bytes }
+}
+
+function readQuad(text: string): Uint8Array | undefined {
+  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)
+  if (!match) return undefined
+  const quad = new Uint8Array(4)
+  for (let index = 0; index < 4; index += 1) {
+    const part = match[index + 1] ?? ''
+    if (Number(part) > 255 || (part.length > 1 && part.startsWith('0'))) return undefined
+    quad[index] = Number(part)
+  }
+  return quad
+}
+
+function readGroups(text: string): Uint8Array | undefined {
+  const halves = text.split('::')
+  if (halves.length > 2) return undefined
+  const head = readHalf(halves[0] ?? '', halves.length === 1)
+  const tail = halves.length === 2 ? readHalf(halves[1] ?? '', true) : []
+  if (!head || !tail) return undefined
+  const missing = 16 - head.length - tail.length
+  // `::` stands for at least one group; without it all eight must be there.
+  if (halves.length === 2 ? missing < 2 : missing !== 0) return undefined
+  return Uint8Array.from([...head, ...Array.from({ length: missing }, () => 0), ...tail])
+}
+
+/** One side of the `::`. Only the last group of the whole address may be written as a dotted quad. */
+function readHalf(text: string, mayEndInQuad: boolean): number[] | undefined {
+  if (text === '') return []
+  const bytes: number[] = []
+  const groups = text.split(':')
+  for (const [index, group] of groups.entries()) {
+    if (group.includes('.')) {
+      const quad = mayEndInQuad && index === groups.length - 1 ? readQuad(group) : undefined
+      if (!quad) return undefined
+      bytes.push(...quad)
+    } else {
+      if (!/^[0-9a-fA-F]{1,4}$/.test(group)) return undefined
+      const value = Number.parseInt(group, 16)
+      bytes.push(value >> 8, value & 255)
+    }
+  }
+  return bytes.length <= 16 ? bytes : undefined
+}
+
+const isMapped = (bytes: Uint8Array): boolean =>
+  bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
+
+function masked(bytes: Uint8Array, length: number): Uint8Array {
+  return bytes.map((byte, index) => byte & ((0xff00 >> Math.min(8, Math.max(0, length - index * 8))) & 255))
+}
+
+const equal = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, index) => byte === b[index])
+
+function groupsOf(bytes: Uint8Array): number[] {
+  return Array.from({ length: 8 }, (_, index) => ((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0))
+}
+
+function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
+  let best = { start: 0, length: 0 }
+  let start = 0
+  for (let index = 0; index <= groups.length; index += 1) {
+    if (groups[index] === 0) continue
+    if (index - start > best.length) best = { start, length: index - start }
+    start = index + 1
+  }
+  return best
+}

@@ -1,0 +1,63 @@
+declare const kind: unique symbol
+type Id<Kind extends string> = string & { readonly [kind]: Kind }
+
+export type CustomerId = Id<'customer'>
+export type TokenId = Id<'token'>
+export type OrderId = Id<'order'>
+export type PostingId = Id<'posting'>
+
+const prefixes = { customer: 'cus', token: 'tok', order: 'ord', posting: 'pst' } as const
+type Kind = keyof typeof prefixes
+
+/** Crockford's base 32: no letter that can be taken for a digit, and text order is numeric order. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** How many random bytes an id wants: 80 bits make a clash within one millisecond out of the question. */
+export const idRandomBytes = 10
+
+/** Where the random part of an id comes from, handed in. */
+export type RandomBytes = (count: number) => Uint8Array
+
+/**
+ * `ord_` and 26 characters: 48 bits of time, 80 of chance. Ids made later sort later, so an index grows at its end,
+ * and the id is known before the row is written, so a purchase needs no round trip to learn it.
+ */
+export function makeId<K extends Kind>(of: K, nowMs: number, random: RandomBytes): Id<K> {
+  const chance = random(idRandomBytes)
+  return `${prefixes[of]}_${timeText(nowMs)}${fiveBytesText(chance, 0)}${fiveBytesText(chance, 5)}` as Id<K>
+}
+
+/** Whether a text has the shape of such an id. Anything else is not worth asking the database about. */
+export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
+  const prefix = `${prefixes[of]}_`
+  if (!text.startsWith(prefix) || text.length !== prefix.length + 26) return undefined
+  for (const character of text.slice(prefix.length)) if (!alphabet.includes(character)) return undefined
+  return text as Id<K>
+}
+
+/** 50 bits in ten characters, the last 48 of them the time. Halves, because bit operations know only 32 bits. */
+function timeText(ms: number): string {
+  return halfText(Math.floor(ms / 2 ** 25)) + halfText(ms % 2 ** 25)
+}
+
+const halfText = (value: number): string =>
+  digit(value >>> 20) + digit(value >>> 15) + digit(value >>> 10) + digit(value >>> 5) + digit(value)
+
+/** Five bytes are eight characters of five bits. */
+function fiveBytesText(bytes: Uint8Array, from: number): string {
+  const at = (index: number): number => bytes[from + index] ?? 0
+  const high = (at(0) << 12) | (at(1) << 4) | (at(2) >> 4)
+  const low = ((at(2) & 15) << 16) | (at(3) << 8) | at(4)
+  return (
+    digit(high >> 15) +
+    digit(high >> 10) +
+    digit(high >> 5) +
+    digit(high) +
+    digit(low >> 15) +
+    digit(low >> 10) +
+    digit(low >> 5) +
+    digit(low)
+  )
+}
+
+const digit = (value: number): string => alphabet.charAt(value & 31)

@@ -1,0 +1,53 @@
+declare const unit: unique symbol
+
+/** Roubles, counted in kopecks. A bigint, so it never meets a float and never loses one. */
+export type Kopecks = bigint & { readonly [unit]: 'kopecks' }
+
+export const zero = 0n as Kopecks
+
+/**
+ * The most that one account may hold: ten trillion roubles. Below it every amount is written exactly as a JSON
+ * number with two decimals, because the kopecks fit into the 53 bits of a double.
+ */
+export const mostKopecks = 1_000_000_000_000_000n as Kopecks
+
+export function kopecks(count: bigint): Kopecks {
+  if (count > mostKopecks || count < -mostKopecks) throw new RangeError('an amount of money is out of range')
+  return count as Kopecks
+}
+
+export const add = (a: Kopecks, b: Kopecks): Kopecks => kopecks(a + b)
+export const subtract = (a: Kopecks, b: Kopecks): Kopecks => kopecks(a - b)
+export const negate = (a: Kopecks): Kopecks => kopecks(-a)
+export const total = (amounts: Iterable<Kopecks>): Kopecks => {
+  let sum = 0n
+  for (const amount of amounts) sum += amount
+  return kopecks(sum)
+}
+
+/**
+ * The JSON number of roubles. Dividing a whole number below 2^53 by 100 gives the double nearest to the decimal, and
+ * that double prints as the decimal again: `toRoubles(890n)` is `8.9`.
+ */
+export const toRoubles = (amount: Kopecks): number => Number(amount) / 100
+
+/** Two decimals, always: `8.90`. For people and for texts that are compared. */
+export function toRoubleText(amount: Kopecks): string {
+  const sign = amount < 0n ? '-' : ''
+  const whole = amount < 0n ? -amount : amount
+  return `${sign}${whole / 100n}.${String(whole % 100n).padStart(2, '0')}`
+}
+
+/** Reads `100`, `8.9` or `8.90`. Undefined for anything else: a sign, an exponent, a third decimal, a space. */
+export function readRoubles(text: string): Kopecks | undefined {
+  const match = /^(\d{1,13})(?:\.(\d{1,2}))?$/.exec(text)
+  if (!match) return undefined
+  const count = BigInt(match[1] ?? '0') * 100n + BigInt((match[2] ?? '').padEnd(2, '0'))
+  return count > mostKopecks ? undefined : kopecks(count)
+}
+
+/** Numerator over denominator, a fraction of a kopeck going up: the shop never gives away what it cannot count. */
+export function divideUp(numerator: bigint, denominator: bigint): Kopecks {
+  if (denominator <= 0n || numerator < 0n) throw new RangeError('divideUp takes a price and a positive divisor')
+  return kopecks((numerator + denominator - 1n) / denominator)
+}

@@ -1,0 +1,22 @@
+const dayMs = 86_400_000
+
+/** Days of exactly 24 hours: UTC has no summer time, so a day sold is a day given. */
+export const addDays = (fromMs: number, days: number): number => fromMs + days * dayMs
+
+/**
+ * Calendar months in UTC, the time of day kept. A day that the target month does not have becomes its last day:
+ * 31 January and one month is the last day of February.
+ *
+ * `anchorDay` is the day of the month that the term began on. With it, renewing month by month comes back to the
+ * 31st after a February instead of drifting to the 28th for good.
+ */
+export function addMonths(fromMs: number, months: number, anchorDay?: number): number {
+  const from = new Date(fromMs)
+  const monthIndex = from.getUTCMonth() + months
+  const year = from.getUTCFullYear() + Math.floor(monthIndex / 12)
+  const month = ((monthIndex % 12) + 12) % 12
+  const day = Math.min(anchorDay ?? from.getUTCDate(), lastDayOf(year, month))
+  return Date.UTC(year, month, day) + (fromMs - Math.floor(fromMs / dayMs) * dayMs)
+}
+
+const lastDayOf = (year: number, month: number): number => new Date(Date.UTC(year, month + 1, 0)).getUTCDate()

@@ -1,0 +1,19 @@
+/** Milliseconds since 1970 in UTC, handed in so that a test can drive it. */
+export type Clock = () => number
+
+/** ISO 8601 in UTC, as every `…_at` field carries it. */
+export const toIso = (ms: number): string => new Date(ms).toISOString()
+
+/** `YYYY-MM-DD HH:MM:SS` in UTC: the older form that `date_end` carries. */
+export const toDateEnd = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
+
+/** Reads an ISO 8601 date or moment. A date alone is its first moment in UTC. */
+export function readIso(text: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return undefined
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) return undefined
+  // `Date.parse` moves 30 February to March; a day that does not exist is refused instead.
+  const day = Number(text.slice(8, 10))
+  const lastDay = new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate()
+  return day <= lastDay ? ms : undefined
+}

@@ -1,0 +1,155 @@
+import { join, resolve } from 'node:path'
+import { type Prefix, readPrefix } from '../kernel/address.ts'
+
+export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
+const logLevels: readonly string[] = ['silent', 'error', 'warn', 'info', 'debug'] satisfies LogLevel[]
+
+/** Everything that an operator can set, read and checked. */
+export type Config = {
+  readonly host: string
+  readonly port: number
+  readonly folder: string
+  readonly databaseUrl: string | undefined
+  readonly sandbox: boolean
+  readonly sandboxToken: string | undefined
+  readonly readsPerMinute: number
+  readonly chargesPerMinute: number
+  readonly trustedProxies: readonly Prefix[]
+  readonly log: LogLevel
+}
+
+/** A setting that cannot be used stops the start with this one line. */
+export class BadSetting extends Error {
+  override readonly name = 'BadSetting'
+}
+
+type Setting = {
+  readonly env: string
+  readonly flag: string
+  readonly value: string
+  readonly fallback: string
+  readonly meaning: string
+}
+
+/** Each setting is an environment variable and a flag; the flag wins. */
+export const settings = {
+  host: {
+    env: 'TURNPIKE_HOST',
+    flag: 'host',
+    value: 'ADDRESS',
+    fallback: '127.0.0.1',
+    meaning: 'where the shop listens',
+  },
+  port: { env: 'TURNPIKE_PORT', flag: 'port', value: 'PORT', fallback: '8080', meaning: 'on which port' },
+  folder: {
+    env: 'TURNPIKE_DATA',
+    flag: 'data',
+    value: 'FOLDER',
+    fallback: './data',
+    meaning: 'where the shop keeps its files',
+  },
+  databaseUrl: {
+    env: 'TURNPIKE_DATABASE_URL',
+    flag: 'database-url',
+    value: 'URL',
+    fallback: '',
+    meaning: 'postgres://… for PostgreSQL; SQLite in the data folder without it',
+  },
+  sandbox: {
+    env: 'TURNPIKE_SANDBOX',
+    flag: 'sandbox',
+    value: 'on|off',
+    fallback: 'on',
+    meaning: 'whether an empty database opens as a sandbox',
+  },
+  sandboxToken: {
+    env: 'TURNPIKE_SANDBOX_TOKEN',
+    flag: 'sandbox-token',
+    value: 'TOKEN',
+    fallback: '',
+    meaning: "fixes the sandbox customer's token, for scripts (8 to 200 visible characters)",
+  },
+  readsPerMinute: {
+    env: 'TURNPIKE_RATE_READS',
+    flag: 'rate-reads',
+    value: 'N',
+    fallback: '1200',
+    meaning: 'requests a minute and token that do not charge; 0 is no limit',
+  },
+  chargesPerMinute: {
+    env: 'TURNPIKE_RATE_CHARGES',
+    flag: 'rate-charges',
+    value: 'N',
+    fallback: '300',
+    meaning: 'requests a minute and token that charge; 0 is no limit',
+  },
+  trustedProxies: {
+    env: 'TURNPIKE_TRUSTED_PROXIES',
+    flag: 'trusted-proxies',
+    value: 'PREFIXES',
+    fallback: '',
+    meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
+  },
+  log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
+} as const satisfies Record<keyof Config, Setting>
+
+export type SettingName = keyof typeof settings
+
+/** Reads all settings or refuses the first bad one, naming it and what it takes. */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Record<string, string | undefined>> = {},
+): Config {
+  const read = (name: SettingName): string =>
+    flags[settings[name].flag] ?? env[settings[name].env] ?? settings[name].fallback
+  const sandboxToken = read('sandboxToken')
+  if (sandboxToken !== '' && !/^[\x21-\x7e]{8,200}$/.test(sandboxToken)) {
+    throw bad('sandboxToken', 'must be 8 to 200 visible characters')
+  }
+  const databaseUrl = read('databaseUrl')
+  if (databaseUrl !== '' && !isPostgresUrl(databaseUrl)) throw bad('databaseUrl', 'must be a postgres:// address')
+  const sandbox = read('sandbox')
+  if (!['on', 'off'].includes(sandbox)) throw bad('sandbox', 'must be on or off')
+  const log = read('log')
+  if (!logLevels.includes(log)) throw bad('log', `must be one of ${logLevels.join(', ')}`)
+  const host = read('host')
+  if (!/^[A-Za-z0-9.:_-]{1,255}$/.test(host)) throw bad('host', 'must be an address or a host name')
+  return {
+    host,
+    port: readWhole('port', read('port'), 0, 65_535),
+    folder: resolve(read('folder')),
+    databaseUrl: databaseUrl === '' ? undefined : databaseUrl,
+    sandbox: sandbox === 'on',
+    sandboxToken: sandboxToken === '' ? undefined : sandboxToken,
+    readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
+    chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
+    trustedProxies: readPrefixes(read('trustedProxies')),
+    log: log as LogLevel,
+  }
+}
+
+/** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
+export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
+
+function readWhole(name: SettingName, text: string, min: number, max: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= min && value <= max)) throw bad(name, `must be a whole number from ${min} to ${max}`)
+  return value
+}
+
+function readPrefixes(text: string): Prefix[] {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.filter(Boolean).map((part) => {
+    const prefix = readPrefix(part)
+    if (!prefix) throw bad('trustedProxies', `has "${part}", which is not an address or a prefix`)
+    return prefix
+  })
+}
+
+function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\/[^\s]+$/.test(text) && URL.canParse(text)
+}
+
+/** The value itself is left out: it may hold a password. */
+const bad = (name: SettingName, problem: string): BadSetting =>
+  new BadSetting(`${settings[name].env} (--${settings[name].flag}) ${problem}.`)

@@ -1,0 +1,57 @@
+import type { LogLevel } from './config.ts'
+
+export type Log = {
+  error(event: string, fields?: Record<string, unknown>): void
+  warn(event: string, fields?: Record<string, unknown>): void
+  info(event: string, fields?: Record<string, unknown>): void
+  debug(event: string, fields?: Record<string, unknown>): void
+}
+
+const order: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug']
+
+/**
+ * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets out.
+ */
+export function createLog(level: LogLevel, role: string, write: (line: string) => void, forEyes = false): Log {
+  const most = order.indexOf(level)
+  const at =
+    (name: LogLevel) =>
+    (event: string, fields: Record<string, unknown> = {}) => {
+      if (order.indexOf(name) > most) return
+      const entry = { at: new Date().toISOString(), level: name, role, event, ...fields }
+      write(`${redact(forEyes ? toReadable(entry, fields) : JSON.stringify(entry, plain))}\n`)
+    }
+  return { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') }
+}
+
+function toReadable(
+  entry: { at: string; level: string; role: string; event: string },
+  fields: Record<string, unknown>,
+): string {
+  const shown = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const details = shown.map(([name, value]) => {
+    const text = JSON.stringify({ [name]: value }, plain).slice(JSON.stringify(name).length + 2, -1)
+    return `${name}=${text}`
+  })
+  return [entry.at.slice(11, 19), entry.level.padEnd(5), `${entry.role}:`, entry.event, ...details].join(' ')
+}
+
+const secretNames = /pass(word)?|secret|token_text|authorization|private_?key|cookie/i
+
+/** Errors are written with their causes, bigints as numbers, and fields that are named like secrets not at all. */
+function plain(name: string, value: unknown): unknown {
+  if (secretNames.test(name)) return '[redacted]'
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Error)
+    return { error: value.name, message: value.message, stack: value.stack, cause: value.cause }
+  return value
+}
+
+/** API tokens, bearer headers, credentials in addresses, and WireGuard keys, wherever in a text they stand. */
+export function redact(text: string): string {
+  return text
+    .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')
+    .replace(/(Bearer )[^\s"\\]+/gi, '$1[redacted]')
+    .replace(/(:\/\/[^\s:/@"\\]*:)[^\s@"\\]+@/g, '$1[redacted]@')
+    .replace(/((?:PrivateKey|PresharedKey)\s*=\s*)[A-Za-z0-9+/]{43}=/g, '$1[redacted]')
+}

@@ -1,0 +1,73 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Migration } from '../db/migrate.ts'
+import { openDatabase } from '../db/open.ts'
+import type { Database } from '../db/transaction.ts'
+import { createCustomers } from '../domains/customers/index.ts'
+import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
+import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
+import type { Verifier } from '../kernel/finding.ts'
+import type { RandomBytes } from '../kernel/ids.ts'
+import type { Clock } from '../kernel/time.ts'
+import { type Config, databaseAddress } from './config.ts'
+
+export const projectFolder = join(import.meta.dir, '..', '..')
+
+/** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
+export type Surroundings = {
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+}
+
+export const realSurroundings: Surroundings = {
+  clock: Date.now,
+  random: createRandom(),
+  sha256: (text) => new Bun.CryptoHasher('sha256').update(text).digest(),
+}
+
+/** All domains, wired to one database. */
+export type Services = ReturnType<typeof createServices>
+
+export function createServices(db: Database, around: Surroundings) {
+  const ledger = createLedger({ db, ...around })
+  const ledgerAudit = createLedgerAudit({ db, ...around })
+  const customers = createCustomers({ db, ledger, ...around })
+  const orders = createOrders({ db, ledger, ...around })
+  const verifiers: readonly Verifier[] = [createMoneyVerifier({ db, ledger: ledgerAudit, customers })]
+  return { db, ledger, ledgerAudit, customers, orders, verifiers }
+}
+
+/** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
+export function openConfigured(config: Config): Database {
+  const address = databaseAddress(config)
+  if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
+  return openDatabase(address)
+}
+
+/** The schema's history, in order. */
+export function readMigrations(): Migration[] {
+  const folder = join(projectFolder, 'migrations')
+  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
+  return names.sort().map((name) => ({
+    name: name.replace(/\.sql$/, ''),
+    text: readFileSync(join(folder, name), 'utf8'),
+  }))
+}
+
+/** The system's randomness, fetched in blocks because an id wants only ten bytes of it at a time. */
+function createRandom(): RandomBytes {
+  const block = new Uint8Array(4096)
+  let used = block.length
+  return (count) => {
+    if (count > 256) return crypto.getRandomValues(new Uint8Array(count))
+    if (used + count > block.length) {
+      crypto.getRandomValues(block)
+      used = 0
+    }
+    const taken = block.slice(used, used + count)
+    block.fill(0, used, used + count)
+    used += count
+    return taken
+  }
+}

@@ -1,0 +1,154 @@
+import manifest from '../../package.json' with { type: 'json' }
+import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
+import { customerCommands, tokenCommands } from '../cli/customers.ts'
+import { moneyCommands } from '../cli/money.ts'
+import { migrate, pending } from '../db/migrate.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import { BadSetting, type Config, readConfig, settings } from './config.ts'
+import { createLog, type Log } from './log.ts'
+import { createServices, openConfigured, readMigrations, realSurroundings, type Services } from './services.ts'
+import { openShop } from './shop.ts'
+import { supervise } from './up.ts'
+
+const commonOptions: readonly Option[] = [
+  { flag: 'json', meaning: 'answer with JSON' },
+  { flag: 'help', meaning: 'say what this command takes' },
+  ...Object.values(settings).map((each) => ({
+    flag: each.flag,
+    value: each.value,
+    meaning: `${each.meaning} [${each.env}${each.fallback === '' ? '' : `, ${each.fallback}`}]`,
+  })),
+]
+
+const configOf = (given: Given): Config => readConfig(process.env, given.flags)
+const logOf = (config: Config, role: string): Log =>
+  createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+
+type Toolbox = Services & { credit: (...args: CreditArguments) => ReturnType<Services['ledger']['credit']> }
+type CreditArguments = [
+  customer: Parameters<Services['ledger']['credit']>[1],
+  amount: Parameters<Services['ledger']['credit']>[2],
+  note: string,
+]
+
+/** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
+async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
+  const db = openConfigured(configOf(given))
+  try {
+    const missing = await pending(db, readMigrations())
+    if (missing.length > 0) {
+      throw new Refusal(
+        'conflict',
+        'conflict',
+        'The database is not ready for this version. Run "turnpike migrate" first.',
+      )
+    }
+    const services = createServices(db, realSurroundings)
+    const credit = (...[customer, amount, note]: CreditArguments) =>
+      db.transact((tx) => services.ledger.credit(tx, customer, amount, 'operator', note))
+    return await work({ ...services, credit })
+  } finally {
+    await db.close()
+  }
+}
+
+/** Resolves when the operator, or the end of whoever started this process, says stop. */
+function untilStopped(leashed: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+    if (!leashed) return
+    process.stdin.on('end', () => resolve())
+    process.stdin.on('error', () => resolve())
+    process.stdin.resume()
+  })
+}
+
+const roleCommands: readonly Command[] = [
+  {
+    name: 'up',
+    summary: 'Runs everything on this machine: starts the shop, starts it again if it dies, stops it in order.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const log = logOf(configOf(given), 'up')
+      const stop = new AbortController()
+      void untilStopped(false).then(() => stop.abort())
+      const flags = Object.entries(given.flags).map(([flag, value]) => `--${flag}=${value}`)
+      const shop = [process.execPath, ...process.execArgv, import.meta.path, 'shop', ...flags]
+      return { json: null, lines: [], exit: await supervise([{ name: 'shop', command: shop }], log, stop.signal) }
+    },
+  },
+  {
+    name: 'shop',
+    summary: 'Runs the shop: the API, its description and its docs.',
+    takes: [],
+    options: [{ flag: 'leashed', meaning: 'stop when standard input ends; for whoever starts this as a part' }],
+    async run(given) {
+      const config = configOf(given)
+      const stopped = untilStopped(given.has('leashed'))
+      const shop = await openShop(config, logOf(config, 'shop'))
+      process.stdout.write(shop.banner)
+      await stopped
+      await shop.stop()
+      return { json: null, lines: [], exit: 0 }
+    },
+  },
+  {
+    name: 'migrate',
+    summary: 'Brings the database up to the schema of this version.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const db = openConfigured(configOf(given))
+      try {
+        const applied = await migrate(db, readMigrations())
+        const lines = applied.length > 0 ? applied.map((name) => `applied ${name}`) : ['Nothing to do.']
+        return { json: { applied }, lines }
+      } finally {
+        await db.close()
+      }
+    },
+  },
+]
+
+const commands: readonly Command[] = [
+  ...roleCommands,
+  ...customerCommands(withServices),
+  ...tokenCommands(withServices),
+  ...moneyCommands(withServices),
+]
+
+/** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
+async function main(typed: readonly string[]): Promise<number> {
+  const json = typed.includes('--json')
+  if (typed[0] === '--version') return print({ json: { version: manifest.version }, lines: [manifest.version] }, json)
+  const asksForHelp = typed.length === 0 || typed.includes('--help') || typed[0] === 'help'
+  if (asksForHelp) {
+    const words = typed.filter((word) => !word.startsWith('--') && word !== 'help')
+    const one = commands.find((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+    process.stdout.write(helpText(commands, commonOptions, one))
+    return typed.length === 0 ? 2 : 0
+  }
+  const { command, given } = readGiven(commands, typed, commonOptions)
+  return print(await command.run(given), json)
+}
+
+function print(outcome: Outcome, json: boolean): number {
+  if (json && outcome.json !== null) process.stdout.write(`${JSON.stringify(outcome.json)}\n`)
+  else for (const line of outcome.lines) process.stdout.write(`${line}\n`)
+  return outcome.exit ?? 0
+}
+
+function explain(error: unknown, json: boolean): number {
+  const known = error instanceof Refusal || error instanceof BadSetting
+  const message = error instanceof Error ? error.message : String(error)
+  const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
+  const details = error instanceof Refusal ? error.details : null
+  if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, details } })}\n`)
+  else process.stderr.write(`turnpike: ${message}\n`)
+  if (!known) return 70
+  return error instanceof BadSetting || code === 'usage' ? 2 : 1
+}
+
+const typed = process.argv.slice(2)
+process.exit(await main(typed).catch((error: unknown) => explain(error, typed.includes('--json'))))

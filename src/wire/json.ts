@@ -1,0 +1,132 @@
+import { malformed } from '../kernel/refusal.ts'
+
+/** What a JSON text holds. Objects have no prototype, so a key can never reach one. */
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
+
+const mostDepth = 16
+
+/**
+ * Reads JSON as RFC 8259 has it, and refuses what two readers could understand differently: a key given twice, a number
+ * that a double would round or overflow, half of a surrogate pair, NUL, `__proto__`, nesting past 16. Money hangs on it.
+ */
+export function readJson(text: string): Json {
+  const reader = new JsonReader(text)
+  reader.skipSpace()
+  const value = reader.value(0)
+  reader.skipSpace()
+  if (!reader.atEnd()) throw reader.refuse('there is something after its end')
+  return value
+}
+
+class JsonReader {
+  private at = 0
+
+  constructor(private readonly text: string) {}
+
+  refuse(problem: string) {
+    return malformed([{ field: 'body', problem: `not acceptable JSON at character ${this.at + 1}: ${problem}` }])
+  }
+
+  atEnd(): boolean {
+    return this.at >= this.text.length
+  }
+
+  skipSpace(): void {
+    while (isSpace(this.text.charCodeAt(this.at))) this.at += 1
+  }
+
+  value(depth: number): Json {
+    if (depth > mostDepth) throw this.refuse(`it nests deeper than ${mostDepth}`)
+    switch (this.text[this.at]) {
+      case '{':
+        return this.object(depth)
+      case '[':
+        return this.array(depth)
+      case '"':
+        return this.string()
+      case 't':
+        return this.word('true', true)
+      case 'f':
+        return this.word('false', false)
+      case 'n':
+        return this.word('null', null)
+      default:
+        return this.number()
+    }
+  }
+
+  private object(depth: number): Json {
+    const result: { [name: string]: Json } = Object.create(null)
+    this.at += 1
+    this.skipSpace()
+    if (this.take('}')) return result
+    for (;;) {
+      if (this.text[this.at] !== '"') throw this.refuse('a key in double quotes is expected')
+      const key = this.string()
+      if (key === '__proto__') throw this.refuse('the key "__proto__" is not allowed')
+      if (key in result) throw this.refuse('a key is given twice')
+      this.skipSpace()
+      if (!this.take(':')) throw this.refuse('":" is expected')
+      this.skipSpace()
+      result[key] = this.value(depth + 1)
+      this.skipSpace()
+      if (this.take('}')) return result
+      if (!this.take(',')) throw this.refuse('"," or "}" is expected')
+      this.skipSpace()
+    }
+  }
+
+  private array(depth: number): Json {
+    const result: Json[] = []
+    this.at += 1
+    this.skipSpace()
+    if (this.take(']')) return result
+    for (;;) {
+      result.push(this.value(depth + 1))
+      this.skipSpace()
+      if (this.take(']')) return result
+      if (!this.take(',')) throw this.refuse('"," or "]" is expected')
+      this.skipSpace()
+    }
+  }
+
+  private string(): string {
+    const pattern = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y
+    pattern.lastIndex = this.at
+    const match = pattern.exec(this.text)
+    if (!match) throw this.refuse('a string is not closed, or holds a character that must be escaped')
+    const content = match[1] ?? ''
+    const value = content.includes('\\') ? (JSON.parse(match[0]) as string) : content
+    if (value.includes('\0')) throw this.refuse('a string holds NUL')
+    if (!value.isWellFormed()) throw this.refuse('a string holds half of a surrogate pair')
+    this.at += match[0].length
+    return value
+  }
+
+  private number(): number {
+    const pattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+    pattern.lastIndex = this.at
+    const match = pattern.exec(this.text)
+    if (!match) throw this.refuse(this.atEnd() ? 'it ends too early' : 'a value is expected')
+    const value = Number(match[0])
+    if (!Number.isFinite(value)) throw this.refuse('a number is too large')
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('a whole number is past 2^53')
+    if (Object.is(value, -0)) throw this.refuse('minus nothing is not a number here')
+    this.at += match[0].length
+    return value
+  }
+
+  private word<Value extends Json>(word: string, value: Value): Value {
+    if (!this.text.startsWith(word, this.at)) throw this.refuse('a value is expected')
+    this.at += word.length
+    return value
+  }
+
+  private take(character: string): boolean {
+    if (this.text[this.at] !== character) return false
+    this.at += 1
+    return true
+  }
+}
+
+const isSpace = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13

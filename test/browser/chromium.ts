@@ -1,0 +1,73 @@
+import { type Browser, chromium } from 'playwright-core'
+
+const names = ['chromium', 'chromium-browser', 'google-chrome']
+const installWithinMs = 480_000
+const startWithinMs = 60_000
+
+/** How long a test's preparation may take: long enough for a machine that has to install the browser first. */
+export const readyWithinMs = installWithinMs + startWithinMs
+
+const howToGetIt =
+  'No Chromium was found for the tests of pages. ' +
+  `Put one of ${names.join(', ')} on PATH; on Debian or Ubuntu: apt-get install chromium, as root.`
+
+const quiet = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A browser with an empty profile of its own, which is removed when it closes. */
+export async function openChromium(): Promise<Browser> {
+  installed ??= findOrInstall()
+  return chromium.launch({
+    executablePath: await installed,
+    headless: true,
+    chromiumSandbox: !isRoot(),
+    args: quiet,
+    timeout: startWithinMs,
+  })
+}
+
+/** Installed once, however many tests ask for it at the same time. */
+let installed: Promise<string> | undefined
+
+async function findOrInstall(): Promise<string> {
+  const found = findChromium()
+  if (found !== undefined) return found
+  if (!isRoot() || Bun.which('apt-get') === null) throw new Error(howToGetIt)
+  await runAptGet('update')
+  await runAptGet('install', '-y', '--no-install-recommends', 'chromium')
+  const now = findChromium()
+  if (now === undefined) throw new Error(`${howToGetIt} apt-get said that it installed it, yet it is not on PATH.`)
+  return now
+}
+
+function findChromium(): string | undefined {
+  for (const name of names) {
+    const path = Bun.which(name)
+    if (path !== null) return path
+  }
+  return undefined
+}
+
+const isRoot = () => process.getuid?.() === 0
+
+/** Another installation may hold the lock of the packages; it is waited for. */
+async function runAptGet(...words: string[]): Promise<void> {
+  const child = Bun.spawn(['apt-get', '-q', '-o', 'DPkg::Lock::Timeout=120', ...words], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: installWithinMs / 2,
+    killSignal: 'SIGKILL',
+  })
+  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  if (exitCode === 0) return
+  const last = (out + err).trimEnd().split('\n').slice(-10).join('\n')
+  throw new Error(`${howToGetIt} apt-get ${words.join(' ')} failed:\n${last}`)
+}

@@ -1,0 +1,67 @@
+import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
+
+/** An answer that has been read and found to be as described. */
+export type Answer = {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly ok: boolean
+  // The description has been checked by now; a test may look into the data freely.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly data: any
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly error: { readonly code: string; readonly message: string; readonly details: any }
+}
+
+export type AnswerChecker = { read(method: string, path: string, response: Response): Promise<Answer> }
+
+type Description = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+
+/** Reads the served description once, and holds every answer against it. */
+export async function createAnswerChecker(url: string): Promise<AnswerChecker> {
+  const response = await fetch(`${url}/api/v1/openapi.json`)
+  const description = (await response.json()) as Description
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+  ajv.addSchema(description, 'description')
+  const validators = new Map<string, ValidateFunction>()
+
+  function validatorFor(method: string, path: string, status: number): ValidateFunction | undefined {
+    const known = Object.keys(description.paths).find((each) =>
+      new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+    )
+    const verb = method.toLowerCase()
+    if (!known || !description.paths[known]?.[verb]) return undefined
+    if (!description.paths[known][verb].responses[status]) {
+      throw new Error(`${method} ${path} answered ${status}, which its description does not know`)
+    }
+    const pointer = `description#/paths/${known.replaceAll('~', '~0').replaceAll('/', '~1')}/${verb}/responses/${status}/content/application~1json/schema`
+    const validator = validators.get(pointer) ?? ajv.compile({ $ref: encodeURI(pointer) })
+    validators.set(pointer, validator)
+    return validator
+  }
+
+  return {
+    async read(method, path, answer) {
+      const text = await answer.text()
+      const bare = path.split('?')[0] ?? path
+      const content = JSON.parse(text) as Answer
+      const validate = validatorFor(method, bare, answer.status)
+      if (validate && !validate(content)) {
+        throw new Error(
+          `${method} ${path} ${answer.status} is not as described: ${ajv.errorsText(validate.errors)}\n${text}`,
+        )
+      }
+      if (!answer.headers.get('x-request-id')) throw new Error(`${method} ${path} carries no X-Request-Id`)
+      if (content.ok !== (answer.status === 200))
+        throw new Error(`${method} ${path}: "ok" and ${answer.status} disagree`)
+      return {
+        status: answer.status,
+        headers: answer.headers,
+        text,
+        ok: content.ok,
+        data: content.data,
+        error: content.error,
+      }
+    },
+  }
+}

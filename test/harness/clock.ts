@@ -1,0 +1,19 @@
+import type { Surroundings } from '../../src/main/services.ts'
+import { realSurroundings } from '../../src/main/services.ts'
+
+/** A clock that stands still until it is told to move. */
+export class HandClock {
+  constructor(public nowMs: number = Date.UTC(2026, 0, 15, 12)) {}
+
+  readonly read = (): number => this.nowMs
+
+  advance(ms: number): void {
+    this.nowMs += ms
+  }
+
+  advanceDays(days: number): void {
+    this.advance(days * 86_400_000)
+  }
+}
+
+export const surroundingsWith = (clock: HandClock): Surroundings => ({ ...realSurroundings, clock: clock.read })

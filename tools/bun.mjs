@@ -1,0 +1,3 @@
+import { run } from '../bin/runtime.mjs'
+
+run(process.argv.slice(2))

@@ -1,0 +1,116 @@
+/**
+ * The test command: every static check, then every test against both database engines, all of them even when one fails, so that one
+ * run shows all faults. The last line is the verdict: `N passed, N failed`.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
+import { addTallies, readTestReport, type Tally, toVerdict } from './verdict.ts'
+
+type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
+type Outcome = { readonly step: Step; readonly exitCode: number; readonly output: string; readonly tookMs: number }
+
+const root = resolve(import.meta.dir, '..')
+const isLong = process.argv.includes('--long')
+const filters = process.argv.slice(2).filter((argument) => argument !== '--long')
+
+const perTestMs = isLong ? 1_800_000 : 120_000
+const wholeRunMs = isLong ? 6 * 3_600_000 : 900_000
+const staticStepMs = 300_000
+const stepsAtOnce = 2
+
+const staticSteps: readonly Step[] = [
+  { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
+  { name: 'lint', command: [installed('oxlint'), '--deny-warnings', '--report-unused-disable-directives'] },
+  { name: 'types', command: [installed('tsc'), '--noEmit'] },
+  { name: 'tidy', command: [process.execPath, 'tools/tidy/run.ts'] },
+  { name: 'unused', command: [installed('knip'), '--no-progress', '--no-config-hints'] },
+]
+
+/** Removed however the run ends, short of `kill -9`. The database server looks after itself. */
+const reportFolder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
+process.on('exit', () => rmSync(reportFolder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => process.exit(128 + constants.signals[signal]))
+}
+
+function installed(program: string): string {
+  return join(root, 'node_modules', '.bin', program)
+}
+
+async function runStep(step: Step, limitMs: number): Promise<Outcome> {
+  const startedMs = performance.now()
+  const child = Bun.spawn([...step.command], {
+    cwd: root,
+    env: { ...process.env, ...step.env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: limitMs,
+    killSignal: 'SIGKILL',
+  })
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  const tookMs = performance.now() - startedMs
+  const cut = child.signalCode === null ? '' : `\nended by ${child.signalCode} after ${Math.round(tookMs)} ms\n`
+  return { step, exitCode: child.exitCode ?? 1, output: out + err + cut, tookMs }
+}
+
+/** The heading of a step, and what it said if it failed. */
+function report(name: string, failed: boolean, tookMs: number, output: string): void {
+  console.log(`${failed ? 'FAIL' : 'ok  '} ${name} (${(tookMs / 1000).toFixed(1)} s)`)
+  if (failed) console.log(output.trimEnd())
+}
+
+async function runStaticSteps(): Promise<Tally> {
+  const waiting = [...staticSteps]
+  let tally: Tally = { passed: 0, failed: 0, skipped: 0 }
+  const work = async () => {
+    for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
+      const outcome = await runStep(step, staticStepMs)
+      const failed = outcome.exitCode !== 0
+      report(step.name, failed, outcome.tookMs, outcome.output)
+      tally = addTallies(tally, { passed: failed ? 0 : 1, failed: failed ? 1 : 0, skipped: 0 })
+    }
+  }
+  await Promise.all(Array.from({ length: stepsAtOnce }, work))
+  return tally
+}
+
+async function runTests(postgres: Postgres): Promise<Tally> {
+  const reportFile = join(reportFolder, 'report.xml')
+  const flags = ['--no-orphans', '--only-failures', `--timeout=${perTestMs}`]
+  const reporter = ['--reporter=junit', `--reporter-outfile=${reportFile}`]
+  const step: Step = {
+    name: 'tests',
+    command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...filters],
+    env: { TURNPIKE_TEST_POSTGRES_URL: postgres.url, TURNPIKE_TEST_LONG: isLong ? '1' : '' },
+  }
+  const outcome = await runStep(step, wholeRunMs)
+  const file = Bun.file(reportFile)
+  const tally = readTestReport((await file.exists()) ? await file.text() : '', outcome.output, outcome.exitCode)
+  report(`tests: ${toVerdict(tally)}`, tally.failed > 0, outcome.tookMs, outcome.output)
+  return tally
+}
+
+async function runTestsWithPostgres(): Promise<Tally> {
+  const startedMs = performance.now()
+  let postgres: Postgres
+  try {
+    postgres = await startPostgres()
+  } catch (error) {
+    report('postgres', true, performance.now() - startedMs, error instanceof Error ? error.message : String(error))
+    return { passed: 0, failed: 1, skipped: 0 }
+  }
+  try {
+    return await runTests(postgres)
+  } finally {
+    await postgres.stop()
+  }
+}
+
+const checks = await runStaticSteps()
+const tests = await runTestsWithPostgres()
+const all = addTallies(checks, tests)
+console.log(toVerdict(all))
+process.exit(all.failed > 0 ? 1 : 0)

@@ -1,0 +1,16 @@
+import { checkAmbient } from './ambient.ts'
+import { checkHonesty } from './honesty.ts'
+import { checkImports } from './imports.ts'
+import { checkManifest } from './manifest.ts'
+import { checkNames } from './names.ts'
+import { checkOrigin } from './origin.ts'
+import type { Files, Violation } from './source.ts'
+import { checkSql } from './sql.ts'
+
+const checks = [checkImports, checkAmbient, checkSql, checkNames, checkHonesty, checkOrigin, checkManifest]
+
+/** Every house rule over every file, in the order of the files. */
+export function checkAll(files: Files): Violation[] {
+  const found = checks.flatMap((check) => check(files))
+  return found.toSorted((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
+}

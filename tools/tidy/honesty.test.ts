@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'bun:test'
+import { checkHonesty } from './honesty.ts'
+import { rulesBroken } from './planted.ts'
+
+const broken = (path: string, text: string) => rulesBroken(checkHonesty, path, text)
+
+describe('tests are honest and work is finished', () => {
+  test('no test is left out or singled out', () => {
+    for (const call of [
+      'test.only',
+      'test.skip',
+      'test.todo',
+      'test.failing',
+      'it.only',
+      'describe.only',
+      'describe.skip',
+      'test.skipIf',
+      'xtest',
+    ]) {
+      expect(broken('src/kernel/money.test.ts', `${call}('a', () => {})`)).toEqual(['partial-test'])
+      expect(broken('test/journeys/buy.ts', `${call}('a', () => {})`)).toEqual(['partial-test'])
+    }
+    expect(broken('src/kernel/money.test.ts', `test('test.only', () => {}); test.each([1])('a', () => {})`)).toEqual([])
+  })
+
+  test('an expectation can fail', () => {
+    expect(broken('src/kernel/money.test.ts', 'expect(true).toBe(true)')).toEqual(['hollow-test'])
+    expect(broken('src/kernel/money.test.ts', 'expect(isTrue).toBe(true)')).toEqual([])
+  })
+
+  test('nothing is put off in a comment', () => {
+    for (const word of ['TODO', 'FIXME', 'XXX']) {
+      expect(broken('src/api/http.ts', `const a = 1 // ${word}: later`)).toEqual(['unfinished'])
+      expect(broken('migrations/0001-start.sql', `-- ${word}: later`)).toEqual(['unfinished'])
+      expect(broken('src/api/http.ts', `const a = '${word}'`)).toEqual([])
+    }
+  })
+})

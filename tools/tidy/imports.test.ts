@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'bun:test'
+import { checkImports, findImports } from './imports.ts'
+import { rulesBroken } from './planted.ts'
+
+const importing = (specifier: string) => `import { x } from '${specifier}'\n`
+const broken = (path: string, text: string) => rulesBroken(checkImports, path, text)
+
+/** Each row: the file, a module it may not see, and the nearest one it may. */
+const rows: readonly (readonly [path: string, forbidden: string, allowed: string | undefined])[] = [
+  ['src/kernel/money.ts', 'node:crypto', './bytes.ts'],
+  ['src/kernel/money.ts', 'zod', './bytes.ts'],
+  ['src/kernel/money.ts', '../db/transaction.ts', './bytes.ts'],
+  ['src/db/open.ts', '../domains/ledger/rules.ts', '../kernel/money.ts'],
+  ['src/db/open.ts', 'hono', 'bun:sqlite'],
+  ['src/domains/orders/rules.ts', '../ledger/index.ts', '../ledger/rules.ts'],
+  ['src/domains/orders/rules.ts', './store.ts', './states.ts'],
+  ['src/domains/orders/rules.ts', 'node:crypto', '../../kernel/money.ts'],
+  ['src/domains/orders/states.ts', './service.ts', './rules.ts'],
+  ['src/domains/orders/errors.ts', './rules.ts', '../../kernel/refusal.ts'],
+  ['src/domains/orders/ports.ts', './rules.ts', '../../kernel/refusal.ts'],
+  ['src/domains/orders/store.ts', '../ledger/rules.ts', './rules.ts'],
+  ['src/domains/orders/store.ts', './service.ts', '../../db/portable.ts'],
+  ['src/domains/orders/store-history.ts', '../ledger/store.ts', './errors.ts'],
+  ['src/domains/orders/service.ts', '../ledger/store.ts', '../ledger/index.ts'],
+  ['src/domains/orders/service.ts', '../../db/open.ts', '../../db/transaction.ts'],
+  ['src/domains/orders/service-renew.ts', '../ledger/service.ts', './store.ts'],
+  ['src/domains/orders/index.ts', '../ledger/index.ts', './service.ts'],
+  ['src/domains/ledger/service.ts', '../pricing/index.ts', './store.ts'],
+  ['src/domains/pricing/rules.ts', '../customers/rules.ts', '../../kernel/money.ts'],
+  ['src/domains/customers/service.ts', '../ledger/index.ts', './store.ts'],
+  ['src/domains/orders/service.ts', '../stock/index.ts', '../pricing/index.ts'],
+  ['src/domains/stock/service.ts', '../dedicated/index.ts', '../fleet/index.ts'],
+  ['src/domains/dedicated/service.ts', '../premium/index.ts', '../stock/index.ts'],
+  ['src/domains/vpn/rules.ts', '../dedicated/rules.ts', '../orders/rules.ts'],
+  ['src/wire/customer/orders.ts', '../../domains/orders/index.ts', '../../domains/orders/rules.ts'],
+  ['src/wire/customer/orders.ts', '../../db/open.ts', 'zod'],
+  ['src/api/customer/orders.ts', '../../domains/orders/store.ts', '../../domains/orders/index.ts'],
+  ['src/api/customer/orders.ts', '../../db/transaction.ts', '../../wire/customer/orders.ts'],
+  ['src/api/http.ts', '../jobs/expire.ts', 'hono/body-limit'],
+  ['src/api/http.ts', '../plane/agent/sync.ts', '../kernel/refusal.ts'],
+  ['src/jobs/expire.ts', '../cli/verify.ts', '../domains/orders/index.ts'],
+  ['src/cli/verify.ts', '../api/http.ts', 'yaml'],
+  ['src/cli/verify.ts', '../db/open.ts', '../domains/ledger/index.ts'],
+  ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
+  ['src/plane/agent/sync.ts', '../../wire/customer/orders.ts', '../../wire/node/state.ts'],
+  ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/dial.ts'],
+  ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
+  ['src/api/http.ts', '../main/config.ts', './status.ts'],
+  ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],
+  ['console/pages/orders.ts', '../../src/api/http.ts', '../../src/wire/customer/orders.ts'],
+  ['src/cli/verify.ts', 'bun:sqlite', 'node:fs'],
+  ['src/main/config.ts', 'bun:sqlite', 'bun'],
+]
+
+describe('the import law', () => {
+  for (const [path, forbidden, allowed] of rows) {
+    test(`${path} may not see ${forbidden}`, () => {
+      expect(broken(path, importing(forbidden))).toEqual(['import-law'])
+      expect(broken(path, importing(forbidden).replace('import', 'import type'))).toEqual(['import-law'])
+      if (allowed !== undefined) expect(broken(path, importing(allowed))).toEqual([])
+    })
+  }
+
+  test('every way of naming a module is found, and prose is not', () => {
+    const text = [
+      `import a, { b } from './a.ts'`,
+      `import {\n  type C,\n} from "./c.ts"`,
+      `import './d.ts'`,
+      `export * from './e.ts'`,
+      `export type { F } from './f.ts'`,
+      `const g = await import('./g.ts')`,
+      `const h = require('./h.ts')`,
+      `type I = import('./i.ts').I`,
+      `// import x from './prose.ts'`,
+      `const z = "import x from './prose.ts'"`,
+    ].join('\n')
+    const letters = findImports(text).map((each) => each.specifier)
+    expect(letters).toEqual('acdefghi'.split('').map((letter) => `./${letter}.ts`))
+    expect(findImports(text)[1]?.line).toBe(4)
+  })
+
+  test('the kernel does not know the runtime, and only src/db knows a driver', () => {
+    expect(broken('src/kernel/ids.ts', 'export const a = Bun.hash("x")')).toEqual(['import-law'])
+    expect(broken('src/kernel/ids.ts', '// Bun runs this.\nexport const a = 1')).toEqual([])
+    expect(broken('src/cli/verify.ts', `const db = new Bun.SQL('x')`)).toEqual(['driver'])
+    expect(broken('src/main/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
+    expect(broken('src/main/shop.ts', `import { serve } from 'bun'`)).toEqual([])
+    expect(broken('src/db/open.ts', `import { SQL } from 'bun'`)).toEqual([])
+  })
+
+  test('a module is named, not computed', () => {
+    expect(broken('src/api/http.ts', 'await import(name)')).toEqual(['import-law'])
+    expect(broken('src/api/http.ts', `await import('./status.ts')`)).toEqual([])
+  })
+
+  test('a folder or a domain without a place in the law is refused', () => {
+    expect(broken('src/extras/a.ts', '')).toEqual(['import-law'])
+    expect(broken('src/domains/gossip/rules.ts', '')).toEqual(['import-law'])
+  })
+
+  test('tests may see everything', () => {
+    expect(broken('src/kernel/money.test.ts', importing('../main/turnpike.ts'))).toEqual([])
+    expect(broken('test/journeys/buy.ts', importing('../../src/domains/orders/store.ts'))).toEqual([])
+  })
+})

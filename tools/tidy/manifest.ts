@@ -1,0 +1,34 @@
+import { type Files, lineAt, type Violation } from './source.ts'
+
+const groups = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
+const exact = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/
+
+export function checkManifest(files: Files): Violation[] {
+  return [...checkVersions(files.get('package.json')), ...checkMigrations(files)]
+}
+
+/** An exact version is the one that was tested. */
+function checkVersions(text: string | undefined): Violation[] {
+  if (text === undefined) return []
+  const manifest = JSON.parse(text) as Record<string, Record<string, string> | undefined>
+  const wanted = groups.flatMap((group) => Object.entries(manifest[group] ?? {}))
+  const loose = wanted.filter(([, version]) => !exact.test(version))
+  return loose.map(([name, version]) => ({
+    path: 'package.json',
+    line: lineAt(text, Math.max(0, text.indexOf(`"${name}": "${version}"`))),
+    rule: 'exact-version',
+    explanation: `${name} ${version} is a range; write the version that was tested`,
+  }))
+}
+
+/** Migrations run in the order of their numbers, so a gap or a repeat means that one was lost or two were written at once. */
+function checkMigrations(files: Files): Violation[] {
+  const paths = [...files.keys()].filter((path) => path.startsWith('migrations/') && !path.endsWith('.md')).toSorted()
+  return paths.flatMap((path, index) => {
+    const number = /^migrations\/(\d{4})-[a-z0-9]+(?:-[a-z0-9]+)*\.sql$/.exec(path)?.[1]
+    const expected = String(index + 1).padStart(4, '0')
+    if (number === expected) return []
+    const explanation = number === undefined ? 'a migration is named NNNN-name.sql' : `expected number ${expected} here`
+    return [{ path, line: 1, rule: 'migration-name', explanation }]
+  })
+}

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'bun:test'
+import { checkNames } from './names.ts'
+import { rulesBroken } from './planted.ts'
+
+const broken = (path: string, text = '') => rulesBroken(checkNames, path, text)
+
+describe('names and sizes', () => {
+  test('files and folders of code are in kebab-case', () => {
+    expect(broken('src/api/rateLimit.ts')).toEqual(['kebab-case'])
+    expect(broken('src/api/Customer/orders.ts')).toEqual(['kebab-case'])
+    expect(broken('src/api/rate_limit.ts')).toEqual(['kebab-case'])
+    expect(broken('src/api/rate-limit.ts')).toEqual([])
+    expect(broken('src/api/README.md')).toEqual([])
+  })
+
+  test('a file has no role in its suffix', () => {
+    expect(broken('src/api/orders.service.ts')).toEqual(['role-suffix'])
+    expect(broken('src/api/orders.test.ts')).toEqual([])
+  })
+
+  test('a name says something', () => {
+    for (const word of ['utils', 'helpers', 'helper', 'manager', 'misc', 'common', 'data', 'info', 'handler']) {
+      expect(broken(`src/api/${word}.ts`)).toEqual(['empty-name'])
+      expect(broken(`test/${word}/orders.ts`)).toEqual(['empty-name'])
+    }
+    expect(broken('src/db/data-version.ts')).toEqual([])
+  })
+
+  test('a shipped file has at most 400 lines', () => {
+    expect(broken('src/api/http.ts', 'a\n'.repeat(401))).toEqual(['length'])
+    expect(broken('src/api/http.ts', 'a\n'.repeat(400))).toEqual([])
+    expect(broken('src/api/http.test.ts', 'a\n'.repeat(401))).toEqual([])
+  })
+
+  test('a domain has all its rooms', () => {
+    const rooms = ['README.md', 'rules.ts', 'errors.ts', 'store.ts', 'service.ts', 'index.ts']
+    const whole = new Map(rooms.map((room) => [`src/domains/orders/${room}`, '']))
+    expect(checkNames(whole)).toEqual([])
+    for (const room of rooms) {
+      const lacking = new Map(whole)
+      lacking.delete(`src/domains/orders/${room}`)
+      expect(checkNames(lacking).map((violation) => [violation.path, violation.rule])).toEqual([
+        [`src/domains/orders/${room}`, 'anatomy'],
+      ])
+    }
+  })
+})

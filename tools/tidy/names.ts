@@ -1,0 +1,61 @@
+import { type Files, isCode, isShipped, type Violation } from './source.ts'
+
+const mostLines = 400
+const codeFolders = new Set(['src', 'test', 'tools', 'bench', 'bin', 'console'])
+const emptyWords = new Set(
+  'util utils helper helpers manager managers misc common data info handler handlers'.split(' '),
+)
+const roomsOfADomain = ['README.md', 'rules.ts', 'errors.ts', 'store.ts', 'service.ts', 'index.ts']
+
+export function checkNames(files: Files): Violation[] {
+  return [...[...files.keys()].flatMap(checkPath), ...checkLengths(files), ...checkDomains(files)]
+}
+
+function checkPath(path: string): Violation[] {
+  const parts = path.split('/')
+  if (!codeFolders.has(parts[0] ?? '') || parts.length < 2) return []
+  const violation = (rule: string, explanation: string): Violation => ({ path, line: 1, rule, explanation })
+  const found: Violation[] = []
+  const empty = parts.map((part) => part.replace(/\..*$/, '')).find((stem) => emptyWords.has(stem))
+  if (empty !== undefined) found.push(violation('empty-name', `“${empty}” says nothing; name what it holds`))
+  if (!isCode(path)) return found
+  const name = parts.at(-1) ?? ''
+  const [stem = '', ...suffixes] = name.split('.')
+  const folders = parts.slice(0, -1)
+  if (![stem, ...folders].every((part) => /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(part))) {
+    found.push(violation('kebab-case', 'files and folders of code are named in kebab-case'))
+  }
+  if (suffixes.length > 1 && !(suffixes.length === 2 && (suffixes[0] === 'test' || suffixes[0] === 'd'))) {
+    found.push(violation('role-suffix', 'the folder is the role; .test is the only suffix'))
+  }
+  return found
+}
+
+function checkLengths(files: Files): Violation[] {
+  return [...files].flatMap(([path, text]) => {
+    const lines = text.replace(/\n$/, '').split('\n').length
+    if (!isShipped(path) || lines <= mostLines) return []
+    return [
+      {
+        path,
+        line: mostLines + 1,
+        rule: 'length',
+        explanation: `${lines} lines; past ${mostLines} a file is usually two`,
+      },
+    ]
+  })
+}
+
+function checkDomains(files: Files): Violation[] {
+  const domains = new Set([...files.keys()].map((path) => /^src\/domains\/([^/]+)\//.exec(path)?.[1]))
+  return [...domains].flatMap((domain) => {
+    if (domain === undefined) return []
+    const missing = roomsOfADomain.map((room) => `src/domains/${domain}/${room}`).filter((path) => !files.has(path))
+    return missing.map((path) => ({
+      path,
+      line: 1,
+      rule: 'anatomy',
+      explanation: 'every domain has the same rooms; this one is missing',
+    }))
+  })
+}

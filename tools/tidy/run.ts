@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { checkAll } from './check.ts'
+import type { Files } from './source.ts'
+
+const root = resolve(import.meta.dir, '../..')
+const unread = new Set(['node_modules', '.git', 'data', 'coverage', 'dist', '.idea', '.vscode'])
+const mostBytes = 2_000_000
+
+/** Everything that belongs to the project and is text. Folders called `data` are left out at the root only, where a shop keeps its own. */
+function readProject(): Files {
+  const files = new Map<string, string>()
+  const visit = (folder: string) => {
+    for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+      const isUnread = unread.has(entry.name) && (folder === '' || entry.name === 'node_modules')
+      if (entry.isDirectory() && !isUnread) visit(path)
+      if (entry.isFile() && statSync(join(root, path)).size <= mostBytes) {
+        const text = readFileSync(join(root, path), 'utf8')
+        if (!text.includes('\0')) files.set(path, text)
+      }
+    }
+  }
+  visit('')
+  return files
+}
+
+const violations = checkAll(readProject())
+for (const each of violations) console.log(`${each.path}:${each.line} ${each.rule}: ${each.explanation}`)
+process.exit(violations.length > 0 ? 1 : 0)

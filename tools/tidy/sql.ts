@@ -1,0 +1,30 @@
+import { type Files, isShipped, lineAt, takeApart, type Violation } from './source.ts'
+
+const shouted =
+  /\bSELECT\b[\s\S]*\bFROM\b|\bINSERT\s+INTO\b|\bUPDATE\b[\s\S]*\bSET\b|\bDELETE\s+FROM\b|\bCREATE\s+(?:TEMP\w*\s+)?TABLE\b/
+
+/** In small letters SQL reads like prose, so there it must also begin like a statement and hold a sign that prose does not. */
+const whispered = /^\s*(?:select\b[\s\S]*\bfrom|insert\s+into|update\b[\s\S]*\bset|delete\s+from|create\s+table)\b/
+const signs = /[*=$?(]/
+
+function looksLikeSql(text: string): boolean {
+  return shouted.test(text) || (whispered.test(text) && signs.test(text))
+}
+
+/** All SQL on a table is found by opening one file. */
+export function checkSql(files: Files): Violation[] {
+  return [...files].flatMap(([path, text]) => {
+    if (!isShipped(path) || mayHoldSql(path)) return []
+    const found = takeApart(text).literals.filter((literal) => looksLikeSql(literal.text))
+    return found.map((literal) => ({
+      path,
+      line: lineAt(text, literal.at),
+      rule: 'sql',
+      explanation: 'SQL is written in a domain’s store, src/db or migrations only',
+    }))
+  })
+}
+
+function mayHoldSql(path: string): boolean {
+  return path.startsWith('src/db/') || /^src\/domains\/[^/]+\/store(?:-[a-z0-9-]+)?\.ts$/.test(path)
+}

@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'bun:test'
+import { addTallies, readTestReport, toVerdict } from './verdict.ts'
+
+const reportOf = (tests: number, failures: number, skipped: number) =>
+  `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
+
+describe('the verdict of a test run', () => {
+  test('counts what the report counts', () => {
+    expect(readTestReport(reportOf(10, 2, 1), '', 1)).toEqual({ passed: 7, failed: 2, skipped: 1 })
+    expect(readTestReport(reportOf(10, 0, 0), '', 0)).toEqual({ passed: 10, failed: 0, skipped: 0 })
+  })
+
+  test('a crash, a missing or unfinished report, no tests, and a bad end without a failed test are failures', () => {
+    expect(readTestReport('', '', 139).failed).toBe(1)
+    expect(readTestReport('', '', 0).failed).toBe(1)
+    expect(readTestReport(reportOf(0, 0, 0), '', 0).failed).toBe(1)
+    expect(readTestReport(reportOf(5, 0, 0), '', 1)).toEqual({ passed: 5, failed: 1, skipped: 0 })
+    expect(readTestReport(reportOf(5, 1, 0), 'a.test.ts:\n\n 4 pass\n 2 fail\n 1 error\n', 1).failed).toBe(2)
+    expect(readTestReport(reportOf(5, 0, 0).replace('</testsuites>', ''), '', 0).failed).toBe(1)
+  })
+
+  test('mentions skipped tests only when there are any', () => {
+    expect(toVerdict({ passed: 3, failed: 0, skipped: 0 })).toBe('3 passed, 0 failed')
+    expect(toVerdict(addTallies({ passed: 3, failed: 1, skipped: 1 }, { passed: 1, failed: 0, skipped: 1 }))).toBe(
+      '4 passed, 1 failed, 2 skipped',
+    )
+  })
+})
