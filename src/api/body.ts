@@ -31,7 +31,7 @@ export async function readBody(request: Request): Promise<{ text: string; value:
 /** Reads no more than the limit and waits no longer than the limit, however slowly a client drips. */
 async function collect(request: Request): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
-  const reader = request.body.getReader()
+  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(

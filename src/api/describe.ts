@@ -122,7 +122,7 @@ function responsesOf(operation: Operation): Record<string, unknown> {
     const status = statusOfCode[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
-  const refusals = [...byStatus].map(([status, codes]) => [
+  const refusals = [...byStatus].map(([status, codes]): [string, unknown] => [
     String(status),
     {
       description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join(' '),

@@ -33,14 +33,14 @@ export function bind<Op extends Operation>(
   operation: Op,
   run: (call: Call<Op>) => Promise<z.input<Op['answer']> | PlacedAnswer>,
 ): Bound {
-  return { operation, run: run as Bound['run'] }
+  return { operation, run }
 }
 
 /** Marks an answer that was written inside the transaction and is sent as it is. */
 class PlacedAnswer {
   constructor(readonly placed: Placed) {}
 }
-export const placed = async (answer: Promise<Placed>): Promise<PlacedAnswer> => new PlacedAnswer(await answer)
+export const placed = async (sale: Promise<Placed>): Promise<PlacedAnswer> => new PlacedAnswer(await sale)
 
 export type RequestNote = {
   readonly id: string

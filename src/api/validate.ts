@@ -21,7 +21,7 @@ function toProblem(issue: z.core.$ZodIssue): FieldProblem {
 
 /** A query as an object. A name given twice is a list, which only fields that are lists accept. */
 export function readQuery(parameters: URLSearchParams): Record<string, string | string[]> {
-  const fields: Record<string, string | string[]> = Object.create(null)
+  const fields = Object.create(null) as Record<string, string | string[]>
   for (const name of new Set(parameters.keys())) {
     const values = parameters.getAll(name)
     fields[name] = values.length === 1 && values[0] !== undefined ? values[0] : values

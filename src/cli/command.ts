@@ -52,7 +52,7 @@ export function readGiven(
       words.push(word)
       continue
     }
-    const [flag = '', attached] = splitOnce(word.slice(2), '=')
+    const [flag, attached] = splitOnce(word.slice(2), '=')
     const option = options.find((each) => each.flag === flag)
     if (!option) throw mistyped(`"${command.name}" has no option --${flag}.`)
     if (flag in flags) throw mistyped(`--${flag} is given twice.`)
@@ -76,7 +76,7 @@ export function readGiven(
 
 function findCommand(commands: readonly Command[], typed: readonly string[]): Command | undefined {
   const fits = commands.filter((each) => each.name.split(' ').every((word, index) => typed[index] === word))
-  return fits.sort((a, b) => b.name.length - a.name.length)[0]
+  return fits.toSorted((a, b) => b.name.length - a.name.length)[0]
 }
 
 function splitOnce(text: string, at: string): [string, string | undefined] {

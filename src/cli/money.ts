@@ -12,7 +12,7 @@ type Deps = {
   orders: Orders
   ledgerAudit: LedgerAudit
   verifiers: readonly Verifier[]
-  credit(customer: CustomerId, amount: Kopecks, note: string): Promise<Posting>
+  credit: (customer: CustomerId, amount: Kopecks, note: string) => Promise<Posting>
 }
 
 export function moneyCommands(open: Opened<Deps>): readonly Command[] {

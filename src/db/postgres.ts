@@ -31,7 +31,7 @@ export function openPostgres(url: string, size: number = poolSize): Database {
   })
   return {
     engine: 'postgres',
-    ...readerOn(pool as unknown as Client),
+    ...readerOn(pool),
     transact: (work) => transact(pool, 'BEGIN', work),
     snapshot: (work) => transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
     close: () => pool.close({ timeout: 5 }),
@@ -77,9 +77,13 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
     return result
   } catch (error) {
     open = false
-    await settle(sent).catch(() => {})
+    const first = await settle(sent).then(
+      () => error,
+      (failure: unknown) => failure as Error,
+    )
     await client.unsafe('ROLLBACK').catch(() => {})
-    throw error
+    // After a failure the server refuses every later statement; what went wrong is what failed first.
+    throw stateOf(error) === '25P02' ? first : error
   } finally {
     await connection.release()
   }

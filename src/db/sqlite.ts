@@ -89,15 +89,16 @@ function whenFree(action: () => void): void {
   }
 }
 
-function readerOn(session: Session, assertOpen: () => void = () => {}): Reader {
+/** What every statement runs through. */
+type Guard = <Result>(action: () => Result) => Result
+
+function readerOn(session: Session, guard: Guard = named): Reader {
   return {
     async all<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-      assertOpen()
-      return named(() => session.statement(sql).all(...toBound(values)) as Row[])
+      return guard(() => session.statement(sql).all(...toBound(values)) as Row[])
     },
     async first<Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> {
-      assertOpen()
-      return named(() => (session.statement(sql).get(...toBound(values)) as Row | null) ?? undefined)
+      return guard(() => (session.statement(sql).get(...toBound(values)) as Row | null) ?? undefined)
     },
   }
 }
@@ -149,18 +150,30 @@ function createCommits(session: Session) {
       for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
       return
     }
-    for (const each of outcomes) each.ok ? each.job.resolve(each.result) : each.job.reject(each.result)
+    for (const { job, ok, result } of outcomes) {
+      if (ok) job.resolve(result)
+      else job.reject(result)
+    }
   }
 
   async function runJob(job: Job): Promise<Outcome> {
     let open = true
-    const assertOpen = () => {
+    let failure: Error | undefined
+    const guard: Guard = (action) => {
       if (!open) throw new Error('this transaction is over')
+      try {
+        return named(action)
+      } catch (error) {
+        failure ??= error as Error
+        throw error
+      }
     }
     try {
       session.statement('SAVEPOINT work').run()
-      const result = await within(workLimitMs, job.work(txOn(session, assertOpen)))
+      const result = await within(workLimitMs, job.work(txOn(session, guard)))
       open = false
+      // As on PostgreSQL, a statement that failed undoes its transaction, even if the work carried on after it.
+      if (failure) throw failure
       session.statement('RELEASE work').run()
       return { job, ok: true, result }
     } catch (error) {
@@ -173,13 +186,11 @@ function createCommits(session: Session) {
   return { enqueue, idle: async () => draining }
 }
 
-function txOn(session: Session, assertOpen: () => void): Tx {
-  const run = (sql: string, values: readonly Value[]): number => {
-    assertOpen()
-    return named(() => session.statement(sql).run(...toBound(values)).changes)
-  }
+function txOn(session: Session, guard: Guard): Tx {
+  const run = (sql: string, values: readonly Value[]): number =>
+    guard(() => session.statement(sql).run(...toBound(values)).changes)
   return {
-    ...readerOn(session, assertOpen),
+    ...readerOn(session, guard),
     run: async (sql, values = []) => run(sql, values),
     send: (sql, values = []) => void run(sql, values),
   }

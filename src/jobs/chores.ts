@@ -3,7 +3,7 @@ import { toHex } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
 
 /** What the chores tell. */
-type Notes = {
+export type Notes = {
   info(event: string, fields?: Record<string, unknown>): void
   error(event: string, fields?: Record<string, unknown>): void
 }
@@ -13,14 +13,11 @@ const checkpointEveryMs = 60 * minuteMs
 const forgetEveryMs = 10 * minuteMs
 const forgetAtOnce = 1000
 
-type Chore = { readonly name: string; readonly everyMs: number; readonly work: () => Promise<void> }
+export type Chore = { readonly name: string; readonly everyMs: number; readonly work: () => Promise<void> }
 
-/**
- * What the shop does by itself. Each chore is safe to run in several processes at once and to miss: it looks at what the
- * database holds and not at when it last ran.
- */
-export function createChores(services: { orders: Orders; ledgerAudit: LedgerAudit }, notes: Notes) {
-  const chores: readonly Chore[] = [
+/** What the shop does for its money by itself. */
+export function moneyChores(services: { orders: Orders; ledgerAudit: LedgerAudit }, notes: Notes): readonly Chore[] {
+  return [
     {
       name: 'checkpoint',
       everyMs: checkpointEveryMs,
@@ -38,21 +35,28 @@ export function createChores(services: { orders: Orders; ledgerAudit: LedgerAudi
       },
     },
   ]
-  let stopped = false
-  const runs = new Set<Promise<void>>()
+}
+
+/**
+ * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes and
+ * to miss: it looks at what the database holds and not at when it last ran.
+ */
+export function startChores(chores: readonly Chore[], notes: Notes) {
+  const running = new Map<string, Promise<void>>()
   const timers = chores.map((chore) =>
     setInterval(() => {
-      if (stopped) return
-      const run = chore.work().catch((fault: unknown) => notes.error('chore failed', { chore: chore.name, fault }))
-      runs.add(run)
-      void run.finally(() => runs.delete(run))
+      if (running.has(chore.name)) return
+      const run = chore
+        .work()
+        .catch((fault: unknown) => notes.error('chore failed', { chore: chore.name, fault }))
+        .finally(() => running.delete(chore.name))
+      running.set(chore.name, run)
     }, chore.everyMs),
   )
   return {
     async stop(): Promise<void> {
-      stopped = true
       for (const timer of timers) clearInterval(timer)
-      await Promise.all(runs)
+      await Promise.all(running.values())
     },
   }
 }

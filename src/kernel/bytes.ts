@@ -22,5 +22,5 @@ export function readGigabytes(gigabytes: number): Bytes | undefined {
   return bytes((BigInt(nearest) * bytesInGigabyte) / 10n)
 }
 
-/** The JSON number of gigabytes; exact to the byte for anything below nine petabytes. */
+/** The JSON number of gigabytes; exact to the byte for anything below eight petabytes. */
 export const toGigabytes = (count: Bytes): number => Number(count) / 1e9

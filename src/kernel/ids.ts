@@ -1,5 +1,5 @@
 declare const kind: unique symbol
-type Id<Kind extends string> = string & { readonly [kind]: Kind }
+type Id<Of extends string> = string & { readonly [kind]: Of }
 
 export type CustomerId = Id<'customer'>
 export type TokenId = Id<'token'>

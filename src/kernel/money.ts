@@ -40,7 +40,7 @@ export function toRoubleText(amount: Kopecks): string {
 
 /** Reads `100`, `8.9` or `8.90`. Undefined for anything else: a sign, an exponent, a third decimal, a space. */
 export function readRoubles(text: string): Kopecks | undefined {
-  const match = /^(\d{1,13})(?:\.(\d{1,2}))?$/.exec(text)
+  const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text)
   if (!match) return undefined
   const count = BigInt(match[1] ?? '0') * 100n + BigInt((match[2] ?? '').padEnd(2, '0'))
   return count > mostKopecks ? undefined : kopecks(count)

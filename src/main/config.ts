@@ -12,6 +12,9 @@ export type Config = {
   readonly databaseUrl: string | undefined
   readonly sandbox: boolean
   readonly sandboxToken: string | undefined
+  readonly secretKey: string | undefined
+  readonly gatewayHost: string
+  readonly gatewayPort: number
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
@@ -69,6 +72,27 @@ export const settings = {
     fallback: '',
     meaning: "fixes the sandbox customer's token, for scripts (8 to 200 visible characters)",
   },
+  secretKey: {
+    env: 'TURNPIKE_SECRET_KEY',
+    flag: 'secret-key',
+    value: 'HEX',
+    fallback: '',
+    meaning: 'the key that passwords are sealed with, 64 hexadecimal digits; else secret.key in the data folder',
+  },
+  gatewayHost: {
+    env: 'TURNPIKE_GATEWAY_HOST',
+    flag: 'gateway-host',
+    value: 'ADDRESS',
+    fallback: '127.0.0.1',
+    meaning: 'where customers reach the gateway',
+  },
+  gatewayPort: {
+    env: 'TURNPIKE_GATEWAY_PORT',
+    flag: 'gateway-port',
+    value: 'PORT',
+    fallback: '10800',
+    meaning: 'on which port, HTTP and SOCKS5 alike',
+  },
   readsPerMinute: {
     env: 'TURNPIKE_RATE_READS',
     flag: 'rate-reads',
@@ -112,15 +136,18 @@ export function readConfig(
   if (!['on', 'off'].includes(sandbox)) throw bad('sandbox', 'must be on or off')
   const log = read('log')
   if (!logLevels.includes(log)) throw bad('log', `must be one of ${logLevels.join(', ')}`)
-  const host = read('host')
-  if (!/^[A-Za-z0-9.:_-]{1,255}$/.test(host)) throw bad('host', 'must be an address or a host name')
+  const secretKey = read('secretKey')
+  if (secretKey !== '' && !/^[0-9a-f]{64}$/i.test(secretKey)) throw bad('secretKey', 'must be 64 hexadecimal digits')
   return {
-    host,
+    host: readHost('host', read('host')),
     port: readWhole('port', read('port'), 0, 65_535),
     folder: resolve(read('folder')),
     databaseUrl: databaseUrl === '' ? undefined : databaseUrl,
     sandbox: sandbox === 'on',
     sandboxToken: sandboxToken === '' ? undefined : sandboxToken,
+    secretKey: secretKey === '' ? undefined : secretKey,
+    gatewayHost: readHost('gatewayHost', read('gatewayHost')),
+    gatewayPort: readWhole('gatewayPort', read('gatewayPort'), 1, 65_535),
     readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
@@ -135,6 +162,11 @@ function readWhole(name: SettingName, text: string, min: number, max: number): n
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= min && value <= max)) throw bad(name, `must be a whole number from ${min} to ${max}`)
   return value
+}
+
+function readHost(name: SettingName, text: string): string {
+  if (!/^[A-Za-z0-9.:_-]{1,255}$/.test(text)) throw bad(name, 'must be an address or a host name')
+  return text
 }
 
 function readPrefixes(text: string): Prefix[] {

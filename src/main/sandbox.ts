@@ -1,17 +1,19 @@
 import { kopecks } from '../kernel/money.ts'
+import shippedCatalogue from './catalogue.yaml'
 import type { Services } from './services.ts'
 
 /** What a sandbox's customer starts with: 100,000 roubles. */
 const startingBalance = kopecks(10_000_000n)
 
 /**
- * Opens an empty shop as a sandbox: one customer with money and a token. Returns the token's text when this call opened
+ * Opens an empty shop as a sandbox: prices, and one customer with money and a token. Returns the token's text when this call opened
  * it. A shop that has been opened stays what it is.
  */
 export async function openSandbox(services: Services, fixedToken: string | undefined): Promise<string | undefined> {
-  const { db, customers, ledger } = services
+  const { db, customers, ledger, pricing } = services
   const opened = await db.transact(async (tx) => {
     if (!(await customers.decideMode(tx, 'sandbox'))) return undefined
+    await pricing.apply(tx, shippedCatalogue)
     const customer = await customers.addCustomer(tx, 'sandbox')
     await ledger.credit(tx, customer.id, startingBalance, 'sandbox', 'sandbox money')
     return customers.giveSandboxToken(tx, customer.id, fixedToken)

@@ -6,6 +6,7 @@ import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
+import { createPricing } from '../domains/pricing/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -13,7 +14,7 @@ import { type Config, databaseAddress } from './config.ts'
 
 export const projectFolder = join(import.meta.dir, '..', '..')
 
-/** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
+/** What the outside gives to every domain: time, chance and a hash, and where secrets are kept. */
 export type Surroundings = {
   readonly clock: Clock
   readonly random: RandomBytes
@@ -34,8 +35,9 @@ export function createServices(db: Database, around: Surroundings) {
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
   const orders = createOrders({ db, ledger, ...around })
+  const pricing = createPricing({ db, ...around })
   const verifiers: readonly Verifier[] = [createMoneyVerifier({ db, ledger: ledgerAudit, customers })]
-  return { db, ledger, ledgerAudit, customers, orders, verifiers }
+  return { db, ledger, ledgerAudit, customers, orders, pricing, verifiers }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
@@ -49,7 +51,7 @@ export function openConfigured(config: Config): Database {
 export function readMigrations(): Migration[] {
   const folder = join(projectFolder, 'migrations')
   const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
-  return names.sort().map((name) => ({
+  return names.toSorted().map((name) => ({
     name: name.replace(/\.sql$/, ''),
     text: readFileSync(join(folder, name), 'utf8'),
   }))

@@ -2,7 +2,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { accountOperations } from '../api/customer/account.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
 import { migrate } from '../db/migrate.ts'
-import { createChores } from '../jobs/chores.ts'
+import { moneyChores, startChores } from '../jobs/chores.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -38,7 +38,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
 
   let stopping = false
-  let running = 0
+  const running = new Set<Request>()
   const http = createHttp({
     customers: services.customers,
     bound: [...accountOperations(services)],
@@ -64,15 +64,15 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     maxRequestBodySize: 64 * 1024 * 1024,
     development: false,
     async fetch(request, self) {
-      running += 1
+      running.add(request)
       try {
         return await http(request, sourceOf(request, self.requestIP(request)?.address, config))
       } finally {
-        running -= 1
+        running.delete(request)
       }
     },
   })
-  const chores = createChores(services, log)
+  const chores = startChores([...moneyChores(services, log)], log)
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {
@@ -83,7 +83,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     async stop() {
       stopping = true
       const giveUpAt = performance.now() + drainMs
-      while (running > 0 && performance.now() < giveUpAt) await Bun.sleep(10)
+      while (running.size > 0 && performance.now() < giveUpAt) await Bun.sleep(10)
       await server.stop(true)
       await chores.stop()
       await db.close()

@@ -1,4 +1,5 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { moneyCommands } from '../cli/money.ts'
@@ -24,12 +25,19 @@ const configOf = (given: Given): Config => readConfig(process.env, given.flags)
 const logOf = (config: Config, role: string): Log =>
   createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
 
-type Toolbox = Services & { credit: (...args: CreditArguments) => ReturnType<Services['ledger']['credit']> }
-type CreditArguments = [
-  customer: Parameters<Services['ledger']['credit']>[1],
-  amount: Parameters<Services['ledger']['credit']>[2],
-  note: string,
-]
+type Credit = Parameters<Services['ledger']['credit']>
+
+/** The services, and the few actions of an operator that are a transaction of their own. */
+function createToolbox(services: Services) {
+  const { db, ledger, pricing } = services
+  return {
+    ...services,
+    credit: (customer: Credit[1], amount: Credit[2], note: string) =>
+      db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
+    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
+  }
+}
+type Toolbox = ReturnType<typeof createToolbox>
 
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
 async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
@@ -43,10 +51,7 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
-    const services = createServices(db, realSurroundings)
-    const credit = (...[customer, amount, note]: CreditArguments) =>
-      db.transact((tx) => services.ledger.credit(tx, customer, amount, 'operator', note))
-    return await work({ ...services, credit })
+    return await work(createToolbox(createServices(db, realSurroundings)))
   } finally {
     await db.close()
   }
@@ -116,6 +121,7 @@ const commands: readonly Command[] = [
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
+  ...catalogCommands(withServices),
 ]
 
 /** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */

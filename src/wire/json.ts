@@ -56,7 +56,7 @@ class JsonReader {
   }
 
   private object(depth: number): Json {
-    const result: { [name: string]: Json } = Object.create(null)
+    const result = Object.create(null) as { [name: string]: Json }
     this.at += 1
     this.skipSpace()
     if (this.take('}')) return result
@@ -91,6 +91,7 @@ class JsonReader {
   }
 
   private string(): string {
+    // oxlint-disable-next-line no-control-regex -- RFC 8259 forbids them inside a string, so they are named here.
     const pattern = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y
     pattern.lastIndex = this.at
     const match = pattern.exec(this.text)

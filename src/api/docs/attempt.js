@@ -1,5 +1,5 @@
 import { codeBlock, copyButton, el, literal } from './elements.js'
-import { allowedOf, exampleOf, plain, resolve, sampleOf } from './schema.js'
+import { allowedOf, exampleOf, givenExample, plain, resolve, sampleOf } from './schema.js'
 
 const answerWithinMs = 30_000
 const shownHeaders = [
@@ -17,12 +17,12 @@ const freshKey = () =>
 
 export function tryPanel(operation, success) {
   const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': 'The same as a curl command' })
-  const outcome = el('div', { class: 'outcome', 'aria-live': 'polite' })
+  const outcome = { line: el('p', { class: 'result', role: 'status' }), rest: el('div') }
   const form = el('form', { class: 'try', 'aria-label': `Try ${operation.id}` }, [
     operation.parameters.map((parameter) => parameterInput(operation, parameter)),
     operation.body && bodyInput(operation),
     el('button', { class: 'send' }, 'Send'),
-    el('span', { class: 'note' }, isCharging(operation) ? 'A real request: it may charge your balance.' : ''),
+    el('p', { class: 'note' }, notes(operation)),
   ])
   const write = () => {
     curl.textContent = toCurl(readRequest(operation, form))
@@ -33,12 +33,13 @@ export function tryPanel(operation, success) {
     void send(operation, form, outcome)
   })
   write()
-  const example = resolve(success).content?.['application/json']?.example
+  const example = givenExample(resolve(success).content?.['application/json'])
   return el('div', { class: 'panel' }, [
+    el('h3', {}, 'Try it'),
     form,
     el('div', { class: 'caption' }, el('h3', {}, 'curl'), copyButton(curl)),
     curl,
-    outcome,
+    el('div', { class: 'outcome' }, outcome.line, outcome.rest),
     example !== undefined && [
       el('h3', {}, 'Example answer'),
       codeBlock(JSON.stringify(example, null, 2), 'An example answer'),
@@ -47,7 +48,12 @@ export function tryPanel(operation, success) {
 }
 
 const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLowerCase() === 'idempotency-key'
-const isCharging = (operation) => operation.parameters.some(isKey)
+
+/** The word about the token is shown by the style as long as there is none. */
+const notes = (operation) => [
+  operation.needsToken && el('span', { class: 'token-wanted' }, 'Put your token at the top first. '),
+  operation.parameters.some(isKey) && 'A real request: it may charge your balance.',
+]
 
 /** What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd page. */
 function parameterInput(operation, parameter) {
@@ -92,8 +98,7 @@ function newKeyButton(input) {
 
 function bodyInput(operation) {
   const id = `docs-${operation.id}-body`
-  const { example, examples, schema } = operation.body
-  const text = JSON.stringify(example ?? Object.values(examples ?? {})[0]?.value ?? sampleOf(schema), null, 2)
+  const text = JSON.stringify(givenExample(operation.body) ?? sampleOf(operation.body.schema), null, 2)
   const rows = String(Math.min(text.split('\n').length + 1, 16))
   const area = el('textarea', { id, name: 'body', rows, spellcheck: 'false', autocapitalize: 'off' }, text)
   return el('div', { class: 'input body' }, el('label', { for: id }, 'Body'), area)
@@ -137,14 +142,16 @@ function toCurl({ method, url, headers, needsToken, body }) {
 async function send(operation, form, outcome) {
   const button = form.querySelector('.send')
   button.disabled = true
-  outcome.replaceChildren(el('p', { class: 'note' }, 'Waiting for the answer…'))
+  outcome.line.replaceChildren(el('span', { class: 'note' }, 'Waiting for the answer…'))
+  outcome.rest.replaceChildren()
   const startedMs = performance.now()
   try {
     const response = await ask(readRequest(operation, form))
     const text = await response.text()
-    outcome.replaceChildren(...toOutcome(response, text, performance.now() - startedMs))
+    outcome.line.replaceChildren(...toStatus(response, performance.now() - startedMs))
+    outcome.rest.replaceChildren(toHeaders(response), codeBlock(prettyOf(text), 'The answer'))
   } catch (error) {
-    outcome.replaceChildren(el('p', { class: 'trouble' }, troubleOf(error)))
+    outcome.line.replaceChildren(el('span', { class: 'trouble' }, troubleOf(error)))
   } finally {
     button.disabled = false
   }
@@ -158,15 +165,22 @@ function ask({ method, url, headers, needsToken, body }) {
   return fetch(url, { method, headers: all, body, signal, credentials: 'omit', cache: 'no-store', redirect: 'error' })
 }
 
-function toOutcome(response, text, tookMs) {
-  const kind = response.ok ? 'good' : 'bad'
-  const line = el('p', { class: 'result' }, [
-    el('strong', { class: `status ${kind}` }, `${response.status} ${response.statusText}`.trim()),
+function toStatus(response, tookMs) {
+  const words = `${response.status} ${response.statusText}`.trim()
+  return [
+    el('strong', {}, 'Answer'),
+    el('strong', { class: `status ${response.ok ? 'good' : 'bad'}` }, words),
     el('span', { class: 'took' }, `${Math.round(tookMs)} ms`),
-  ])
+  ]
+}
+
+function toHeaders(response) {
   const given = shownHeaders.filter((name) => response.headers.has(name))
-  const headers = given.map((name) => [el('dt', {}, name), el('dd', {}, literal(response.headers.get(name)))])
-  return [el('h3', {}, 'Answer'), line, el('dl', {}, headers), codeBlock(prettyOf(text), 'The answer')]
+  return el(
+    'dl',
+    {},
+    given.map((name) => [el('dt', {}, name), el('dd', {}, literal(response.headers.get(name)))]),
+  )
 }
 
 function prettyOf(text) {

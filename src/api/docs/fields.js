@@ -3,9 +3,13 @@ import { allowedOf, limitsOf, plain, typeName } from './schema.js'
 
 const mostDepth = 12
 
-/** The fields of an object as a list, with the fields of their objects below them. */
-export function fieldList(of, isRequest, path = []) {
+const isRepeated = (schema, path) => schema.reference !== undefined && path.includes(schema.reference)
+
+/** The fields of an object as a list, with those of their objects below them. `outer` is the way here, so that it ends. */
+export function fieldList(of, isRequest, outer = []) {
   const schema = plain(of)
+  if (outer.length > mostDepth || isRepeated(schema, outer)) return undefined
+  const path = [...outer, schema.reference]
   if (schema.type === 'array' && schema.items) return fieldList(schema.items, isRequest, path)
   if (schema.choices) return choiceList(schema.choices, isRequest, path)
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) =>
@@ -21,25 +25,24 @@ export function fieldList(of, isRequest, path = []) {
 function choiceList(choices, isRequest, path) {
   const items = choices.map((choice) => ({ schema: plain(choice), fields: fieldList(choice, isRequest, path) }))
   if (items.every((item) => !item.fields)) return undefined
-  const shown = items.map(({ schema, fields }) =>
-    el('li', {}, el('p', { class: 'choice' }, 'either ', literal(schema.title ?? typeName(schema))), fields),
-  )
+  const shown = items.map(({ schema, fields }, at) => {
+    const name = schema.title ?? schema.reference?.split('/').at(-1) ?? typeName(schema)
+    return el('li', {}, el('p', { class: 'choice' }, at === 0 ? 'either ' : 'or ', literal(name)), fields)
+  })
   return el('ul', { class: 'fields' }, shown)
 }
 
 export function fieldItem(name, of, { isRequired, isRequest, path, where, said }) {
   const schema = plain(of)
-  const reference = of.$ref ?? of.items?.$ref
-  const repeats = path.includes(reference)
-  const below = path.length < mostDepth && !repeats ? fieldList(schema, isRequest, [...path, reference]) : undefined
   const head = el('p', { class: 'field' }, [
     el('code', { class: 'name' }, name),
     el('span', { class: 'type' }, typeName(schema), where && `, in ${where}`),
     isRequest && isRequired && el('span', { class: 'must' }, 'required'),
     !isRequest && !isRequired && el('span', { class: 'type' }, 'may be absent'),
   ])
-  const repeated = repeats && paragraph('Nested as above.', 'facts')
-  return el('li', {}, head, paragraph(said ?? schema.description), factsOf(schema), repeated, below)
+  const isAsAbove = isRepeated(schema, path) || isRepeated(plain(schema.items), path)
+  const below = isAsAbove ? paragraph('Nested as above.', 'facts') : fieldList(schema, isRequest, path)
+  return el('li', {}, head, paragraph(said ?? schema.description), factsOf(schema), below)
 }
 
 function factsOf(schema) {

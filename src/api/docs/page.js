@@ -5,7 +5,7 @@
 import { tryPanel } from './attempt.js'
 import { codeBlock, el, literal, paragraph, prose } from './elements.js'
 import { fieldItem, fieldList } from './fields.js'
-import { plain, readFrom, resolve, sampleOf } from './schema.js'
+import { givenExample, plain, readFrom, resolve, sampleOf } from './schema.js'
 
 const source = '/api/v1/openapi.json'
 const loadWithinMs = 15_000
@@ -100,7 +100,7 @@ function codesOf(response) {
 }
 
 /** What holds for every operation: where they are, how to show who is calling, and the shape of every refusal. */
-function introduction(description) {
+function introduction(description, operations) {
   const { info = {}, components = {} } = description
   const server = new URL(description.servers?.[0]?.url ?? '', location.origin).href
   const schemes = Object.values(components.securitySchemes ?? {}).map((scheme) => paragraph(scheme.description))
@@ -112,7 +112,8 @@ function introduction(description) {
     part('Token', schemes.length > 0 && schemes),
     el('p', { class: 'note' }, 'For programs: ', el('a', { href: source }, 'openapi.json')),
   ])
-  const example = refusal && codeBlock(JSON.stringify(sampleOf(refusal), null, 2), 'An example of a refusal')
+  const given = givenExample(resolve(operations[0]?.responses?.['401']).content?.[json]) ?? sampleOf(refusal)
+  const example = refusal && codeBlock(JSON.stringify(given, null, 2), 'An example of a refusal')
   const shape =
     refusal && el('details', { class: 'refusals' }, el('summary', {}, 'Its fields'), fieldList(refusal, false))
   const panel = refusal && el('div', { class: 'panel' }, el('h3', {}, 'Every refusal has this shape'), example, shape)
@@ -138,8 +139,8 @@ function show(description) {
     .getElementById('docs-list')
     .replaceChildren(...groups.flatMap(({ tag, members }) => [el('h2', {}, tag), el('ul', {}, members.map(listItem))]))
   main.replaceChildren(
-    introduction(description),
-    ...groups.flatMap(({ tag, members }) => [el('p', { class: 'tag' }, tag), ...members.map(operationSection)]),
+    introduction(description, operations),
+    ...groups.flatMap(({ tag, members }) => [el('h2', { class: 'tag' }, tag), ...members.map(operationSection)]),
   )
   followReading()
   goToAnchor()
@@ -147,7 +148,8 @@ function show(description) {
 
 /** The sections arrive after the browser has looked for the anchor, so it is gone to again. */
 function goToAnchor() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+  const titles = [...main.querySelectorAll('h2[id]')]
+  const target = titles.find((title) => `#${encodeURIComponent(title.id)}` === location.hash)
   target?.scrollIntoView()
   target?.focus({ preventScroll: true })
 }

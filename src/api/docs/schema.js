@@ -22,7 +22,7 @@ export function plain(schema, depth = 0) {
   const { $ref, allOf = [], ...own } = schema
   const parts = [...($ref ? [resolve(schema)] : []), ...allOf].map((part) => plain(part, depth + 1))
   const merged = parts.length > 0 ? merge([...parts, own]) : own
-  if ($ref && !merged.title) merged.title = $ref.split('/').at(-1)
+  if ($ref) merged.reference = $ref
   if (Array.isArray(merged.type)) return withoutNullType(merged)
   const choices = merged.anyOf ?? merged.oneOf
   if (!choices) return merged
@@ -49,14 +49,15 @@ function withoutNullType(schema) {
 
 export const allowedOf = (schema) => ('const' in schema ? [schema.const] : schema.enum)
 
-export function typeName(schema) {
-  const kind = kindName(schema)
+export function typeName(schema, depth = 0) {
+  const kind = kindName(schema, depth)
   return schema.nullable ? `${kind} or null` : kind
 }
 
-function kindName({ type, items, choices, format, properties }) {
-  if (choices) return [...new Set(choices.map((choice) => typeName(plain(choice))))].join(' or ')
-  if (type === 'array') return items ? `array of ${kindName(plain(items))}` : 'array'
+function kindName({ type, items, choices, format, properties }, depth) {
+  if (depth > mostDepth) return '…'
+  if (choices) return [...new Set(choices.map((choice) => typeName(plain(choice), depth + 1)))].join(' or ')
+  if (type === 'array') return items ? `array of ${kindName(plain(items), depth + 1)}` : 'array'
   if (type === undefined) return properties ? 'object' : 'anything'
   return format ? `${type} (${format})` : type
 }
@@ -78,6 +79,11 @@ export function limitsOf(schema) {
 }
 
 export const exampleOf = (schema) => schema.example ?? schema.examples?.[0] ?? schema.default
+
+/** The example that is given for a whole body or answer. */
+export function givenExample(media) {
+  return media?.example ?? resolve(Object.values(media?.examples ?? {})[0]).value
+}
 
 /** A value to begin with: the example where there is one, else the least that fits. */
 export function sampleOf(of, depth = 0) {

@@ -65,7 +65,7 @@ type CheckpointRow = {
 /** The newest checkpoints, oldest of them first. */
 export async function latestCheckpoints(reader: Reader, limit: number): Promise<Checkpoint[]> {
   const rows = await reader.all<CheckpointRow>('SELECT * FROM checkpoints ORDER BY number DESC LIMIT $1', [limit])
-  return rows.reverse().map((row) => ({
+  return rows.toReversed().map((row) => ({
     number: Number(row.number),
     upto: Number(row.upto),
     accounts: Number(row.accounts),

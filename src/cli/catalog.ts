@@ -1,0 +1,98 @@
+import type { Pricing } from '../domains/pricing/index.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import { toIso } from '../kernel/time.ts'
+import { type Command, mistyped } from './command.ts'
+import type { Opened } from './customers.ts'
+
+type Deps = { pricing: Pricing; applyCatalogue: (value: unknown) => Promise<number> }
+
+const fileWord = { name: 'FILE', meaning: 'a price list in YAML' }
+
+export function catalogCommands(open: Opened<Deps>): readonly Command[] {
+  return [
+    {
+      name: 'catalog apply',
+      summary: 'Judges a price list whole, shows what it changes, and puts it in force.',
+      takes: [fileWord],
+      options: [],
+      run: (given) =>
+        open(given, async ({ pricing, applyCatalogue }) => {
+          const value = await readFile(given.words[0] ?? '')
+          pricing.check(value)
+          const changes = difference((await pricing.show())?.value, value)
+          if (changes.length === 0) return { json: { version: null, changes }, lines: ['Nothing would change.'] }
+          const version = await applyCatalogue(value)
+          return { json: { version, changes }, lines: [...changes, `Version ${version} is in force.`] }
+        }),
+    },
+    {
+      name: 'catalog diff',
+      summary: 'Shows what a price list would change, and changes nothing.',
+      takes: [fileWord],
+      options: [],
+      run: (given) =>
+        open(given, async ({ pricing }) => {
+          const value = await readFile(given.words[0] ?? '')
+          pricing.check(value)
+          const changes = difference((await pricing.show())?.value, value)
+          return { json: { changes }, lines: changes.length > 0 ? changes : ['Nothing would change.'] }
+        }),
+    },
+    {
+      name: 'catalog show',
+      summary: 'Writes the price list in force, or an older version, as YAML.',
+      takes: [],
+      options: [
+        { flag: 'version', value: 'N', meaning: 'which version' },
+        { flag: 'versions', meaning: 'list the versions instead' },
+      ],
+      run: (given) =>
+        open(given, async ({ pricing }) => {
+          if (given.has('versions')) {
+            const versions = await pricing.versions()
+            return {
+              json: versions.map((each) => ({ version: each.version, applied_at: toIso(each.appliedAt) })),
+              lines: versions.map((each) => `${each.version}  ${toIso(each.appliedAt)}`),
+            }
+          }
+          const wanted = given.flags['version']
+          if (wanted !== undefined && !/^\d{1,9}$/.test(wanted)) throw mistyped('--version is a whole number.')
+          const shown = await pricing.show(wanted === undefined ? undefined : Number(wanted))
+          if (!shown) throw new Refusal('missing', 'not_found', 'There is no such price list.')
+          return { json: shown.value, lines: [Bun.YAML.stringify(shown.value, null, 2)] }
+        }),
+    },
+  ]
+}
+
+async function readFile(path: string): Promise<unknown> {
+  const file = Bun.file(path)
+  if (!(await file.exists())) throw mistyped(`There is no file ${path}.`)
+  try {
+    return Bun.YAML.parse(await file.text())
+  } catch (error) {
+    throw mistyped(`${path} is not YAML: ${error instanceof Error ? error.message : 'it cannot be read'}`)
+  }
+}
+
+/** Every leaf that one list has and the other has not, or has otherwise. */
+export function difference(before: unknown, after: unknown): string[] {
+  const old = leaves(before, '')
+  const fresh = leaves(after, '')
+  const removed = [...old].filter(([path]) => !fresh.has(path)).map(([path, value]) => `- ${path}: ${value}`)
+  const added = [...fresh].filter(([path]) => !old.has(path)).map(([path, value]) => `+ ${path}: ${value}`)
+  const changed = [...fresh]
+    .filter(([path, value]) => old.has(path) && old.get(path) !== value)
+    .map(([path, value]) => `~ ${path}: ${old.get(path)} -> ${value}`)
+  return [...removed, ...changed, ...added]
+}
+
+function leaves(value: unknown, path: string): Map<string, string> {
+  if (value === undefined) return new Map()
+  if (typeof value !== 'object' || value === null) return new Map([[path, JSON.stringify(value)]])
+  const found = new Map<string, string>()
+  for (const [name, child] of Object.entries(value)) {
+    for (const [place, leaf] of leaves(child, path === '' ? name : `${path}.${name}`)) found.set(place, leaf)
+  }
+  return found
+}

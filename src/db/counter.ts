@@ -1,0 +1,43 @@
+import type { Database } from './transaction.ts'
+
+/** Gives out whole numbers that nobody else gets, in any process. Gaps are normal; order between processes is not kept. */
+export type Counter = { take(count: number): Promise<number[]> }
+
+const blockSize = 1000
+
+/** Takes numbers from the database a block at a time, in a transaction of its own, before they are needed. */
+export function createCounter(db: Database, name: string): Counter {
+  let next = 0
+  let end = 0
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function reserve(count: number): Promise<void> {
+    const size = Math.max(blockSize, count)
+    const row = await db.transact((tx) =>
+      tx.first<{ next: bigint }>(
+        `INSERT INTO counters (name, next) VALUES ($1, $2 + 1)
+         ON CONFLICT (name) DO UPDATE SET next = counters.next + $2 RETURNING next`,
+        [name, size],
+      ),
+    )
+    if (!row) throw new Error(`the counter ${name} gave nothing`)
+    end = Number(row.next)
+    next = end - size
+  }
+
+  async function takeNow(count: number): Promise<number[]> {
+    if (next + count > end) await reserve(count)
+    const first = next
+    next += count
+    return Array.from({ length: count }, (_, index) => first + index)
+  }
+
+  return {
+    take(count) {
+      if (next + count <= end) return takeNow(count)
+      const turn = last.then(() => takeNow(count))
+      last = turn.catch(() => {})
+      return turn
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { makePlace, type Place } from '../../test/harness/database.ts'
+import { failureOf, refusalOf } from '../../test/harness/failure.ts'
+import { startPostgres } from '../../test/harness/postgres.ts'
+import { openPostgres } from './postgres.ts'
+import type { Database, Tx } from './transaction.ts'
+
+describe('PostgreSQL', () => {
+  let place: Place
+  let db: Database
+  beforeAll(async () => {
+    place = await makePlace('postgres')
+    db = openPostgres(place.address)
+    await db.transact(async (tx) => {
+      await tx.run('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL)')
+      await tx.run(`INSERT INTO things VALUES ('a', 0), ('b', 0)`)
+    })
+  })
+  afterAll(async () => {
+    await db.close()
+    await place.remove()
+  })
+
+  /** Two transactions that each lock one row and then want the other's: PostgreSQL ends one of them. */
+  async function meetHeadOn(bump: (tx: Tx, id: string) => Promise<unknown>): Promise<number> {
+    const bothLocked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    let attempts = 0
+    const move = (mine: 0 | 1, first: string, second: string) =>
+      db.transact(async (tx) => {
+        attempts += 1
+        await tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [first])
+        bothLocked[mine].resolve()
+        await bothLocked[mine === 0 ? 1 : 0].promise
+        await bump(tx, second)
+      })
+    await Promise.all([move(0, 'a', 'b'), move(1, 'b', 'a')])
+    return attempts
+  }
+
+  test('two transactions that block one another both succeed in the end, each with one effect', async () => {
+    const attempts = await meetHeadOn((tx, id) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
+    expect(attempts).toBe(3)
+    expect(await db.all('SELECT id, amount FROM things ORDER BY id')).toEqual([
+      { id: 'a', amount: 2n },
+      { id: 'b', amount: 2n },
+    ])
+  })
+
+  test('so they do when the blocked statement was sent without waiting for it', async () => {
+    const attempts = await meetHeadOn(async (tx, id) => {
+      tx.send('UPDATE things SET amount = amount + 1 WHERE id = $1', [id])
+      await tx.first('SELECT amount FROM things WHERE id = $1', [id])
+    })
+    expect(attempts).toBe(3)
+    expect(await db.first('SELECT CAST(SUM(amount) AS BIGINT) AS all FROM things')).toEqual({ all: 8n })
+  })
+
+  test('more callers than connections wait their turn', async () => {
+    const small = openPostgres(place.address, 2)
+    const rows = await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        small.transact((tx) => tx.first<{ n: bigint }>('SELECT CAST($1 AS BIGINT) AS n', [index])),
+      ),
+    )
+    expect(rows.map((row) => Number(row?.n))).toEqual(Array.from({ length: 60 }, (_, index) => index))
+    await small.close()
+  })
+
+  test('a connection that the server cut is replaced, and only what ran on it is refused', async () => {
+    const own = openPostgres(place.address, 3)
+    const cut = own.transact(async (tx) => {
+      const me = await tx.first<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      await db.first('SELECT pg_terminate_backend($1::int)', [me?.pid ?? 0])
+      await tx.run(`UPDATE things SET amount = 1000 WHERE id = 'a'`)
+    })
+    expect(await refusalOf(cut)).toMatchObject({ kind: 'unavailable', code: 'unavailable' })
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      expect(await own.transact((tx) => tx.first('SELECT 1 AS one'))).toBeDefined()
+    }
+    expect(await db.first(`SELECT id FROM things WHERE amount = 1000`)).toBeUndefined()
+    await own.close()
+  })
+
+  test('a server that cannot be reached makes the shop unavailable, not faulty', async () => {
+    const nowhere = openPostgres('postgres://turnpike@127.0.0.1:1/none')
+    for (const attempt of [
+      () => nowhere.transact(async (tx) => tx.first('SELECT 1 AS one')),
+      () => nowhere.snapshot(async (reader) => reader.first('SELECT 1 AS one')),
+      () => nowhere.first('SELECT 1 AS one'),
+    ]) {
+      expect(await refusalOf(attempt())).toMatchObject({ kind: 'unavailable', code: 'unavailable' })
+    }
+    await nowhere.close()
+  })
+
+  test('a server that goes away while the shop runs makes it unavailable, and leaves no request hanging', async () => {
+    const server = await startPostgres({ source: 'system' }).catch(() => startPostgres({ source: 'embedded' }))
+    const own = openPostgres(server.url)
+    expect(await own.transact((tx) => tx.first('SELECT 1 AS one'))).toBeDefined()
+    const asleep = failureOf(own.transact((tx) => tx.run('SELECT pg_sleep(60)')))
+    await own.first('SELECT 1 AS one')
+    await server.stop()
+    expect(await asleep).toMatchObject({ code: 'unavailable' })
+    const after = await Promise.all(
+      Array.from({ length: 20 }, () => failureOf(own.transact((tx) => tx.first('SELECT 1 AS one')))),
+    )
+    for (const failure of after) expect(failure).toMatchObject({ code: 'unavailable' })
+    expect(await failureOf(own.first('SELECT 1 AS one'))).toMatchObject({ code: 'unavailable' })
+    await own.close()
+  })
+})

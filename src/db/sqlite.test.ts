@@ -1,0 +1,124 @@
+import { Database as Connection } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { makePlace, type Place } from '../../test/harness/database.ts'
+import { openSqlite } from './sqlite.ts'
+import type { Database } from './transaction.ts'
+
+describe('SQLite', () => {
+  let place: Place
+  let db: Database
+  beforeEach(async () => {
+    place = await makePlace('sqlite')
+    db = openSqlite(place.address)
+    await db.transact((tx) => tx.run('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT)'))
+  })
+  afterEach(async () => {
+    await db.close()
+    await place.remove()
+  })
+  const add = (id: string) => db.transact((tx) => tx.run('INSERT INTO things (id, amount) VALUES ($1, 1)', [id]))
+
+  /** What another process sees of the commits: the counter moves once for each. */
+  function countCommits(): { read(): number; close(): void } {
+    const watcher = new Connection(place.address, { readonly: true })
+    return {
+      read: () => (watcher.query('PRAGMA data_version').get() as { data_version: number }).data_version,
+      close: () => watcher.close(),
+    }
+  }
+
+  /** Holds the database's one write lock from another process until told to let go. */
+  async function holdLock() {
+    const script = `
+      const { Database } = await import('bun:sqlite')
+      const held = new Database(process.argv[1])
+      held.run('BEGIN IMMEDIATE')
+      held.run("INSERT INTO things VALUES ('theirs', 1)")
+      console.log('held')
+      for await (const _ of Bun.stdin.stream()) break
+      held.run('COMMIT')
+      held.close()`
+    const child = Bun.spawn([process.execPath, '-e', script, place.address], { stdin: 'pipe', stdout: 'pipe' })
+    const { value } = await child.stdout.getReader().read()
+    expect(new TextDecoder().decode(value)).toBe('held\n')
+    return async () => {
+      child.stdin.write('go\n')
+      await child.stdin.end()
+      expect(await child.exited).toBe(0)
+    }
+  }
+
+  test('a commit reaches the disk before it is answered', async () => {
+    expect(await db.first('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' })
+    const settings = await db.transact(async (tx) => tx.first<{ synchronous: bigint }>('PRAGMA synchronous'))
+    expect(settings).toEqual({ synchronous: 2n })
+  })
+
+  test('a hundred purchases at once share a few commits, each visible when it is answered', async () => {
+    const commits = countCommits()
+    const before = commits.read()
+    const watcher = new Connection(place.address, { readonly: true })
+    const find = watcher.query('SELECT id FROM things WHERE id = ?')
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, index) => {
+        await add(`row-${index}`)
+        expect(find.get(`row-${index}`)).toEqual({ id: `row-${index}` })
+      }),
+    )
+    // `data_version` only tells that something was committed since it was last read, so the log of commits is counted:
+    // every commit ends with a frame that names the database's size.
+    expect(commits.read()).toBeGreaterThan(before)
+    expect(await countLoggedCommits(`${place.address}-wal`)).toBeLessThan(20)
+    commits.close()
+    find.finalize()
+    watcher.close()
+  })
+
+  test('one after another, each purchase is a commit of its own', async () => {
+    const before = await countLoggedCommits(`${place.address}-wal`)
+    for (let index = 0; index < 10; index += 1) await add(`row-${index}`)
+    expect((await countLoggedCommits(`${place.address}-wal`)) - before).toBe(10)
+  })
+
+  test('while another process holds the database a purchase waits, reads go on, and then it succeeds', async () => {
+    const release = await holdLock()
+    let done = false
+    const waiting = add('ours').then(() => {
+      done = true
+    })
+    for (let look = 0; look < 20; look += 1) {
+      expect(await db.all('SELECT id FROM things')).toEqual([])
+      await Bun.sleep(5)
+    }
+    expect(done).toBe(false)
+    await release()
+    await waiting
+    expect(await db.all('SELECT id FROM things ORDER BY id')).toEqual([{ id: 'ours' }, { id: 'theirs' }])
+  })
+
+  test('closing waits for what was begun', async () => {
+    const began = Array.from({ length: 20 }, (_, index) => add(`row-${index}`))
+    await db.close()
+    await Promise.all(began)
+    db = openSqlite(place.address)
+    expect(await db.all('SELECT id FROM things')).toHaveLength(20)
+  })
+
+  test('statements beyond those kept ready work as well', async () => {
+    for (let index = 0; index < 1100; index += 1) {
+      expect(await db.first(`SELECT ${index} AS n`)).toEqual({ n: BigInt(index) })
+    }
+  })
+})
+
+/** Frames of the write-ahead log whose header names the size of the database: the last of each commit (fileformat2, 4.1). */
+async function countLoggedCommits(path: string): Promise<number> {
+  const log = new DataView(await Bun.file(path).arrayBuffer())
+  const pageSize = log.getUint32(8)
+  let commits = 0
+  for (let at = 32; at + 24 + pageSize <= log.byteLength; at += 24 + pageSize) {
+    const ofThisLog = log.getUint32(at + 8) === log.getUint32(16) && log.getUint32(at + 12) === log.getUint32(20)
+    if (ofThisLog && log.getUint32(at + 4) !== 0) commits += 1
+  }
+  return commits
+}

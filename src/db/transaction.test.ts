@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { engines, makePlace, type Place } from '../../test/harness/database.ts'
+import { failureOf } from '../../test/harness/failure.ts'
+import { openDatabase } from './open.ts'
+import { ConstraintViolation, type Database, type Tx } from './transaction.ts'
+
+describe.each([...engines])('transactions on %s', (engine) => {
+  let place: Place
+  let db: Database
+  let other: Database
+  let last = 0
+  const fresh = (): string => `row-${(last += 1)}`
+  const add = (tx: Tx, id: string, amount: bigint | number = 1n) =>
+    tx.run('INSERT INTO things (id, amount) VALUES ($1, $2)', [id, amount])
+  const find = (id: string, from: Database = db) =>
+    from.first<{ amount: bigint }>('SELECT amount FROM things WHERE id = $1', [id])
+
+  beforeAll(async () => {
+    place = await makePlace(engine)
+    db = openDatabase(place.address)
+    other = openDatabase(place.address)
+    await db.transact((tx) =>
+      tx.run(
+        `CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL CHECK (amount >= 0), bytes ${engine === 'sqlite' ? 'BLOB' : 'BYTEA'}, note TEXT)`,
+      ),
+    )
+  })
+  afterAll(async () => {
+    await Promise.all([db.close(), other.close()])
+    await place.remove()
+  })
+
+  test('what a transaction answered can be read by everyone at once', async () => {
+    const id = fresh()
+    expect(await db.transact(async (tx) => (await add(tx, id, 7n)) + 1)).toBe(2)
+    expect(await find(id)).toEqual({ amount: 7n })
+    expect(await find(id, other)).toEqual({ amount: 7n })
+  })
+
+  test('an error undoes all of its transaction, and is the error that comes out', async () => {
+    const [a, b] = [fresh(), fresh()]
+    const error = new Error('changed my mind')
+    const outcome = db.transact(async (tx) => {
+      await add(tx, a)
+      tx.send('INSERT INTO things (id, amount) VALUES ($1, 2)', [b])
+      throw error
+    })
+    expect(await failureOf(outcome)).toBe(error)
+    expect([await find(a), await find(b)]).toEqual([undefined, undefined])
+  })
+
+  test('one failing among many at once disturbs nobody', async () => {
+    const ids = Array.from({ length: 40 }, fresh)
+    const outcomes = await Promise.allSettled(
+      ids.map((id, index) =>
+        db.transact(async (tx) => {
+          await add(tx, id)
+          if (index % 4 === 1) throw new Error('no')
+          if (index % 4 === 2) await add(tx, id)
+          if (index % 4 === 3) tx.send('INSERT INTO things (id, amount) VALUES ($1, -1)', [`${id}-bad`])
+          return id
+        }),
+      ),
+    )
+    const kept = await Promise.all(ids.map((id) => find(id)))
+    for (const [index, outcome] of outcomes.entries()) {
+      expect(outcome.status).toBe(index % 4 === 0 ? 'fulfilled' : 'rejected')
+      expect(kept[index]).toEqual(index % 4 === 0 ? { amount: 1n } : undefined)
+    }
+  })
+
+  test('a read outside never sees what is not committed, not even in the process that writes it', async () => {
+    const id = fresh()
+    const written = Promise.withResolvers<void>()
+    const looked = Promise.withResolvers<void>()
+    const done = db.transact(async (tx) => {
+      await add(tx, id)
+      expect(await tx.first('SELECT id FROM things WHERE id = $1', [id])).toEqual({ id })
+      written.resolve()
+      await looked.promise
+    })
+    await written.promise
+    expect([await find(id), await find(id, other)]).toEqual([undefined, undefined])
+    looked.resolve()
+    await done
+    expect(await find(id)).toEqual({ amount: 1n })
+  })
+
+  test('a statement that was sent and failed undoes the transaction, although nobody waited for it', async () => {
+    const [a, b] = [fresh(), fresh()]
+    await db.transact((tx) => add(tx, a))
+    const outcome = db.transact(async (tx) => {
+      await add(tx, b)
+      tx.send('INSERT INTO things (id, amount) VALUES ($1, 1)', [a])
+    })
+    expect(await failureOf(outcome)).toBeInstanceOf(ConstraintViolation)
+    expect(await find(b)).toBeUndefined()
+  })
+
+  test('a failure that the work swallowed still undoes the transaction', async () => {
+    const [a, b] = [fresh(), fresh()]
+    await db.transact((tx) => add(tx, a))
+    for (const fail of [
+      (tx: Tx) =>
+        add(tx, a).then(
+          () => {},
+          () => {},
+        ),
+      async (tx: Tx) => {
+        try {
+          tx.send('INSERT INTO things (id, amount) VALUES ($1, 1)', [a])
+        } catch {}
+      },
+    ]) {
+      const outcome = db.transact(async (tx) => {
+        await add(tx, b)
+        await fail(tx)
+        return 'carried on'
+      })
+      expect(await failureOf(outcome)).toBeInstanceOf(ConstraintViolation)
+      expect(await find(b)).toBeUndefined()
+    }
+  })
+
+  test('the failure that comes out is the first one, not an echo of it from a later statement', async () => {
+    const id = fresh()
+    await db.transact((tx) => add(tx, id))
+    const outcome = db.transact(async (tx) => {
+      tx.send('INSERT INTO things (id, amount) VALUES ($1, 1)', [id])
+      await tx.first('SELECT 1 AS one')
+      return 'carried on'
+    })
+    expect(await failureOf(outcome)).toMatchObject({ name: 'ConstraintViolation', kind: 'unique' })
+  })
+
+  test('a transaction that is over cannot be used any more', async () => {
+    let kept: Tx | undefined
+    await db.transact(async (tx) => {
+      kept = tx
+    })
+    const id = fresh()
+    expect(() => kept?.send('INSERT INTO things (id, amount) VALUES ($1, 1)', [id])).toThrow('this transaction is over')
+    expect((await failureOf(kept?.run('INSERT INTO things (id, amount) VALUES ($1, 1)', [id]))).message).toContain(
+      'is over',
+    )
+    expect((await failureOf(kept?.first('SELECT 1 AS one'))).message).toContain('is over')
+    expect((await failureOf(kept?.all('SELECT 1 AS one'))).message).toContain('is over')
+    expect(await find(id)).toBeUndefined()
+  })
+
+  test('a constraint that says no is told apart from a fault', async () => {
+    const id = fresh()
+    await db.transact((tx) => add(tx, id))
+    const kindOf = (sql: string, values: (string | bigint | null)[]) =>
+      db
+        .transact((tx) => tx.run(sql, values))
+        .then(
+          () => 'none',
+          (error: unknown) => (error instanceof ConstraintViolation ? error.kind : String(error)),
+        )
+    expect(await kindOf('INSERT INTO things (id, amount) VALUES ($1, 1)', [id])).toBe('unique')
+    expect(await kindOf('INSERT INTO things (id, amount) VALUES ($1, -1)', [fresh()])).toBe('check')
+    expect(await kindOf('INSERT INTO things (id, amount) VALUES ($1, NULL)', [fresh()])).toBe('other')
+    expect(await kindOf('INSERT INTO nowhere (id) VALUES ($1)', [id])).not.toBe('other')
+  })
+
+  test('whole numbers past 2^53, bytes, texts and nulls come back as they went in', async () => {
+    const text = fc.string({ unit: 'grapheme' }).filter((each) => !each.includes('\0'))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }),
+        fc.option(fc.uint8Array({ maxLength: 300 })),
+        fc.option(text),
+        async (amount, bytes, note) => {
+          const id = fresh()
+          const values = [id, amount, bytes, note]
+          await db.transact((tx) =>
+            tx.run('INSERT INTO things (id, amount, bytes, note) VALUES ($1, $2, $3, $4)', values),
+          )
+          const row = await db.first<{ amount: bigint; bytes: Uint8Array | null; note: string | null }>(
+            'SELECT amount, bytes, note FROM things WHERE id = $1',
+            [id],
+          )
+          expect(row?.amount).toBe(amount)
+          expect(row?.bytes && [...row.bytes]).toEqual(bytes && [...bytes])
+          expect(row?.note).toBe(note as string)
+        },
+      ),
+      {
+        numRuns: 60,
+        examples: [
+          [2n ** 53n + 1n, null, null],
+          [2n ** 63n - 1n, new Uint8Array(), ''],
+        ],
+      },
+    )
+  })
+
+  test('a number that is not whole never reaches the database', async () => {
+    for (const value of [0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+      expect(await failureOf(db.transact((tx) => add(tx, fresh(), value)))).toBeInstanceOf(TypeError)
+      expect(await failureOf(db.all('SELECT id FROM things WHERE amount = $1', [value]))).toBeInstanceOf(TypeError)
+    }
+  })
+
+  test('a snapshot stays as it was while others write', async () => {
+    const id = fresh()
+    await db.transact((tx) => add(tx, id, 0n))
+    const seen = await db.snapshot(async (reader) => {
+      const read = async () =>
+        (await reader.first<{ amount: bigint }>('SELECT amount FROM things WHERE id = $1', [id]))?.amount
+      const amounts = [await read()]
+      for (const source of [db, other, db]) {
+        await source.transact((tx) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
+        amounts.push(await read())
+      }
+      return amounts
+    })
+    expect(seen).toEqual([0n, 0n, 0n, 0n])
+    expect(await find(id)).toEqual({ amount: 3n })
+  })
+
+  test('a snapshot that fails leaves the next one alone', async () => {
+    expect(await failureOf(db.snapshot((reader) => reader.all('SELECT nonsense FROM things')))).toBeInstanceOf(Error)
+    expect(await db.snapshot((reader) => reader.first('SELECT 1 AS one'))).toBeDefined()
+  })
+
+  test('two services adding to one row lose nothing', async () => {
+    const id = fresh()
+    await db.transact((tx) => add(tx, id, 0n))
+    const bump = (source: Database) =>
+      source.transact(async (tx) => {
+        const row = await tx.first<{ amount: bigint }>('SELECT amount FROM things WHERE id = $1 FOR UPDATE', [id])
+        await tx.run('UPDATE things SET amount = $2 WHERE id = $1', [id, (row?.amount ?? 0n) + 1n])
+      })
+    await Promise.all(Array.from({ length: 100 }, (_, index) => bump(index % 2 === 0 ? db : other)))
+    expect(await find(id)).toEqual({ amount: 100n })
+  })
+
+  test('a count of changed rows is told', async () => {
+    const [a, b] = [fresh(), fresh()]
+    const counts = await db.transact(async (tx) => {
+      await add(tx, a, 5n)
+      await add(tx, b, 5n)
+      return [
+        await tx.run('UPDATE things SET amount = 6 WHERE id IN ($1, $2)', [a, b]),
+        await tx.run('DELETE FROM things WHERE id = $1', [a]),
+        await tx.run('DELETE FROM things WHERE id = $1', [a]),
+      ]
+    })
+    expect(counts).toEqual([2, 1, 0])
+  })
+})

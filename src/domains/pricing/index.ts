@@ -1,0 +1,1 @@
+export { createPricing, type Pricing } from './service.ts'

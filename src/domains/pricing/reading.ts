@@ -1,0 +1,193 @@
+import { type Kopecks, readRoubles } from '../../kernel/money.ts'
+import { badCatalogue } from './errors.ts'
+import type { Catalogue, DedicatedKind, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+
+type Plain = { readonly [name: string]: unknown }
+
+/** Collects what is wrong, each with its place, so that a catalogue is judged whole. */
+class Reading {
+  readonly problems: string[] = []
+
+  wrong(path: string, problem: string): void {
+    this.problems.push(`${path}: ${problem}`)
+  }
+
+  object(value: unknown, path: string, known?: readonly string[]): Plain {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      this.wrong(path, 'must be a mapping')
+      return {}
+    }
+    // A name that is not known is a slip of the pen, and a slip in a price list is money.
+    if (known)
+      for (const name of Object.keys(value)) if (!known.includes(name)) this.wrong(`${path}.${name}`, 'is not known')
+    return value as Plain
+  }
+
+  list(value: unknown, path: string): readonly unknown[] {
+    if (Array.isArray(value)) return value
+    this.wrong(path, 'must be a list')
+    return []
+  }
+
+  whole(value: unknown, path: string, min: number, max: number): number {
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
+    this.wrong(path, `must be a whole number from ${min} to ${max}`)
+    return min
+  }
+
+  price(value: unknown, path: string): Kopecks {
+    const price = typeof value === 'number' || typeof value === 'string' ? readRoubles(String(value)) : undefined
+    if (price !== undefined && price > 0n) return price
+    this.wrong(path, 'must be a price in roubles, more than nothing, with at most two decimals')
+    return 1n as Kopecks
+  }
+
+  percent(value: unknown, path: string): number {
+    const text = typeof value === 'number' ? String(value) : ''
+    const match = /^(\d{1,2})(?:\.(\d{1,2}))?$/.exec(text)
+    if (match) return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'))
+    this.wrong(path, 'must be a percentage from 0 to 99.99 with at most two decimals')
+    return 0
+  }
+
+  /** Whole numbers, each larger than the one before. */
+  rising(value: unknown, path: string, max: number): number[] {
+    const numbers = this.list(value, path).map((each, index) => this.whole(each, `${path}.${index}`, 1, max))
+    if (numbers.length === 0) this.wrong(path, 'must not be empty')
+    if (numbers.some((each, index) => index > 0 && each <= (numbers[index - 1] ?? 0))) this.wrong(path, 'must rise')
+    return numbers
+  }
+}
+
+/** Reads a price list whole, or refuses it naming everything that is wrong with it. */
+export function readCatalogue(version: number, value: unknown): Catalogue {
+  const reading = new Reading()
+  const root = reading.object(value, 'catalogue', ['dedicated', 'premium', 'vpn'])
+  const catalogue: Catalogue = {
+    version,
+    dedicated: readDedicated(reading, root['dedicated'] ?? {}),
+    premium: readPremium(reading, root['premium'] ?? {}),
+    vpn: root['vpn'] === undefined || root['vpn'] === null ? null : readVpn(reading, root['vpn']),
+  }
+  if (reading.problems.length > 0) throw badCatalogue(reading.problems)
+  return catalogue
+}
+
+function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated'] {
+  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods'])
+  const kinds = new Map<number, DedicatedKind>()
+  for (const [name, kind] of Object.entries(reading.object(root['kinds'] ?? {}, 'dedicated.kinds'))) {
+    const path = `dedicated.kinds.${name}`
+    if (!['3', '4', '6'].includes(name)) reading.wrong(path, 'must be 3, 4 or 6')
+    kinds.set(Number(name), readKind(reading, kind, path))
+  }
+  const prolong = root['prolong_periods']
+  return {
+    kinds,
+    prolongPeriods: prolong === undefined ? [] : reading.rising(prolong, 'dedicated.prolong_periods', 3650),
+  }
+}
+
+function readKind(reading: Reading, value: unknown, path: string): DedicatedKind {
+  const root = reading.object(value, path, ['periods', 'countries', 'volume', 'term'])
+  const periods = reading.rising(root['periods'], `${path}.periods`, 3650)
+  const countries = new Map<string, Rate>()
+  for (const [code, rate] of Object.entries(reading.object(root['countries'], `${path}.countries`))) {
+    const place = `${path}.countries.${code}`
+    if (!/^[A-Z]{2}$/.test(code)) reading.wrong(place, 'must be two capital letters')
+    countries.set(code, readRate(reading, rate, periods, place))
+  }
+  return {
+    periods,
+    countries,
+    volume: readSteps(reading, root['volume'] ?? [], `${path}.volume`),
+    term: readSteps(reading, root['term'] ?? [], `${path}.term`),
+  }
+}
+
+function readRate(reading: Reading, value: unknown, periods: readonly number[], path: string): Rate {
+  const root = reading.object(value, path, ['per_day', 'per_period'])
+  if ('per_day' in root === 'per_period' in root) reading.wrong(path, 'must have per_day or per_period, and not both')
+  if (!('per_period' in root)) return { by: 'day', price: reading.price(root['per_day'], `${path}.per_day`) }
+  const prices = new Map<number, Kopecks>()
+  for (const [days, price] of Object.entries(reading.object(root['per_period'], `${path}.per_period`))) {
+    prices.set(
+      reading.whole(Number(days), `${path}.per_period.${days}`, 1, 3650),
+      reading.price(price, `${path}.per_period.${days}`),
+    )
+  }
+  for (const period of periods) if (!prices.has(period)) reading.wrong(path, `has no price for ${period} days`)
+  return { by: 'period', prices }
+}
+
+function readSteps(reading: Reading, value: unknown, path: string): Step[] {
+  const steps = reading.list(value, path).map((each, index) => {
+    const step = reading.object(each, `${path}.${index}`, ['from', 'percent'])
+    return {
+      from: reading.whole(step['from'], `${path}.${index}.from`, 1, 100_000),
+      off: reading.percent(step['percent'], `${path}.${index}.percent`),
+    }
+  })
+  const rises = steps.every((step, index) => {
+    const before = steps[index - 1]
+    return !before || (step.from > before.from && step.off >= before.off)
+  })
+  if (!rises) reading.wrong(path, 'must rise, in number and in discount')
+  return steps
+}
+
+function readPremium(reading: Reading, value: unknown): Catalogue['premium'] {
+  const root = reading.object(value, 'premium', ['pools'])
+  const pools = new Map<string, PremiumPool>()
+  for (const [name, pool] of Object.entries(reading.object(root['pools'] ?? {}, 'premium.pools'))) {
+    const path = `premium.pools.${name}`
+    if (!/^[a-z][a-z0-9_]{0,30}$/.test(name)) reading.wrong(path, 'must be small letters, digits and _')
+    const each = reading.object(pool, path, ['tiers', 'expires_days'])
+    const expires = each['expires_days'] ?? null
+    pools.set(name, {
+      tiers: readTiers(reading, each['tiers'], `${path}.tiers`),
+      expiresDays: expires === null ? null : reading.whole(expires, `${path}.expires_days`, 1, 3650),
+    })
+  }
+  return { pools }
+}
+
+function readTiers(reading: Reading, value: unknown, path: string): Tier[] {
+  const tiers = reading.list(value, path).map((each, index): Tier => {
+    const tier = reading.object(each, `${path}.${index}`, ['from_gb', 'per_gb'])
+    const from = tier['from_gb']
+    const text = typeof from === 'number' ? /^(\d{1,5})(?:\.(\d))?$/.exec(String(from)) : null
+    if (!text) reading.wrong(`${path}.${index}.from_gb`, 'must be gigabytes in steps of 0.1')
+    return {
+      fromTenths: text ? Number(text[1]) * 10 + Number(text[2] ?? '0') : 0,
+      perGigabyte: reading.price(tier['per_gb'], `${path}.${index}.per_gb`),
+    }
+  })
+  if (tiers[0]?.fromTenths !== 0) reading.wrong(path, 'must begin with from_gb 0')
+  const falls = tiers.every((tier, index) => {
+    const before = tiers[index - 1]
+    return !before || (tier.fromTenths > before.fromTenths && tier.perGigabyte <= before.perGigabyte)
+  })
+  if (!falls) reading.wrong(path, 'must rise in volume and never in price')
+  return tiers
+}
+
+function readVpn(reading: Reading, value: unknown): VpnPlan {
+  const root = reading.object(value, 'vpn', ['months', 'device_limit', 'traffic_gb', 'speed_mbit', 'refund'])
+  const months = new Map<number, Kopecks>()
+  for (const [count, price] of Object.entries(reading.object(root['months'], 'vpn.months'))) {
+    months.set(reading.whole(Number(count), `vpn.months.${count}`, 1, 120), reading.price(price, `vpn.months.${count}`))
+  }
+  if (months.size === 0) reading.wrong('vpn.months', 'must not be empty')
+  const refund = root['refund'] ?? 'none'
+  if (refund !== 'pro_rata' && refund !== 'none') reading.wrong('vpn.refund', 'must be pro_rata or none')
+  const optional = (name: string): number | null =>
+    root[name] === undefined || root[name] === null ? null : reading.whole(root[name], `vpn.${name}`, 1, 1_000_000)
+  return {
+    months: new Map([...months].toSorted(([a], [b]) => a - b)),
+    deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),
+    trafficGigabytes: optional('traffic_gb'),
+    speedMegabits: optional('speed_mbit'),
+    refund: refund === 'pro_rata' ? 'pro_rata' : 'none',
+  }
+}

@@ -1,0 +1,177 @@
+import { divideUp, type Kopecks } from '../../kernel/money.ts'
+import { badPeriod, notSold } from './errors.ts'
+
+/** Hundredths of a percent, so that 12.5 % is a whole number. */
+export type BasisPoints = number
+
+/** A discount from a number on. */
+export type Step = { readonly from: number; readonly off: BasisPoints }
+
+/** What one proxy in a country costs: by the day, or by the listed period. */
+export type Rate =
+  | { readonly by: 'day'; readonly price: Kopecks }
+  | { readonly by: 'period'; readonly prices: ReadonlyMap<number, Kopecks> }
+
+/** One kind of dedicated proxy (an `ipv`). */
+export type DedicatedKind = {
+  readonly periods: readonly number[]
+  readonly countries: ReadonlyMap<string, Rate>
+  readonly volume: readonly Step[]
+  readonly term: readonly Step[]
+}
+
+/** A pool's price for a gigabyte, from a volume on; the first tier begins at nothing. */
+export type Tier = { readonly fromTenths: number; readonly perGigabyte: Kopecks }
+
+export type PremiumPool = { readonly tiers: readonly Tier[]; readonly expiresDays: number | null }
+
+export type VpnPlan = {
+  readonly months: ReadonlyMap<number, Kopecks>
+  readonly deviceLimit: number
+  readonly trafficGigabytes: number | null
+  readonly speedMegabits: number | null
+  readonly refund: 'pro_rata' | 'none'
+}
+
+/** A whole price list. */
+export type Catalogue = {
+  readonly version: number
+  readonly dedicated: {
+    readonly kinds: ReadonlyMap<number, DedicatedKind>
+    readonly prolongPeriods: readonly number[]
+  }
+  readonly premium: { readonly pools: ReadonlyMap<string, PremiumPool> }
+  readonly vpn: VpnPlan | null
+}
+
+/** How a price came about, in plain JSON: enough to compute it again from the catalogue's version. */
+export type DedicatedPrice = {
+  readonly total: Kopecks
+  readonly perProxy: Kopecks
+  readonly discountPercent: number
+}
+
+const whole = 10_000n
+
+/** The price of `count` proxies for `period` days. */
+export function priceDedicated(
+  catalogue: Catalogue,
+  wish: { country: string; ipv: number; period: number; count: number },
+): DedicatedPrice {
+  const { kind, rate } = loadRate(catalogue, wish.country, wish.ipv)
+  if (!kind.periods.includes(wish.period)) throw badPeriod(kind.periods)
+  return priceLine(kind, rate, kind.periods, wish.period, wish.count)
+}
+
+/** The price of prolonging `count` proxies of one country and kind. The periods of prolonging may be others. */
+export function priceProlonging(
+  catalogue: Catalogue,
+  wish: { country: string; ipv: number; period: number; count: number },
+): DedicatedPrice {
+  const { kind, rate } = loadRate(catalogue, wish.country, wish.ipv)
+  const periods = prolongPeriods(catalogue, rate)
+  if (!periods.includes(wish.period)) throw badPeriod(periods)
+  return priceLine(kind, rate, periods, wish.period, wish.count)
+}
+
+/** A rate by the period can only be prolonged by a period that it prices. */
+const prolongPeriods = (catalogue: Catalogue, rate: Rate): readonly number[] =>
+  catalogue.dedicated.prolongPeriods.filter((period) => rate.by === 'day' || rate.prices.has(period))
+
+function loadRate(catalogue: Catalogue, country: string, ipv: number): { kind: DedicatedKind; rate: Rate } {
+  const kind = catalogue.dedicated.kinds.get(ipv)
+  const rate = kind?.countries.get(country)
+  if (!kind || !rate) throw notSold(`A proxy with ipv ${ipv} in ${country}`)
+  return { kind, rate }
+}
+
+/** The lowest of what this line and every larger one would cost, so that more is never cheaper. */
+function priceLine(
+  kind: DedicatedKind,
+  rate: Rate,
+  periods: readonly number[],
+  period: number,
+  count: number,
+): DedicatedPrice {
+  const counts = [count, ...kind.volume.map((step) => step.from).filter((from) => from > count)]
+  const longer = periods.filter((each) => each >= period)
+  let total: Kopecks | undefined
+  for (const eachPeriod of longer) {
+    for (const eachCount of counts) {
+      const cost = rawLine(kind, rate, eachPeriod, eachCount)
+      if (total === undefined || cost < total) total = cost
+    }
+  }
+  if (total === undefined) throw badPeriod(periods)
+  const full = basePrice(rate, period) * BigInt(count)
+  return { total, perProxy: divideUp(total, BigInt(count)), discountPercent: percentOff(full, total) }
+}
+
+/** Base price times count, less both discounts; a fraction of a kopeck goes up, once. */
+function rawLine(kind: DedicatedKind, rate: Rate, period: number, count: number): Kopecks {
+  const full = basePrice(rate, period) * BigInt(count)
+  const afterVolume = full * (whole - BigInt(offAt(kind.volume, count)))
+  return divideUp(afterVolume * (whole - BigInt(offAt(kind.term, period))), whole * whole)
+}
+
+function basePrice(rate: Rate, period: number): bigint {
+  if (rate.by === 'day') return rate.price * BigInt(period)
+  const price = rate.prices.get(period)
+  if (price === undefined) throw badPeriod([...rate.prices.keys()])
+  return price
+}
+
+const offAt = (steps: readonly Step[], at: number): BasisPoints => {
+  let off = 0
+  for (const step of steps) if (step.from <= at) off = step.off
+  return off
+}
+
+/** The discount really given, in percent with at most two decimals, never said larger than it is. */
+const percentOff = (full: bigint, total: bigint): number =>
+  full <= 0n || total >= full ? 0 : Number(((full - total) * whole) / full) / 100
+
+/** Shares a line's total among its items so that they sum to it: the first ones carry the odd kopecks. */
+export function shareOut(total: Kopecks, count: number): Kopecks[] {
+  const each = total / BigInt(count)
+  const odd = Number(total - each * BigInt(count))
+  return Array.from({ length: count }, (_, index) => (index < odd ? each + 1n : each) as Kopecks)
+}
+
+export type TrafficPrice = {
+  readonly total: Kopecks
+  readonly perGigabyte: Kopecks
+  readonly tier: Tier
+  readonly next: { readonly tier: Tier; readonly missingTenths: number } | null
+}
+
+/** The price of traffic, counted in tenths of a gigabyte: the tier's price for all of it, and never more than for more. */
+export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
+  const known = catalogue.premium.pools.get(pool)
+  if (!known) throw notSold(`Traffic of the pool ${pool}`)
+  const cost = (amount: number, tier: Tier): Kopecks => divideUp(BigInt(amount) * tier.perGigabyte, 10n)
+  const tier = known.tiers.findLast((each) => each.fromTenths <= tenths)
+  if (!tier) throw notSold(`Traffic of the pool ${pool}`)
+  const next = known.tiers.find((each) => each.fromTenths > tenths)
+  let total = cost(tenths, tier)
+  for (const each of known.tiers) {
+    if (each.fromTenths <= tenths) continue
+    const larger = cost(each.fromTenths, each)
+    if (larger < total) total = larger
+  }
+  return {
+    total,
+    perGigabyte: tier.perGigabyte,
+    tier,
+    next: next ? { tier: next, missingTenths: next.fromTenths - tenths } : null,
+  }
+}
+
+/** The price of a number of months of VPN. */
+export function priceVpn(catalogue: Catalogue, months: number): { plan: VpnPlan; total: Kopecks; perMonth: Kopecks } {
+  const plan = catalogue.vpn
+  if (!plan) throw notSold('VPN')
+  const total = plan.months.get(months)
+  if (total === undefined) throw badPeriod([...plan.months.keys()])
+  return { plan, total, perMonth: divideUp(total, BigInt(months)) }
+}

@@ -1,0 +1,79 @@
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { noCatalogue } from './errors.ts'
+import { readCatalogue } from './reading.ts'
+import type { Catalogue } from './rules.ts'
+import * as store from './store.ts'
+
+/** How long a price list is believed to be the latest. An order names the version it was priced with in any case. */
+const rememberMs = 500
+const mostVersionsKept = 100
+
+export type Pricing = ReturnType<typeof createPricing>
+
+/** Price lists as they were written, and the one in force as it is computed with. */
+export function createPricing(deps: { db: Database; clock: Clock }) {
+  const { db, clock } = deps
+  const versions = new Map<number, Catalogue>()
+  let latest: { catalogue: Promise<Catalogue>; askedAt: number } | undefined
+
+  function parse(stored: store.StoredCatalogue): Catalogue {
+    const known = versions.get(stored.version)
+    if (known) return known
+    const catalogue = readCatalogue(stored.version, JSON.parse(stored.text))
+    if (versions.size >= mostVersionsKept) versions.clear()
+    versions.set(stored.version, catalogue)
+    return catalogue
+  }
+
+  async function readLatest(): Promise<Catalogue> {
+    const stored = await store.findLatest(db)
+    if (!stored) throw noCatalogue()
+    return parse(stored)
+  }
+
+  return {
+    /** The price list in force, at most half a second old. */
+    current(): Promise<Catalogue> {
+      const nowMs = clock()
+      if (latest && Math.abs(nowMs - latest.askedAt) < rememberMs) return latest.catalogue
+      const catalogue = readLatest()
+      latest = { catalogue, askedAt: nowMs }
+      catalogue.catch(() => {
+        latest = undefined
+      })
+      return catalogue
+    },
+
+    /** The price list of an order, to compute its price again. */
+    async version(reader: Reader, version: number): Promise<Catalogue | undefined> {
+      const known = versions.get(version)
+      if (known) return known
+      const stored = await store.findVersion(reader, version)
+      return stored && parse(stored)
+    },
+
+    /** Puts a price list in force, as plain JSON. It is judged whole before anything is written. */
+    async apply(tx: Tx, value: unknown): Promise<number> {
+      const before = await store.findLatest(tx)
+      const version = (before?.version ?? 0) + 1
+      readCatalogue(version, value)
+      await store.insertVersion(tx, { version, text: JSON.stringify(value), appliedAt: clock() })
+      latest = undefined
+      return version
+    },
+
+    /** Judges a price list without applying it. */
+    check: (value: unknown): Catalogue => readCatalogue(0, value),
+
+    /** A price list as it was written; the latest without a number. */
+    async show(version?: number): Promise<{ version: number; value: unknown; appliedAt: number } | undefined> {
+      const stored = version === undefined ? await store.findLatest(db) : await store.findVersion(db, version)
+      return (
+        stored && { version: stored.version, value: JSON.parse(stored.text) as unknown, appliedAt: stored.appliedAt }
+      )
+    },
+
+    versions: () => store.listVersions(db),
+  }
+}
