@@ -42,7 +42,7 @@ describe('SQLite', () => {
     const { value } = await child.stdout.getReader().read()
     expect(new TextDecoder().decode(value)).toBe('held\n')
     return async () => {
-      child.stdin.write('go\n')
+      await child.stdin.write('go\n')
       await child.stdin.end()
       expect(await child.exited).toBe(0)
     }
@@ -83,7 +83,7 @@ describe('SQLite', () => {
   test('while another process holds the database a purchase waits, reads go on, and then it succeeds', async () => {
     const release = await holdLock()
     let done = false
-    const waiting = add('ours').then(() => {
+    const waiting = add('ours').finally(() => {
       done = true
     })
     for (let look = 0; look < 20; look += 1) {

@@ -102,11 +102,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     const [a, b] = [fresh(), fresh()]
     await db.transact((tx) => add(tx, a))
     for (const fail of [
-      (tx: Tx) =>
-        add(tx, a).then(
-          () => {},
-          () => {},
-        ),
+      (tx: Tx) => failureOf(add(tx, a)),
       async (tx: Tx) => {
         try {
           tx.send('INSERT INTO things (id, amount) VALUES ($1, 1)', [a])

@@ -7,14 +7,17 @@ import { createCustomers } from '../domains/customers/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
 import { createPricing } from '../domains/pricing/index.ts'
+import { createUsage } from '../domains/usage/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
+import type { Vault } from '../kernel/vault.ts'
 import { type Config, databaseAddress } from './config.ts'
+import { createVault, loadKey } from './vault.ts'
 
 export const projectFolder = join(import.meta.dir, '..', '..')
 
-/** What the outside gives to every domain: time, chance and a hash, and where secrets are kept. */
+/** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
 export type Surroundings = {
   readonly clock: Clock
   readonly random: RandomBytes
@@ -27,17 +30,30 @@ export const realSurroundings: Surroundings = {
   sha256: (text) => new Bun.CryptoHasher('sha256').update(text).digest(),
 }
 
+/** What an operator has settled that domains need to know. */
+export type Arrangements = {
+  readonly vault: Vault
+  /** Where customers reach the gateway. */
+  readonly gateway: { readonly host: string; readonly port: number }
+}
+
+export const arrangementsOf = (config: Config): Arrangements => ({
+  vault: createVault(loadKey(config.secretKey, config.folder)),
+  gateway: { host: config.gatewayHost, port: config.gatewayPort },
+})
+
 /** All domains, wired to one database. */
 export type Services = ReturnType<typeof createServices>
 
-export function createServices(db: Database, around: Surroundings) {
+export function createServices(db: Database, around: Surroundings, arranged: Arrangements) {
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
   const orders = createOrders({ db, ledger, ...around })
   const pricing = createPricing({ db, ...around })
+  const usage = createUsage(around)
   const verifiers: readonly Verifier[] = [createMoneyVerifier({ db, ledger: ledgerAudit, customers })]
-  return { db, ledger, ledgerAudit, customers, orders, pricing, verifiers }
+  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, arranged, verifiers }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */

@@ -8,6 +8,7 @@ import type { Config } from './config.ts'
 import type { Log } from './log.ts'
 import { banner, openSandbox } from './sandbox.ts'
 import {
+  arrangementsOf,
   createServices,
   openConfigured,
   readMigrations,
@@ -33,7 +34,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
-  const services = createServices(db, around)
+  const services = createServices(db, around, arrangementsOf(config))
   const token = config.sandbox ? await openSandbox(services, config.sandboxToken) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
 

@@ -7,7 +7,14 @@ import { migrate, pending } from '../db/migrate.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { BadSetting, type Config, readConfig, settings } from './config.ts'
 import { createLog, type Log } from './log.ts'
-import { createServices, openConfigured, readMigrations, realSurroundings, type Services } from './services.ts'
+import {
+  arrangementsOf,
+  createServices,
+  openConfigured,
+  readMigrations,
+  realSurroundings,
+  type Services,
+} from './services.ts'
 import { openShop } from './shop.ts'
 import { supervise } from './up.ts'
 
@@ -41,7 +48,8 @@ type Toolbox = ReturnType<typeof createToolbox>
 
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
 async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
-  const db = openConfigured(configOf(given))
+  const config = configOf(given)
+  const db = openConfigured(config)
   try {
     const missing = await pending(db, readMigrations())
     if (missing.length > 0) {
@@ -51,7 +59,7 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
-    return await work(createToolbox(createServices(db, realSurroundings)))
+    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config))))
   } finally {
     await db.close()
   }

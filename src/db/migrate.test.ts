@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { engines, makePlace, type Place } from '../../test/harness/database.ts'
+import { failureOf } from '../../test/harness/failure.ts'
+import { scaled } from '../../test/harness/scale.ts'
+import { readMigrations } from '../main/services.ts'
+import { type Migration, migrate, pending, statementsOf } from './migrate.ts'
+import { openDatabase } from './open.ts'
+import type { Database } from './transaction.ts'
+
+const first: Migration = { name: '0001-first', text: 'CREATE TABLE things (id TEXT PRIMARY KEY);\n' }
+const second: Migration = {
+  name: '0002-second',
+  text: `CREATE TABLE others (id BIGINT PRIMARY KEY);\nINSERT INTO others VALUES (1);\nCREATE TABLE more (id BIGINT);\n`,
+}
+/** Long enough to be killed in the middle of. */
+const slow: Migration = {
+  name: '0002-slow',
+  text: `CREATE TABLE many (i BIGINT);
+INSERT INTO many WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000) SELECT i FROM n;
+CREATE INDEX many_i ON many (i);
+CREATE TABLE afterwards (id TEXT);
+`,
+}
+
+const script = `
+  const { migrate } = await import(${JSON.stringify(join(import.meta.dir, 'migrate.ts'))})
+  const { openDatabase } = await import(${JSON.stringify(join(import.meta.dir, 'open.ts'))})
+  const db = openDatabase(process.argv[1])
+  console.log('begun')
+  const applied = await migrate(db, JSON.parse(process.argv[2]))
+  console.log(JSON.stringify(applied))
+  await db.close()`
+
+const startProcess = (address: string, migrations: readonly Migration[]) =>
+  Bun.spawn([process.execPath, '-e', script, address, JSON.stringify(migrations)], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+
+describe.each([...engines])('migrations on %s', (engine) => {
+  let place: Place
+  let db: Database
+  beforeEach(async () => {
+    place = await makePlace(engine)
+    db = openDatabase(place.address)
+  })
+  afterEach(async () => {
+    await db.close()
+    await place.remove()
+  })
+  const exists = (table: string) =>
+    db.first(`SELECT COUNT(*) AS n FROM ${table}`).then(
+      () => true,
+      () => false,
+    )
+
+  test('the shipped schema is applied once, and a second start finds nothing to do', async () => {
+    const shipped = readMigrations()
+    expect(await pending(db, shipped)).toEqual(shipped.map((each) => each.name))
+    expect(await migrate(db, shipped)).toEqual(shipped.map((each) => each.name))
+    expect(await migrate(db, shipped)).toEqual([])
+    expect(await pending(db, shipped)).toEqual([])
+  })
+
+  test('what is new is applied, what was applied stays', async () => {
+    await migrate(db, [first])
+    await db.transact((tx) => tx.run(`INSERT INTO things VALUES ('kept')`))
+    expect(await migrate(db, [first, second])).toEqual(['0002-second'])
+    expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'kept' }])
+  })
+
+  test('starters at once take turns: each migration is applied by exactly one of them', async () => {
+    const starters = Array.from({ length: 3 }, () => startProcess(place.address, [first, second]))
+    const outputs = await Promise.all(starters.map((each) => each.stdout.text()))
+    expect(await Promise.all(starters.map((each) => each.exited))).toEqual([0, 0, 0])
+    const applied = outputs.flatMap((output) => JSON.parse(output.split('\n')[1] ?? '') as string[])
+    expect(applied.toSorted()).toEqual(['0001-first', '0002-second'])
+    expect(await db.all('SELECT id FROM others')).toEqual([{ id: 1n }])
+  })
+
+  test('killed in the middle, a migration is wholly there or not at all, and the next start completes it', async () => {
+    await migrate(db, [first])
+    const kills = Math.max(2, scaled(20))
+    let interrupted = 0
+    for (let kill = 0; kill < kills; kill += 1) {
+      const child = startProcess(place.address, [first, slow])
+      await child.stdout.getReader().read()
+      await Bun.sleep(20 + ((kill * 37) % 130))
+      child.kill('SIGKILL')
+      await child.exited
+      const left = await pending(db, [first, slow])
+      if (left.length === 0) break
+      interrupted += 1
+      expect([await exists('many'), await exists('afterwards')]).toEqual([false, false])
+    }
+    expect(interrupted).toBeGreaterThan(0)
+    await migrate(db, [first, slow])
+    expect(await db.first('SELECT COUNT(*) AS n FROM many')).toEqual({ n: 400_000n })
+    expect(await exists('afterwards')).toBe(true)
+    expect(await pending(db, [first, slow])).toEqual([])
+  })
+
+  test('a migration that fails leaves nothing of itself behind', async () => {
+    const broken: Migration = {
+      name: '0002-broken',
+      text: 'CREATE TABLE half (id TEXT);\nCREATE TABLE things (id TEXT);\n',
+    }
+    await migrate(db, [first])
+    expect(await failureOf(migrate(db, [first, broken]))).toBeInstanceOf(Error)
+    expect(await exists('half')).toBe(false)
+    expect(await pending(db, [first, broken])).toEqual(['0002-broken'])
+  })
+
+  test('a migration that was changed after it was applied is named and refused', async () => {
+    await migrate(db, [first])
+    const changed = { ...first, text: `${first.text}-- changed\n` }
+    for (const attempt of [() => migrate(db, [changed, second]), () => pending(db, [changed, second])]) {
+      expect((await failureOf(attempt())).message).toContain('0001-first is not the text that was applied')
+    }
+    expect(await exists('others')).toBe(false)
+  })
+
+  test('a database of a later version is left alone', async () => {
+    await migrate(db, [first, second])
+    for (const attempt of [() => migrate(db, [first]), () => pending(db, [first])]) {
+      expect((await failureOf(attempt())).message).toContain(
+        '0002-second, which this version of Turnpike does not know',
+      )
+    }
+  })
+})
+
+describe('a migration script', () => {
+  test('is split at the ends of its statements, bodies kept whole', () => {
+    const text = `-- A comment; with a semicolon.
+CREATE TABLE a (
+  id TEXT, -- more; text
+  other TEXT
+);
+CREATE TRIGGER t BEFORE UPDATE ON a
+BEGIN
+  SELECT RAISE(ABORT, 'no');
+  SELECT 2;
+END;
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'no';
+END;
+$$;
+INSERT INTO a VALUES ('1', '2');
+`
+    const statements = statementsOf(text)
+    expect(statements.map((each) => each.split(/\s+/).slice(0, 3).join(' '))).toEqual([
+      'CREATE TABLE a',
+      'CREATE TRIGGER t',
+      'CREATE FUNCTION f()',
+      'INSERT INTO a',
+    ])
+    expect(statements[1]).toContain('SELECT 2;\nEND')
+    expect(statements[2]).toContain(`RAISE EXCEPTION 'no';\nEND;\n$$`)
+    expect(statements.some((each) => each.includes('--'))).toBe(false)
+  })
+
+  test('that ends in the middle of a statement is refused', () => {
+    expect(() => statementsOf('CREATE TABLE a (id TEXT);\nCREATE TABLE b (id TEXT)')).toThrow('in the middle')
+    expect(() => statementsOf('CREATE FUNCTION f() AS $$\nBEGIN\nEND;\n')).toThrow('in the middle')
+  })
+
+  test('that is empty does nothing', () => {
+    expect(statementsOf('\n-- only words\n')).toEqual([])
+  })
+})

@@ -1,0 +1,4 @@
+import { malformed, type Refusal } from '../../kernel/refusal.ts'
+
+export const tooManyCounts = (most: number): Refusal =>
+  malformed([{ field: 'counts', problem: `must be at most ${most} at a time` }])

@@ -1,0 +1,1 @@
+export { type Added, createUsage, type Usage } from './service.ts'

@@ -1,0 +1,37 @@
+import type { Tx } from '../../db/transaction.ts'
+import type { Bytes } from '../../kernel/bytes.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { tooManyCounts } from './errors.ts'
+import { newIn, type Report, settle } from './rules.ts'
+import * as store from './store.ts'
+
+const mostCounts = 1000
+
+export type Usage = ReturnType<typeof createUsage>
+
+/** What a report added for one subject. */
+export type Added = { readonly subject: string; readonly received: Bytes; readonly sent: Bytes }
+
+export function createUsage(deps: { clock: Clock }) {
+  return {
+    /**
+     * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on a row of
+     * that node, so that the first report of a subject is not taken twice.
+     */
+    async take(tx: Tx, report: Report): Promise<Added[]> {
+      if (report.counts.length > mostCounts) throw tooManyCounts(mostCounts)
+      const counts = settle(report.counts)
+      if (counts.length === 0) return []
+      await store.lockBoot(tx, report.node, report.boot, deps.clock())
+      const known = await store.lockCounts(
+        tx,
+        report.node,
+        report.boot,
+        counts.map((each) => each.subject),
+      )
+      const added = counts.map((count) => ({ subject: count.subject, ...newIn(count, known.get(count.subject)) }))
+      store.raiseCounts(tx, report.node, report.boot, counts, deps.clock())
+      return added.filter((each) => each.received > 0n || each.sent > 0n)
+    },
+  }
+}
