@@ -131,6 +131,17 @@ describe.each([...engines])('migrations on %s', (engine) => {
   })
 })
 
+test('on PostgreSQL a migration may take longer than a sale, and afterwards a sale may not', async () => {
+  const place = await makePlace('postgres')
+  const db = openDatabase(place.address)
+  const limits = `SELECT current_setting('statement_timeout') AS run, current_setting('lock_timeout') AS wait`
+  await migrate(db, [{ name: '0001-limits', text: `CREATE TABLE limits AS ${limits};\n` }])
+  expect(await db.all('SELECT run, wait FROM limits')).toEqual([{ run: '30min', wait: '30min' }])
+  expect(await db.transact((tx) => tx.first(limits))).toEqual({ run: '15s', wait: '5s' })
+  await db.close()
+  await place.remove()
+})
+
 describe('a migration script', () => {
   test('is split at the ends of its statements, bodies kept whole', () => {
     const text = `-- A comment; with a semicolon.

@@ -64,9 +64,15 @@ function assertKnown(applied: readonly Applied[], migrations: readonly Migration
   }
 }
 
-/** Only one process migrates at a time. SQLite's transaction is that lock already. */
+/**
+ * Only one process migrates at a time. SQLite's transaction is that lock already. Rebuilding a large table may take
+ * longer than a sale may, and so may waiting for whoever does it.
+ */
 async function lock(db: Database, tx: Tx): Promise<void> {
-  if (db.engine === 'postgres') await tx.all('SELECT pg_advisory_xact_lock(7204201)')
+  if (db.engine !== 'postgres') return
+  await tx.run(`SET LOCAL lock_timeout = '30min'`)
+  await tx.run(`SET LOCAL statement_timeout = '30min'`)
+  await tx.all('SELECT pg_advisory_xact_lock(7204201)')
 }
 
 /**
