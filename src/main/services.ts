@@ -1,12 +1,15 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createCounter } from '../db/counter.ts'
 import type { Migration } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
+import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../domains/dedicated/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
 import { createPricing } from '../domains/pricing/index.ts'
+import { createStock, createStockDesk } from '../domains/stock/index.ts'
 import { createUsage } from '../domains/usage/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
@@ -52,8 +55,37 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const orders = createOrders({ db, ledger, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
-  const verifiers: readonly Verifier[] = [createMoneyVerifier({ db, ledger: ledgerAudit, customers })]
-  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, arranged, verifiers }
+  const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
+  const stockDesk = createStockDesk({ db, ...around })
+  const dedicated = createDedicated({
+    db,
+    orders,
+    pricing,
+    stock,
+    ...around,
+    vault: arranged.vault,
+    proxyIds: createCounter(db, 'proxy'),
+  })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
+  const verifiers: readonly Verifier[] = [
+    createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
+    createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
+  ]
+  return {
+    db,
+    ledger,
+    ledgerAudit,
+    customers,
+    orders,
+    pricing,
+    usage,
+    stock,
+    stockDesk,
+    dedicated,
+    dedicatedUpkeep,
+    arranged,
+    verifiers,
+  }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */

@@ -1,8 +1,11 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { createProxyProbe } from '../adapters/proxy-probe.ts'
 import { accountOperations } from '../api/customer/account.ts'
+import { dedicatedOperations } from '../api/customer/dedicated.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
+import { dedicatedChores } from '../jobs/dedicated.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -40,9 +43,17 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
 
   let stopping = false
   const running = new Set<Request>()
+  // A proxy is tried against the shop itself: something that surely answers.
+  const probe = createProxyProbe(services.arranged.gateway, () => ({
+    host: config.host,
+    port: server.port ?? config.port,
+  }))
   const http = createHttp({
     customers: services.customers,
-    bound: [...accountOperations(services)],
+    bound: [
+      ...accountOperations(services),
+      ...dedicatedOperations({ ...services, ...around, gateway: services.arranged.gateway, probe }),
+    ],
     version: manifest.version,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
@@ -73,7 +84,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       }
     },
   })
-  const chores = startChores([...moneyChores(services, log)], log)
+  const chores = startChores([...moneyChores(services, log), ...dedicatedChores(services)], log)
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {
