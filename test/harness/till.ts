@@ -7,7 +7,7 @@ import { type Kopecks, kopecks, toRoubles } from '../../src/kernel/money.ts'
 import { realSurroundings, type Services } from '../../src/main/services.ts'
 import { bodyInteger, roubles } from '../../src/wire/fields.ts'
 import { operation } from '../../src/wire/operation.ts'
-import { type AnswerChecker, createAnswerChecker } from './answers.ts'
+import { type Caller, createCaller } from './caller.ts'
 import { HandClock } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
 import { addCustomer, wire } from './wired.ts'
@@ -55,14 +55,15 @@ function sellThings(services: Services) {
 }
 
 /** The customers' API with one thing on sale, on a real socket, and a customer with 1,000 roubles. */
-export type Till = {
+export type Till = Caller & {
   readonly url: string
   readonly port: number
   readonly services: Services
   readonly clock: HandClock
   readonly customer: CustomerId
   readonly token: string
-  readonly checker: AnswerChecker
+  /** Makes the shop refuse what is new, as it does while it shuts down. */
+  refuseNew(yes: boolean): void
   /** What each request came to, faults included. */
   readonly notes: RequestNote[]
   stop(): Promise<void>
@@ -78,6 +79,7 @@ export async function openTill(
   const customer = await addCustomer(services, 100_000n)
   const { text } = await services.customers.issueToken(customer, { name: 'test' })
   const notes: RequestNote[] = []
+  let stopping = false
   const http = createHttp({
     customers: services.customers,
     bound: [...accountOperations(services), sellThings(services)],
@@ -88,7 +90,7 @@ export async function openTill(
     requestId: () => realSurroundings.random(12).toHex(),
     sha256: realSurroundings.sha256,
     isReady: async () => true,
-    isStopping: () => false,
+    isStopping: () => stopping,
     note: (note) => void notes.push(note),
   })
   const server = Bun.serve({
@@ -105,7 +107,10 @@ export async function openTill(
     clock,
     customer,
     token: text,
-    checker: await createAnswerChecker(url),
+    ...(await createCaller(url, text)),
+    refuseNew: (yes) => {
+      stopping = yes
+    },
     notes,
     async stop() {
       await server.stop(true)

@@ -18,3 +18,55 @@ export async function runTurnpike(args: readonly string[], env: Record<string, s
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
   return { exit: await child.exited, out, err }
 }
+
+/** A command that keeps running, with what it has printed so far. */
+export type Running = {
+  readonly pid: number
+  readonly exited: Promise<number>
+  out(): string
+  err(): string
+  /** Waits until either stream holds the pattern, and returns the match. */
+  until(pattern: RegExp): Promise<RegExpExecArray>
+  kill(signal: NodeJS.Signals): void
+}
+
+const waitLimitMs = 30_000
+
+export function startTurnpike(args: readonly string[], env: Record<string, string> = {}): Running {
+  const child = Bun.spawn(['node', turnpikeProgram, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const texts = { out: '', err: '' }
+  const collect = async (name: 'out' | 'err', stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) texts[name] += decoder.decode(chunk, { stream: true })
+  }
+  const drained = Promise.all([collect('out', child.stdout), collect('err', child.stderr)])
+  return {
+    pid: child.pid,
+    exited: drained.then(() => child.exited),
+    out: () => texts.out,
+    err: () => texts.err,
+    async until(pattern) {
+      for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 20) {
+        const found = pattern.exec(texts.out) ?? pattern.exec(texts.err)
+        if (found) return found
+        await Bun.sleep(20)
+      }
+      throw new Error(`${String(pattern)} was not printed:\n${texts.out}\n${texts.err}`)
+    },
+    kill: (signal) => child.kill(signal),
+  }
+}
+
+/** Waits for something to become so; it is asked again every few milliseconds. */
+export async function untilTrue(ask: () => boolean | Promise<boolean>): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 25) {
+    if (await ask()) return true
+    await Bun.sleep(25)
+  }
+  return false
+}
