@@ -2,11 +2,12 @@ import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
 import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
-import { type CustomerId, readId } from '../kernel/ids.ts'
+import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { type Command, mistyped } from './command.ts'
 import { type Opened, readCustomer } from './customers.ts'
+import { readOrder } from './orders.ts'
 
 type Deps = {
   ledger: Ledger
@@ -43,8 +44,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
       ],
       run: (given) =>
         open(given, async ({ orders }) => {
-          const id = readId('order', given.words[0] ?? '')
-          if (!id) throw mistyped('ORDER is an id like ord_….')
+          const id = readOrder(given.words[0])
           const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
           const { posting } = await orders.refund(id, amount, readNote(given.flags['note'] ?? 'refund'))
           return toOutcome(posting, 'Refunded')

@@ -3,6 +3,7 @@ import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { moneyCommands } from '../cli/money.ts'
+import { orderCommands } from '../cli/orders.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { Refusal } from '../kernel/refusal.ts'
@@ -130,6 +131,7 @@ const commands: readonly Command[] = [
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
+  ...orderCommands(withServices),
   ...catalogCommands(withServices),
   ...stockCommands(withServices),
 ]

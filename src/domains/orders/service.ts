@@ -129,6 +129,13 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       return order
     },
 
+    /** An order of any customer, for the operator. */
+    async loadAny(id: OrderId): Promise<Order> {
+      const order = await store.findAnyOrder(db, id)
+      if (!order) throw noSuchOrder()
+      return order
+    },
+
     /** Every order of a product, in the order of their ids, for `verify`. */
     async walk(reader: Reader, product: string, onOrder: (order: Order) => Promise<void> | void): Promise<void> {
       for (let after = ''; ; ) {
