@@ -59,6 +59,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const stockDesk = createStockDesk({ db, ...around })
   const dedicated = createDedicated({
     db,
+    ledger,
     orders,
     pricing,
     stock,

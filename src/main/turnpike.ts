@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import manifest from '../../package.json' with { type: 'json' }
 import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
@@ -7,8 +8,8 @@ import { orderCommands } from '../cli/orders.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { BadSetting, type Config, readConfig, settings } from './config.ts'
-import { createLog, type Log } from './log.ts'
+import { BadSetting, type Config, databaseAddress, readConfig, settings } from './config.ts'
+import { createLog, type Log, redact } from './log.ts'
 import {
   arrangementsOf,
   createServices,
@@ -51,6 +52,13 @@ type Toolbox = ReturnType<typeof createToolbox>
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
 async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
   const config = configOf(given)
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
+    throw new Refusal(
+      'missing',
+      'not_found',
+      `There is no shop in ${config.folder}. "turnpike up" or "turnpike migrate" opens one.`,
+    )
+  }
   const db = openConfigured(config)
   try {
     const missing = await pending(db, readMigrations())
@@ -159,13 +167,20 @@ function print(outcome: Outcome, json: boolean): number {
 
 function explain(error: unknown, json: boolean): number {
   const known = error instanceof Refusal || error instanceof BadSetting
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
   const details = error instanceof Refusal ? error.details : null
   if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, details } })}\n`)
   else process.stderr.write(`turnpike: ${message}\n`)
   if (!known) return 70
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
+}
+
+/** Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (!(error instanceof Refusal && error.kind === 'unavailable' && error.cause instanceof Error)) return error.message
+  return redact(`The database cannot be reached: ${error.cause.message}`)
 }
 
 const typed = process.argv.slice(2)

@@ -23,3 +23,6 @@ export const replacedLately = (againAt: string): Refusal =>
 
 export const hasExpired = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This proxy has expired. Prolong it first.', { charged: false })
+
+export const notToRenew = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This proxy is not to be renewed now.', { charged: false })

@@ -51,6 +51,10 @@ export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt'>, nowMs: number)
 export const prolonged = (proxy: Pick<Proxy, 'expiresAt'>, days: number, nowMs: number): number =>
   addDays(Math.max(proxy.expiresAt, nowMs), days)
 
+/** Whether its customer still wants it renewed by this many days, and its time has come. */
+export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, period: number, nowMs: number): boolean =>
+  proxy.renewPeriod === period && proxy.expiresAt <= nowMs + renewAheadMs
+
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const letters = (bytes: Uint8Array): string => [...bytes].map((byte) => alphabet.charAt(byte & 31)).join('')
 

@@ -70,7 +70,15 @@ type Sold = {
   readonly until: Map<number, number>
 }
 
-type BuyNote = { catalogue: number; country: string; ipv: number; period: number; count: number; expires_at: number }
+type BuyNote = {
+  catalogue: number
+  country: string
+  ipv: number
+  period: number
+  count: number
+  kopecks: string
+  expires_at: number
+}
 type ProlongNote = {
   catalogue: number
   lines: { country: string; ipv: number; period: number; count: number; kopecks: string }[]
@@ -86,23 +94,48 @@ async function checkOrders(
   await deps.orders.walk(reader, 'dedicated', async (order) => {
     const version = (order.calculation as { catalogue?: Plain } | null)?.catalogue
     const catalogue = typeof version === 'number' ? await deps.pricing.version(reader, version) : undefined
-    const price = catalogue && priceAgain(order, catalogue, sold)
-    if (price !== order.price) {
+    if (!catalogue || !isPricedRight(order, catalogue, sold)) {
       findings.push({ promise: 'price', where: `order ${order.id}`, problem: 'its price does not come out again' })
     }
   })
   return sold
 }
 
-function priceAgain(order: Order, catalogue: Catalogue, sold: Sold): bigint {
-  if (order.action === 'buy') {
-    const note = order.calculation as unknown as BuyNote
-    sold.bought.set(order.id, { count: note.count, expiresAt: note.expires_at, country: note.country, ipv: note.ipv })
-    return priceDedicated(catalogue, note).total
+/** A calculation that cannot even be read again is as wrong as one that comes out otherwise. */
+function isPricedRight(order: Order, catalogue: Catalogue, sold: Sold): boolean {
+  try {
+    return (order.action === 'buy' ? priceBuying : priceProlongings)(order, catalogue, sold) === order.price
+  } catch {
+    return false
   }
+}
+
+function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
+  const note = order.calculation as unknown as BuyNote
+  sold.bought.set(order.id, { count: note.count, expiresAt: note.expires_at, country: note.country, ipv: note.ipv })
+  const wish = order.wish as unknown as { country_code: string; ipv: number; period: number; count: number }
+  const asked = { country: wish.country_code, ipv: wish.ipv, period: wish.period, count: wish.count }
+  const { country, ipv, period, count } = note
+  const same = JSON.stringify(asked) === JSON.stringify({ country, ipv, period, count })
+  const { total } = priceDedicated(catalogue, asked)
+  return same && note.kopecks === String(total) ? total : undefined
+}
+
+function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
   const note = order.calculation as unknown as ProlongNote
-  for (const [id, expiresAt] of note.proxies) sold.until.set(id, expiresAt)
-  return note.lines.reduce((sum, line) => sum + priceProlonging(catalogue, line).total, 0n)
+  const wish = order.wish as unknown as { ids: number[]; period: number }
+  // Each prolonging ends later than the one before; orders of one millisecond come in no particular order.
+  for (const [id, expiresAt] of note.proxies) sold.until.set(id, Math.max(expiresAt, sold.until.get(id) ?? 0))
+  const count = note.lines.reduce((sum, line) => sum + line.count, 0)
+  const named = new Set(note.proxies.map(([id]) => id))
+  if (count !== wish.ids.length || named.size !== count || !wish.ids.every((id) => named.has(id))) return undefined
+  let total = 0n
+  for (const line of note.lines) {
+    const price = priceProlonging(catalogue, { ...line, period: wish.period })
+    if (line.period !== wish.period || line.kopecks !== String(price.total)) return undefined
+    total += price.total
+  }
+  return total
 }
 
 function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (text: string) => Uint8Array }): Finding[] {

@@ -19,6 +19,7 @@ export type DedicatedUpkeep = ReturnType<typeof createDedicatedUpkeep>
 
 /** What a node must know of a proxy: no password, no price, no customer. */
 export type DesiredProxy = {
+  readonly id: number
   readonly username: string
   readonly passwordDigest: Uint8Array
   readonly portType: PortType
@@ -38,6 +39,7 @@ export function createDedicatedUpkeep(deps: {
   const { db, stock, clock } = deps
 
   const toDesired = (proxy: Proxy): DesiredProxy => ({
+    id: proxy.id,
     username: proxy.username,
     passwordDigest: proxy.passwordDigest,
     portType: proxy.portType,
@@ -61,7 +63,7 @@ export function createDedicatedUpkeep(deps: {
       )
       return !placed.replayed
     } catch (error) {
-      // No money, no price any more, or another process is at it: the next hour may do better.
+      // No money, no price any more, no wish any more, or another process is at it: the next hour may do better.
       if (error instanceof Refusal) return false
       throw error
     }
@@ -98,7 +100,10 @@ export function createDedicatedUpkeep(deps: {
       return renewed
     },
 
-    /** What nodes should carry that changed since a moment; from 0, all of it. Ask again from a little before the last. */
+    /**
+     * What nodes should carry that changed since a moment; from 0, all of it. The next page begins after the last one's
+     * `changedAt` and `id`; the next round, a little before the last one's `changedAt`.
+     */
     async desired(reader: Reader, since: number, after: number, limit: number): Promise<DesiredProxy[]> {
       return (await store.changedSince(reader, since, after, limit)).map(toDesired)
     },

@@ -4,7 +4,7 @@ import { type Kopecks, total } from '../../kernel/money.ts'
 import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { Payer } from '../ledger/index.ts'
+import type { Ledger, Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Orders, Paid, Placed, Ticket } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
@@ -12,10 +12,11 @@ import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, type DedicatedPrice, priceDedicated, priceProlonging, shareOut } from '../pricing/rules.ts'
 import type { Stock } from '../stock/index.ts'
 import type { Kind } from '../stock/rules.ts'
-import { hasExpired, noSuchProxy, replacedLately } from './errors.ts'
+import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
 import {
   credentialRandomBytes,
   isHeld,
+  isToRenew,
   kindName,
   makeCredentials,
   type PortType,
@@ -53,6 +54,7 @@ export type Prolonged = { readonly paid: Paid; readonly period: number } & Prolo
 
 export type DedicatedDeps = {
   readonly db: Database
+  readonly ledger: Pick<Ledger, 'lock'>
   readonly orders: Orders
   readonly pricing: Pricing
   readonly stock: Stock
@@ -121,11 +123,12 @@ export function createDedicated(deps: DedicatedDeps) {
   /** Charges and assigns in one transaction: nobody pays for an address he did not get. */
   async function buy(by: Payer, wish: Wish, ticket: Ticket<Bought>): Promise<Placed> {
     const catalogue = await pricing.current()
-    const price = priceDedicated(catalogue, wish)
     // Numbers come from transactions of their own, so they are fetched before this one begins.
     const ids = await deps.proxyIds.take(wish.count)
     const spareIds = await stock.spareIds(wish, wish.count)
     return orders.place(by, { product, action: 'buy', wish: wishJson(wish) }, ticket, async (tx, order, account) => {
+      // Priced in here, past the key: a repeat is answered even if the price list no longer sells what was bought.
+      const price = priceDedicated(catalogue, wish)
       assertCovers(account, price.total)
       const nowMs = clock()
       const held = wish.ipv === 3 ? await store.heldAddresses(tx, by.customer, wish.country) : new Set<string>()
@@ -156,7 +159,10 @@ export function createDedicated(deps: DedicatedDeps) {
     const catalogue = await pricing.current()
     return orders.place(by, { product, action, wish: { ids, period } }, ticket, async (tx) => {
       const nowMs = clock()
-      const price = priceItems(catalogue, await lockAll(tx, by.customer, ids), period, nowMs)
+      const proxies = await lockAll(tx, by.customer, ids)
+      // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
+      if (action === 'renew' && !proxies.every((proxy) => isToRenew(proxy, period, nowMs))) throw notToRenew()
+      const price = priceItems(catalogue, proxies, period, nowMs)
       store.setExpiry(
         tx,
         price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
@@ -220,6 +226,8 @@ export function createDedicated(deps: DedicatedDeps) {
       if (!unlocked) throw noSuchProxy([id])
       const spareIds = await stock.spareIds(kindOf(unlocked), 1)
       return db.transact(async (tx) => {
+        // In turn with the customer's purchases and other swaps: two at once could choose slots of one shared address.
+        await deps.ledger.lock(tx, customer)
         const [proxy] = await lockAll(tx, customer, [id])
         if (!proxy) throw noSuchProxy([id])
         const nowMs = clock()

@@ -27,7 +27,7 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
   async function around(
     kind: Kind,
     count: number,
-    ask: (range: { after: number; upto: number }, missing: number) => Promise<Place[]>,
+    ask: (range: store.Range, missing: number) => Promise<Place[]>,
   ): Promise<Place[]> {
     const cursor = cursors.get(nameOf(kind)) ?? 0
     const ahead = await ask({ after: cursor, upto: lastId }, count)
@@ -38,24 +38,44 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
   }
 
   /** Shared addresses: one slot of an address for a customer, so places are chosen among more than are needed. */
-  async function takeShared(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+  async function takeShared(
+    tx: Tx,
+    count: number,
+    held: ReadonlySet<string>,
+    ask: (most: number) => Promise<Place[]>,
+  ): Promise<Place[]> {
     const taken = new Set(held)
     const chosen: Place[] = []
-    const candidates = await around(kind, count * 3 + held.size * 2, (range, missing) =>
-      store.lockFree(tx, kind, range, missing),
-    )
-    for (const place of candidates) {
+    for (const place of await ask(count * 3 + held.size * 2)) {
       if (chosen.length === count || taken.has(place.address)) continue
       taken.add(place.address)
       chosen.push(place)
     }
-    const last = chosen.at(-1)
-    if (last) cursors.set(nameOf(kind), last.id)
     store.setLeased(
       tx,
       chosen.map((place) => place.id),
     )
     return chosen
+  }
+
+  /** What nobody else is looking at, from where the last sale ended. */
+  async function takeAtOnce(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+    if (kind.ipv !== 3) {
+      return around(kind, count, (range, missing) => store.takeFree(tx, kind, range, missing, 'pass over'))
+    }
+    const chosen = await takeShared(tx, count, held, (most) =>
+      around(kind, most, (range, missing) => store.lockFree(tx, kind, range, missing, 'pass over')),
+    )
+    const last = chosen.at(-1)
+    if (last) cursors.set(nameOf(kind), last.id)
+    return chosen
+  }
+
+  /** What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing. */
+  async function takeInTurn(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+    const all = { after: 0, upto: lastId }
+    if (kind.ipv !== 3) return store.takeFree(tx, kind, all, count, 'wait')
+    return takeShared(tx, count, held, (most) => store.lockFree(tx, kind, all, most, 'wait'))
   }
 
   /** New places out of large blocks, each block taking its turn. */
@@ -89,11 +109,12 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
       held: ReadonlySet<string>,
       spareIds: readonly number[],
     ): Promise<Place[]> {
-      const places =
-        kind.ipv === 3
-          ? await takeShared(tx, kind, count, held)
-          : await around(kind, count, (range, missing) => store.takeFree(tx, kind, range, missing))
+      const places = await takeAtOnce(tx, kind, count, held)
       if (places.length < count) places.push(...(await mint(tx, kind, spareIds.slice(0, count - places.length))))
+      if (places.length < count) {
+        const have = new Set([...held, ...places.map((place) => place.address)])
+        places.push(...(await takeInTurn(tx, kind, count - places.length, have)))
+      }
       if (places.length < count) throw outOfStock(places.length)
       return places
     },

@@ -2,25 +2,26 @@ import { list, runRows, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
+export type Range = { readonly after: number; readonly upto: number }
+
 type PlaceRow = { id: bigint; address: string }
 
 const toPlace = (row: PlaceRow): Place => ({ id: Number(row.id), address: row.address })
 
 /**
- * Takes free places in the order of their numbers within a range. On PostgreSQL a place that another sale is taking is
- * passed over rather than waited for; nobody can get the same one, because its row is locked and changes state.
+ * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited. Nobody
+ * gets the same one either way, because its row is locked and changes state.
  */
-export async function takeFree(
-  tx: Tx,
-  kind: Kind,
-  range: { after: number; upto: number },
-  count: number,
-): Promise<Place[]> {
+export type Patience = 'pass over' | 'wait'
+const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
+
+/** Takes free places in the order of their numbers within a range. */
+export async function takeFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
   const rows = await tx.all<PlaceRow>(
     `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (
        SELECT id FROM stock
        WHERE country = $1 AND ipv = $2 AND state = 'free' AND id > $3 AND id <= $4
-       ORDER BY id LIMIT $5 FOR UPDATE SKIP LOCKED)
+       ORDER BY id LIMIT $5 ${lockOf[patience]})
      RETURNING id, address`,
     [kind.country, kind.ipv, range.after, range.upto, count],
   )
@@ -28,16 +29,11 @@ export async function takeFree(
 }
 
 /** Free places of a kind, their rows held until the transaction ends, for who must choose among them. */
-export async function lockFree(
-  tx: Tx,
-  kind: Kind,
-  range: { after: number; upto: number },
-  count: number,
-): Promise<Place[]> {
+export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
   const rows = await tx.all<PlaceRow>(
     `SELECT id, address FROM stock
      WHERE country = $1 AND ipv = $2 AND state = 'free' AND id > $3 AND id <= $4
-     ORDER BY id LIMIT $5 FOR UPDATE SKIP LOCKED`,
+     ORDER BY id LIMIT $5 ${lockOf[patience]}`,
     [kind.country, kind.ipv, range.after, range.upto, count],
   )
   return rows.map(toPlace)

@@ -26,6 +26,11 @@ import {
 
 const tag = 'Dedicated proxies'
 
+const comment = z
+  .string()
+  .max(200, 'must be at most 200 characters')
+  .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters')
+
 export const quoteDedicated = operation({
   id: 'quoteDedicated',
   method: 'GET',
@@ -183,7 +188,7 @@ export const listDedicated = operation({
       .string()
       .optional()
       .openapi({ description: 'ISO 8601; what ends before it.', example: toIso(exampleMs) }),
-    comment: z.string().max(200).optional().openapi({ description: 'Exactly this comment.' }),
+    comment: comment.optional().openapi({ description: 'Exactly this comment.' }),
   }),
   answer: z.object({ proxies: z.array(proxy), next_cursor: nextCursor() }),
   example: { proxies: [proxyExample], next_cursor: null },
@@ -243,11 +248,6 @@ export const replaceProxy = operation({
   example: proxyExample,
   codes: ['not_found', 'out_of_stock', 'conflict'],
 })
-
-const comment = z
-  .string()
-  .max(200, 'must be at most 200 characters')
-  .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters')
 
 export const setComment = operation({
   id: 'setComment',
