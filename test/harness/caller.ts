@@ -1,6 +1,6 @@
 import { type Answer, createAnswerChecker } from './answers.ts'
 
-export type CallOptions = {
+type CallOptions = {
   readonly token?: string | null
   readonly body?: unknown
   /** Sent as it is, in place of `body`. */

@@ -13,7 +13,7 @@ import { type Engine, openTestDatabase } from './database.ts'
 import { addCustomer, wire } from './wired.ts'
 
 /** What one thing costs: nine roubles. */
-export const thingPrice = 900n
+const thingPrice = 900n
 
 /** The simplest purchase there can be. It goes the way that every product's goes. */
 const buyThings = operation({

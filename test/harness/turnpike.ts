@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 /** The operator's tool, as an operator starts it. */
-export const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
+const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
 
 export type Ended = { readonly exit: number; readonly out: string; readonly err: string }
 
@@ -32,6 +32,15 @@ export type Running = {
 
 const waitLimitMs = 30_000
 
+const started = new Set<Bun.Subprocess>()
+
+/** For the end of a test file: a test that failed half-way leaves nothing running behind it. */
+export async function endStarted(): Promise<void> {
+  for (const child of started) child.kill('SIGTERM')
+  await Promise.all([...started].map((child) => child.exited))
+  started.clear()
+}
+
 export function startTurnpike(args: readonly string[], env: Record<string, string> = {}): Running {
   const child = Bun.spawn(['node', turnpikeProgram, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -39,6 +48,7 @@ export function startTurnpike(args: readonly string[], env: Record<string, strin
     stdout: 'pipe',
     stderr: 'pipe',
   })
+  started.add(child)
   const texts = { out: '', err: '' }
   const collect = async (name: 'out' | 'err', stream: ReadableStream<Uint8Array>) => {
     const decoder = new TextDecoder()
@@ -54,6 +64,7 @@ export function startTurnpike(args: readonly string[], env: Record<string, strin
       for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 20) {
         const found = pattern.exec(texts.out) ?? pattern.exec(texts.err)
         if (found) return found
+        if (child.exitCode !== null) break
         await Bun.sleep(20)
       }
       throw new Error(`${String(pattern)} was not printed:\n${texts.out}\n${texts.err}`)
