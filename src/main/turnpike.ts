@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import manifest from '../../package.json' with { type: 'json' }
 import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
@@ -54,8 +54,8 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
   const config = configOf(given)
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
     throw new Refusal(
-      'missing',
-      'not_found',
+      'conflict',
+      'conflict',
       `There is no shop in ${config.folder}. "turnpike up" or "turnpike migrate" opens one.`,
     )
   }
@@ -75,14 +75,15 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
   }
 }
 
-/** Resolves when the operator, or the end of whoever started this process, says stop. */
-function untilStopped(leashed: boolean): Promise<void> {
+/** Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. */
+function untilStopped(): Promise<void> {
+  const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
+  if (Number.isInteger(leash)) {
+    const cut = () => process.exit(137)
+    createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
+  }
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
-    if (!leashed) return
-    process.stdin.on('end', () => resolve())
-    process.stdin.on('error', () => resolve())
-    process.stdin.resume()
   })
 }
 
@@ -95,8 +96,10 @@ const roleCommands: readonly Command[] = [
     async run(given) {
       const log = logOf(configOf(given), 'up')
       const stop = new AbortController()
-      void untilStopped(false).then(() => stop.abort())
-      const flags = Object.entries(given.flags).map(([flag, value]) => `--${flag}=${value}`)
+      void untilStopped().then(() => stop.abort())
+      const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+        flag === 'json' ? [] : [`--${flag}=${value}`],
+      )
       const shop = [process.execPath, ...process.execArgv, import.meta.path, 'shop', ...flags]
       return { json: null, lines: [], exit: await supervise([{ name: 'shop', command: shop }], log, stop.signal) }
     },
@@ -105,10 +108,10 @@ const roleCommands: readonly Command[] = [
     name: 'shop',
     summary: 'Runs the shop: the API, its description and its docs.',
     takes: [],
-    options: [{ flag: 'leashed', meaning: 'stop when standard input ends; for whoever starts this as a part' }],
+    options: [],
     async run(given) {
       const config = configOf(given)
-      const stopped = untilStopped(given.has('leashed'))
+      const stopped = untilStopped()
       const shop = await openShop(config, logOf(config, 'shop'))
       process.stdout.write(shop.banner)
       await stopped

@@ -249,4 +249,12 @@ describe('starting and stopping', () => {
     expect(await untilTrue(() => !isAlive(shop))).toBe(true)
     expect(await up.exited).not.toBe(0)
   }, 60_000)
+
+  test('when the launcher in front of it is killed outright, neither supervisor nor shop stays behind', async () => {
+    const up = startTurnpike(['up'], settings())
+    await up.until(opened)
+    const shop = pidOfShop(up.err())
+    up.kill('SIGKILL')
+    expect(await untilTrue(() => !isAlive(shop))).toBe(true)
+  }, 60_000)
 })
