@@ -71,13 +71,15 @@ export class HttpResponseReader {
   }
 
   private readHead(chunk: Uint8Array, from: number, out: ResponseEvent[]): number {
-    const progress = this.head.read(chunk, from)
+    // An interim answer puts another reader in this one's place.
+    const head = this.head
+    const progress = head.read(chunk, from)
     if (progress === 'start') {
       this.line = readStatusLine(this.head.startLine)
       if (!this.line) this.fail('the origin did not answer in HTTP/1.1', out)
     } else if (progress === 'done') this.takeHead(out)
     else if (progress !== 'more') this.fail('the head of the answer is malformed or too large', out)
-    return this.head.next
+    return head.next
   }
 
   private takeHead(out: ResponseEvent[]): void {
