@@ -38,7 +38,7 @@ export function readHost(text: string): string | undefined {
 }
 
 /** 1 to 65535 in plain digits. `65561`, `0025` and `+25` are port 25 to a careless reader, and nothing here. */
-export function readPort(text: string): number | undefined {
+function readPort(text: string): number | undefined {
   if (!/^[1-9]\d{0,4}$/.test(text)) return undefined
   const port = Number(text)
   return port <= 65_535 ? port : undefined

@@ -70,6 +70,7 @@ export class HttpRequestReader {
   private chunks: ChunkReader | undefined
   private left = 0
   private keepAlive = true
+  private upgrade = false
 
   constructor(limits: Partial<RequestLimits> = {}) {
     this.limits = { ...shippedLimits, ...limits }
@@ -91,18 +92,16 @@ export class HttpRequestReader {
     return out
   }
 
-  /** True when a request or a CONNECT was read whole and next() or rest() may be called. */
+  /** True when a request or a CONNECT was read whole: next() or rest() may be called, and reading from the client is best paused. */
   get isWaiting(): boolean {
     return this.state === 'waiting'
   }
 
-  /** Reads the next request, beginning with what was held. Only when waiting, and only on a connection that is kept alive. */
+  /** Reads the next request, beginning with what was held. On a connection that is not kept alive there is none. */
   next(): HttpEvent[] {
+    if (this.state === 'closed') return []
     if (this.state !== 'waiting') throw new Error('the request before is not complete')
-    if (!this.keepAlive) {
-      this.state = 'closed'
-      return []
-    }
+    if (!this.keepAlive) return this.drop()
     this.state = 'head'
     this.head = this.newHead()
     return this.feed(this.held.take())
@@ -149,6 +148,7 @@ export class HttpRequestReader {
     const { credentials, wantsContinue, upgrade, keepAlive, framing } = head
     const { method, target, version } = line
     this.keepAlive = keepAlive
+    this.upgrade = upgrade
     if (line.path === undefined) {
       out.push({ type: 'tunnel', target, credentials, keepAlive })
       this.state = 'waiting'
@@ -190,15 +190,21 @@ export class HttpRequestReader {
     return next
   }
 
+  /** RFC 9112, 9.6: nothing behind a request that closes is looked at, unless it is what an upgrade begins with. */
   private finish(out: HttpEvent[]): void {
     out.push({ type: 'end' })
-    this.state = 'waiting'
+    this.state = this.keepAlive || this.upgrade ? 'waiting' : 'closed'
   }
 
   private close(refusal: HttpRefusal, out: HttpEvent[]): void {
     out.push(refusal)
+    this.drop()
+  }
+
+  private drop(): HttpEvent[] {
     this.held.take()
     this.state = 'closed'
+    return []
   }
 }
 

@@ -21,6 +21,7 @@ export type ResponseEvent =
 const limits = { startLineBytes: 8 * 1024, headBytes: 64 * 1024, fields: 256, blankLinesBefore: 0, mends: true }
 /** An origin that says 1xx without end would keep a client waiting for ever. */
 const mostInterim = 16
+/** More than a socket gives at once: after a switch there is at most the rest of one chunk to hold. */
 const mostHeldBytes = 1024 * 1024
 
 /**
