@@ -194,6 +194,13 @@ const framings: readonly Case[] = [
   ['a CR in an extension', `${chunked}5;a\rb\r\nhello\r\n0\r\n\r\n`, asked, bad],
   ['an extension', `${chunked}5;a="b"\r\nhello\r\n0\r\n\r\n`, asked, 'body 5\r\nhello\r\n0\r\n\r\n', 'end'],
   ['an extension that is too long', `${chunked}5;${'a'.repeat(300)}\r\nhello\r\n0\r\n\r\n`, asked, bad],
+  [
+    'extensions without end',
+    `${chunked}${`1;${'a'.repeat(250)}\r\nx\r\n`.repeat(70)}0\r\n\r\n`,
+    asked,
+    `body ${'1\r\nx\r\n'.repeat(65)}`,
+    bad,
+  ],
   ['a chunk longer than its size', `${chunked}5\r\nhello!\r\n0\r\n\r\n`, asked, 'body 5\r\nhello', bad],
   ['a chunk ended by LF', `${chunked}5\r\nhello\n0\r\n\r\n`, asked, 'body 5\r\nhello', bad],
   [
@@ -226,6 +233,7 @@ const credentials: readonly Case[] = [
   ['what is not UTF-8', headed(asBasic('\xff:b')), 'refuse 407 bad_credentials'],
   ['a line end in the name', headed(asBasic('a\r\nb:c')), 'refuse 407 bad_credentials'],
   ['a NUL in the password', headed(asBasic('a:b\0')), 'refuse 407 bad_credentials'],
+  ['a DEL in the name', headed(asBasic('a\x7f:b')), 'refuse 407 bad_credentials'],
   ['a name of 513', headed(asBasic(`${'a'.repeat(513)}:b`)), 'refuse 407 bad_credentials'],
   ['a password of 257', headed(asBasic(`a:${'b'.repeat(257)}`)), 'refuse 407 bad_credentials'],
 ]
@@ -321,6 +329,7 @@ const socks: readonly Case[] = [
   ['address type 2', wish('\x05\x01\0\x02'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
   ['address type 255', wish('\x05\x01\0\xff'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
   ['an empty name', wish('\x05\x01\0\x03\0\x01\xbb'), ...hello, failed],
+  ['an empty name, before its port', wish('\x05\x01\0\x03\0'), ...hello, failed],
   ['port 0', domain('a.example', '\0\0'), ...hello, failed],
   ['port 0 of an address', wish('\x05\x01\0\x01\x01\x01\x01\x01\0\0'), ...hello, failed],
   ['a name with a NUL', domain('a.example\0.b'), ...hello, failed],

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { splitAt, tellRequests, toBytes, toText } from '../../../../test/harness/protocol.ts'
+import { readField } from './http-head.ts'
 import { type HttpEvent, HttpRequestReader } from './http-request.ts'
+import { readRequestHead, toOriginHead } from './request-head.ts'
+import { readRequestLine } from './request-line.ts'
 
 /** The head the origin gets for this one, or what is said instead. */
 function forwarded(...lines: string[]): string {
@@ -61,6 +64,19 @@ describe('a forwarded request', () => {
     expect(
       forwarded('POST http://a/ HTTP/1.1', 'Connection: Host, Content-Length', 'Host: a', 'Content-Length: 0'),
     ).toBe(head('POST / HTTP/1.1', 'Connection: close', 'Host: a', 'Content-Length: 0'))
+  })
+
+  test('has one Host and one length even if more had been let in', () => {
+    const line = readRequestLine('GET http://a/ HTTP/1.1')
+    const one = readField('Host: a')
+    const other = readField('Host: b')
+    const length = readField('Content-Length: 5')
+    if ('type' in line || !one || !other || !length) throw new Error('not read')
+    const read = readRequestHead(line, [one])
+    if (read.type === 'refuse') throw new Error('refused')
+    expect(toText(toOriginHead(line, read, [one, other, length]))).toBe(
+      head('GET / HTTP/1.1', 'Host: a', 'Connection: close'),
+    )
   })
 
   test('tells nothing of the client or of this proxy, and passes on what the client says itself', () => {
