@@ -87,7 +87,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       name: 'stock retire',
       summary: 'Takes an address, or a whole IPv6 block, off sale; what is leased retires when its lease ends.',
       takes: [{ name: 'WHAT', meaning: 'an address in stock, or an IPv6 block' }],
-      options: [{ flag: 'undo', meaning: 'put an address back on sale' }],
+      options: [{ flag: 'undo', meaning: 'put it back on sale' }],
       run: (given) => open(given, ({ stockDesk }) => retire(stockDesk, given)),
     },
     {
@@ -126,10 +126,11 @@ async function addFile(stock: Stock, path: string): Promise<number> {
   for (const [index, line] of (await file.text()).split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#') || /^address\s*,/i.test(line)) continue
     const [text = '', country = '', ipv = ''] = line.split(',').map((part) => part.trim())
+    const where = `Line ${index + 1} of ${path}: `
     const address = readAddress(text)
-    if (!address) throw mistyped(`Line ${index + 1} of ${path} does not begin with an address.`)
-    const kind = { country: readKindCountry(country), ipv: readKindIpv(ipv) }
-    assertVersion({ base: address, length: address.bytes.length * 8 }, kind)
+    if (!address) throw mistyped(`${where}"${text}" is not an address.`)
+    const kind = { country: readKindCountry(country, where), ipv: readKindIpv(ipv, where) }
+    assertVersion({ base: address, length: address.bytes.length * 8 }, kind, where)
     const name = `${kind.country} ${kind.ipv}`
     const group = kinds.get(name) ?? { kind, addresses: [] }
     group.addresses.push(formatAddress(address))
@@ -145,6 +146,10 @@ async function retire(stockDesk: StockDesk, given: Given) {
   if (what.includes('/')) {
     const prefix = readPrefix(what)
     if (!prefix) throw mistyped(`${what} is not a prefix.`)
+    if (given.has('undo')) {
+      await stockDesk.restorePrefix(prefix)
+      return { json: { restored: what }, lines: [`${what} is on sale again.`] }
+    }
     await stockDesk.retirePrefix(prefix)
     return { json: { retired: what }, lines: [`${what} is retired: no new address of it is sold.`] }
   }
@@ -157,21 +162,21 @@ function readKind(given: Given): Kind {
   return { country: readKindCountry(given.flags['country'] ?? ''), ipv: readKindIpv(given.flags['ipv'] ?? '') }
 }
 
-function readKindCountry(text: string) {
+function readKindCountry(text: string, where = '') {
   const country = readCountry(text)
-  if (!country) throw mistyped(`"${text}" is not a country code; say --country DE.`)
+  if (!country) throw mistyped(`${where}"${text}" is not a country code${where === '' ? '; say --country DE' : ''}.`)
   return country
 }
 
-function readKindIpv(text: string): Ipv {
+function readKindIpv(text: string, where = ''): Ipv {
   const ipv = allIpv.find((each) => String(each) === text)
-  if (!ipv) throw mistyped(`"${text}" is not a kind; say --ipv 3, 4 or 6.`)
+  if (!ipv) throw mistyped(`${where}"${text}" is not a kind${where === '' ? '; say --ipv 3, 4 or 6' : ': 3, 4 or 6'}.`)
   return ipv
 }
 
-function assertVersion(prefix: Prefix, kind: Kind): Prefix {
+function assertVersion(prefix: Prefix, kind: Kind, where = ''): Prefix {
   const wanted = kind.ipv === 6 ? 6 : 4
-  if (prefix.base.version !== wanted) throw mistyped(`ipv ${kind.ipv} takes IPv${wanted} addresses.`)
+  if (prefix.base.version !== wanted) throw mistyped(`${where}ipv ${kind.ipv} takes IPv${wanted} addresses.`)
   if (kind.ipv === 6 ? prefix.length < 32 : prefix.length < 12) {
     throw mistyped(kind.ipv === 6 ? 'An IPv6 block is at most a /32.' : 'An IPv4 block is at most a /12.')
   }

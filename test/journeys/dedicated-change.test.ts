@@ -54,7 +54,9 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
       expiresAt: Date.parse(proxy?.expires_at ?? ''),
       held: true,
     })
-    expect(known?.passwordDigest.toHex()).toBe(new Bun.CryptoHasher('sha256').update(proxy?.password ?? '').digest('hex'))
+    expect(known?.passwordDigest.toHex()).toBe(
+      new Bun.CryptoHasher('sha256').update(proxy?.password ?? '').digest('hex'),
+    )
     const changes: [path: string, body: object, expected: (answer: Record<string, unknown>) => object][] = [
       ['/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' }, () => ({ portType: 'socks' })],
       ['/dedicated/replace', { id: proxy?.id }, (data) => ({ leaveFrom: data['exit_ip'] })],
@@ -129,7 +131,15 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
   test('a name that is not a proxy opens nothing', async () => {
     const [proxy] = await buy(service.token)
     const name = proxy?.username ?? ''
-    for (const text of ['', 'tp', name.toUpperCase(), `${name}x`, name.slice(0, -1), `${name.slice(0, -1)}!`, 'tpzzzzzzzzzzz0000']) {
+    for (const text of [
+      '',
+      'tp',
+      name.toUpperCase(),
+      `${name}x`,
+      name.slice(0, -1),
+      `${name.slice(0, -1)}!`,
+      'tpzzzzzzzzzzz0000',
+    ]) {
       expect(await credential(text)).toBeUndefined()
     }
     expect(await credential(name)).toBeDefined()

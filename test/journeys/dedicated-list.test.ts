@@ -20,7 +20,7 @@ describe.each([...engines])('the list of proxies on %s', (engine) => {
     return (await service.post('/dedicated/buy', body, { token })).data.proxies
   }
   const list = async (token: string, query: Record<string, string> = {}): Promise<Shown[]> =>
-    (await service.get(`/dedicated/list?${new URLSearchParams(query)}`, { token })).data.proxies
+    (await service.get(`/dedicated/list?${new URLSearchParams(query).toString()}`, { token })).data.proxies
 
   test('shows everything that was bought, newest first, as it was answered at the purchase', async () => {
     const { token } = await service.newCustomer(10_000n)

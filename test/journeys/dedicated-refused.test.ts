@@ -82,8 +82,8 @@ describe.each([...engines])('what dedicated operations refuse on %s', (engine) =
   function ask(path: string, fields: Record<string, unknown>, token: string | null): Promise<Answer> {
     const given = Object.entries(fields).filter(([, value]) => value !== missing)
     if (sound[path]?.method === 'POST') return service.post(path, Object.fromEntries(given), { token })
-    const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
-    return service.get(`${path}?${query}`, { token })
+    const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
+    return service.get(`${path}?${query.toString()}`, { token })
   }
   const standing = async () => [
     (await service.get('/balance', { token: owner.token })).text,

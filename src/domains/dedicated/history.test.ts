@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
-import {
-  addStock,
-  buyProxies,
-  type Floor,
-  openFloor,
-  payerOf,
-  shippedWith,
-} from '../../../test/harness/proxies.ts'
+import { addStock, buyProxies, type Floor, openFloor, payerOf, shippedWith } from '../../../test/harness/proxies.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import { addCustomer, credit, findingsOf } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
@@ -271,7 +264,12 @@ class Replay {
     const price = priceDedicated(model.catalogue, wish).total
     const available = model.available(each.kind, each.who)
     const outcome = await outcomeOf(
-      buyProxies(floor.services, this.customer(each.who), { code: kind.code, ipv: kind.ipv, period, count: each.count }),
+      buyProxies(floor.services, this.customer(each.who), {
+        code: kind.code,
+        ipv: kind.ipv,
+        period,
+        count: each.count,
+      }),
     )
     if (price > (model.balances[each.who] ?? 0n)) return expect(outcome).toBe('insufficient_funds')
     if (available < each.count) return expect(outcome).toBe('out_of_stock')
@@ -347,7 +345,7 @@ class Replay {
       this.floor.services.dedicated.setProtocol(this.customer(each.who), [proxy.id], each.type),
     )
     const fine = proxy.who === each.who && this.model.isHeld(proxy)
-    expect(outcome).toBe(fine ? undefined : ('not_found' as never))
+    expect<unknown>(outcome).toBe(fine ? undefined : 'not_found')
     if (fine) proxy.portType = each.type
   }
 
@@ -357,7 +355,7 @@ class Replay {
     const outcome = await outcomeOf(
       this.floor.services.dedicated.setRenewal(this.customer(each.who), [proxy.id], each.period),
     )
-    if (!this.model.isHeld(proxy)) return expect(outcome).toBe('not_found' as never)
+    if (!this.model.isHeld(proxy)) return expect<unknown>(outcome).toBe('not_found')
     expect(outcome).toBeUndefined()
     proxy.renew = each.period
     proxy.triedAt = undefined
@@ -375,7 +373,14 @@ class Replay {
   async compare(): Promise<void> {
     const { model, floor } = this
     model.nowMs = floor.clock.nowMs
-    const filter = { before: Number.MAX_SAFE_INTEGER, limit: 1000, status: '' as const, country: '', ipv: 0, comment: '' }
+    const filter = {
+      before: Number.MAX_SAFE_INTEGER,
+      limit: 1000,
+      status: '' as const,
+      country: '',
+      ipv: 0,
+      comment: '',
+    }
     for (const [index, customer] of this.customers.entries()) {
       const shown = await floor.services.dedicated.list(customer, { ...filter, expiresBefore: Number.MAX_SAFE_INTEGER })
       const expected = model.proxies.filter((each) => each.who === index && model.isHeld(each)).toReversed()
@@ -386,7 +391,8 @@ class Replay {
     }
     const states: Record<string, number> = { leased: 0, resting: 0 }
     for (const each of await floor.services.stockDesk.counts()) {
-      if (model.kinds.some(({ code }) => code === each.country)) states[each.state] = (states[each.state] ?? 0) + each.count
+      if (model.kinds.some(({ code }) => code === each.country))
+        states[each.state] = (states[each.state] ?? 0) + each.count
     }
     expect(states['leased']).toBe(model.proxies.filter((each) => !each.gone).length)
     expect(states['resting']).toBe(model.resting.length)

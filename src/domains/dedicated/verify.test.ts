@@ -89,9 +89,7 @@ const corruptions: readonly Corruption[] = [
   {
     name: "a place's address is changed",
     promise: 'lease',
-    spoil: run(
-      `UPDATE stock SET address = '192.0.2.1' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`,
-    ),
+    spoil: run(`UPDATE stock SET address = '192.0.2.1' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
   },
   {
     name: 'a proxy is given more time than was paid for',
@@ -112,7 +110,9 @@ const corruptions: readonly Corruption[] = [
   {
     name: 'a proxy is moved to an order that did not buy it',
     promise: 'delivery',
-    spoil: run(`UPDATE proxies SET order_id = (SELECT order_id FROM proxies WHERE id = ${oldest}) WHERE id = ${newest}`),
+    spoil: run(
+      `UPDATE proxies SET order_id = (SELECT order_id FROM proxies WHERE id = ${oldest}) WHERE id = ${newest}`,
+    ),
   },
   {
     name: 'a proxy becomes one of another country',
@@ -188,9 +188,7 @@ const corruptions: readonly Corruption[] = [
   {
     name: 'one customer holds one shared address twice',
     promise: 'lease',
-    spoil: run(
-      `UPDATE proxies SET customer_id = (SELECT MIN(customer_id) FROM proxies WHERE ipv = 3) WHERE ipv = 3`,
-    ),
+    spoil: run(`UPDATE proxies SET customer_id = (SELECT MIN(customer_id) FROM proxies WHERE ipv = 3) WHERE ipv = 3`),
   },
   {
     name: 'an address of one’s own is in stock as a shared one too',

@@ -31,7 +31,30 @@ function listWith(path: string, value: unknown): unknown {
 
 const de = 'dedicated/kinds/4/countries/DE'
 const tier = 'premium/pools/mobile/tiers'
-const notPrices = [0, -1, -0, 0.001, 1.234, 1e-7, 1e21, Number.NaN, Number.POSITIVE_INFINITY, '', '0', '0.00', '1,5', '+1', ' 1', '1.', '1e3', true, null, [], {}, '99999999999999']
+const notPrices = [
+  0,
+  -1,
+  -0,
+  0.001,
+  1.234,
+  1e-7,
+  1e21,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  '',
+  '0',
+  '0.00',
+  '1,5',
+  '+1',
+  ' 1',
+  '1.',
+  '1e3',
+  true,
+  null,
+  [],
+  {},
+  '99999999999999',
+]
 const notLists = [null, 7, 'x', true, {}]
 const notMappings = [7, 'x', true, [], [1]]
 const notPeriods = [0, -7, 1.5, '7', null, 3651, Number.NaN]
@@ -48,7 +71,14 @@ const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
   ['dedicated/kinds/4/extra', [1], 'dedicated.kinds.4.extra'],
   ['dedicated/kinds/4/Periods', [[7]], 'dedicated.kinds.4.Periods'],
   ['dedicated/kinds/4/periods', [undefined, [], ...notLists], 'dedicated.kinds.4.periods'],
-  ['dedicated/kinds/4/periods', [[7, 7], [30, 7]], 'dedicated.kinds.4.periods: must rise'],
+  [
+    'dedicated/kinds/4/periods',
+    [
+      [7, 7],
+      [30, 7],
+    ],
+    'dedicated.kinds.4.periods: must rise',
+  ],
   ['dedicated/kinds/4/periods/0', notPeriods, 'dedicated.kinds.4.periods.0'],
   ['dedicated/prolong_periods', [[], [7, 3], ...notLists], 'dedicated.prolong_periods'],
   ['dedicated/prolong_periods/1', notPeriods, 'dedicated.prolong_periods.1'],
@@ -62,13 +92,48 @@ const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
   [`${de}/per_day`, notPrices, 'dedicated.kinds.4.countries.DE.per_day'],
   [de, [{ per_period: { 7: 1, 14: 2, 30: 3, 60: 4 } }], 'dedicated.kinds.4.countries.DE: has no price for 90 days'],
   [de, [{ per_period: {} }, { per_period: null }], 'dedicated.kinds.4.countries.DE'],
-  [de, notPrices.map((each) => ({ per_period: { 7: each, 14: 2, 30: 3, 60: 4, 90: 5 } })), 'dedicated.kinds.4.countries.DE.per_period.7'],
+  [
+    de,
+    notPrices.map((each) => ({ per_period: { 7: each, 14: 2, 30: 3, 60: 4, 90: 5 } })),
+    'dedicated.kinds.4.countries.DE.per_period.7',
+  ],
   [de, [{ per_period: { 7: 1, 14: 2, 30: 3, 60: 4, 90: 5, x: 6 } }], 'dedicated.kinds.4.countries.DE.per_period.x'],
-  [de, [{ per_period: { 7: 1, 14: 2, 30: 3, 60: 4, 90: 5, '7.0': 6 } }], 'dedicated.kinds.4.countries.DE.per_period.7.0'],
+  [
+    de,
+    [{ per_period: { 7: 1, 14: 2, 30: 3, 60: 4, 90: 5, '7.0': 6 } }],
+    'dedicated.kinds.4.countries.DE.per_period.7.0',
+  ],
   ['dedicated/kinds/4/volume', [7, 'x', {}], 'dedicated.kinds.4.volume'],
-  ['dedicated/kinds/4/volume', [[{ from: 10, percent: 5 }, { from: 10, percent: 6 }]], 'dedicated.kinds.4.volume: must rise'],
-  ['dedicated/kinds/4/volume', [[{ from: 10, percent: 5 }, { from: 20, percent: 4 }]], 'dedicated.kinds.4.volume: must rise'],
-  ['dedicated/kinds/4/term', [[{ from: 30, percent: 5 }, { from: 7, percent: 6 }]], 'dedicated.kinds.4.term: must rise'],
+  [
+    'dedicated/kinds/4/volume',
+    [
+      [
+        { from: 10, percent: 5 },
+        { from: 10, percent: 6 },
+      ],
+    ],
+    'dedicated.kinds.4.volume: must rise',
+  ],
+  [
+    'dedicated/kinds/4/volume',
+    [
+      [
+        { from: 10, percent: 5 },
+        { from: 20, percent: 4 },
+      ],
+    ],
+    'dedicated.kinds.4.volume: must rise',
+  ],
+  [
+    'dedicated/kinds/4/term',
+    [
+      [
+        { from: 30, percent: 5 },
+        { from: 7, percent: 6 },
+      ],
+    ],
+    'dedicated.kinds.4.term: must rise',
+  ],
   ['dedicated/kinds/4/volume/0', [null, 7, []], 'dedicated.kinds.4.volume.0'],
   ['dedicated/kinds/4/volume/0/off', [5], 'dedicated.kinds.4.volume.0.off'],
   ['dedicated/kinds/4/volume/0/from', [0, -1, 1.5, '10', null, undefined, 100_001], 'dedicated.kinds.4.volume.0.from'],
@@ -156,7 +221,10 @@ describe('a price list', () => {
     kind.volume = [{ from: 100_000, percent: 0 }]
     let accepted = 0
     for (let digits = 0; digits <= 13; digits += 1) {
-      kind.countries = { DE: { per_day: `1${'0'.repeat(digits)}` }, FR: { per_period: { 3650: `1${'0'.repeat(digits)}` } } }
+      kind.countries = {
+        DE: { per_day: `1${'0'.repeat(digits)}` },
+        FR: { per_period: { 3650: `1${'0'.repeat(digits)}` } },
+      }
       if (problemsOf(list).length > 0) continue
       accepted += 1
       const catalogue = readCatalogue(1, list)

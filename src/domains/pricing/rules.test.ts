@@ -175,7 +175,12 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
         const period = withPeriod(given)
         fc.pre(period !== undefined)
         const outcome = of(given.list, { country: given.country, ipv: 4, period, count: given.count })
-        const { over } = exactly({ ...given.list, dedicated: undiscounted(given.list) }, given.country, period, given.count)
+        const { over } = exactly(
+          { ...given.list, dedicated: undiscounted(given.list) },
+          given.country,
+          period,
+          given.count,
+        )
         const full = over / 100_000_000n
         const said = BigInt(Math.round(outcome.discountPercent * 100))
         expect(said * full <= (full - outcome.total < 0n ? 0n : full - outcome.total) * 10_000n).toBeTrue()
@@ -256,17 +261,17 @@ describe('what has no price', () => {
   })
 
   test('a period that is not sold is refused with those that are', () => {
-    const allowedFor = (action: () => unknown) => refusalFor(action).details as { allowed: number[] }[]
-    expect(allowedFor(() => priceDedicated(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed).toEqual([
-      7, 30,
-    ])
-    expect(allowedFor(() => priceProlonging(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed).toEqual(
-      [3, 7, 30],
+    const allowedFor = (action: () => unknown) => refusalFor(action).details as readonly { allowed?: readonly (string | number)[] }[]
+    expect(allowedFor(() => priceDedicated(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed).toEqual(
+      [7, 30],
     )
+    expect(
+      allowedFor(() => priceProlonging(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed,
+    ).toEqual([3, 7, 30])
     // A rate by the period is prolonged only by a period that it prices.
-    expect(allowedFor(() => priceProlonging(list, { country: 'FR', ipv: 4, period: 3, count: 1 }))[0]?.allowed).toEqual([
-      7, 30,
-    ])
+    expect(allowedFor(() => priceProlonging(list, { country: 'FR', ipv: 4, period: 3, count: 1 }))[0]?.allowed).toEqual(
+      [7, 30],
+    )
     expect(allowedFor(() => priceVpn(list, 2))[0]?.allowed).toEqual([1, 12])
   })
 

@@ -65,7 +65,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     const versions = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     expect(versions.length).toBeGreaterThan(0)
     expect(new Set(versions).size).toBe(versions.length)
-    expect((await floor.services.pricing.versions()).map((each) => each.version)).toEqual([1, ...versions].toSorted())
+    expect((await floor.services.pricing.versions()).map((each) => each.version)).toEqual([1, ...versions].toSorted((a, b) => a - b))
   })
 
   test('the database itself refuses to change or delete one', async () => {
@@ -83,7 +83,9 @@ describe.each([...engines])('price lists on %s', (engine) => {
     const empty = await openFloor(engine)
     const services = wire(empty.db, empty.clock)
     await empty.db.transact(async (tx) => {
-      await tx.run(engine === 'sqlite' ? 'DROP TRIGGER catalogues_remain' : 'DROP TRIGGER catalogues_stay ON catalogues')
+      await tx.run(
+        engine === 'sqlite' ? 'DROP TRIGGER catalogues_remain' : 'DROP TRIGGER catalogues_stay ON catalogues',
+      )
       await tx.run('DELETE FROM catalogues')
     })
     const customer = await addCustomer(services, 1_000n)

@@ -31,6 +31,10 @@ export function createStockDesk(deps: { db: Database; clock: Clock }) {
       if (!(await db.transact((tx) => store.retirePrefix(tx, formatPrefix(prefix), clock())))) throw noSuchAddress()
     },
 
+    async restorePrefix(prefix: Prefix): Promise<void> {
+      if (!(await db.transact((tx) => store.restorePrefix(tx, formatPrefix(prefix))))) throw noSuchAddress()
+    },
+
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,

@@ -82,10 +82,11 @@ export async function restore(tx: Tx, address: string): Promise<number> {
   )
 }
 
-/** Keeps a free place from being sold until a moment. A leased one is left to its holder. */
+/** Keeps a free place from being sold until a moment, or until later if it rests already. A leased one is left to its holder. */
 export async function quarantine(tx: Tx, address: string, until: number): Promise<number> {
   return tx.run(
-    `UPDATE stock SET state = 'resting', rest_until = $2 WHERE address = $1 AND state IN ('free', 'resting')`,
+    `UPDATE stock SET state = 'resting', rest_until = CASE WHEN rest_until > $2 THEN rest_until ELSE $2 END
+     WHERE address = $1 AND state IN ('free', 'resting')`,
     [address, until],
   )
 }
@@ -95,6 +96,14 @@ export async function retirePrefix(tx: Tx, prefix: string, nowMs: number): Promi
     (await tx.run('UPDATE stock_prefixes SET retired_at = $2 WHERE prefix = $1 AND retired_at IS NULL', [
       prefix,
       nowMs,
+    ])) === 1
+  )
+}
+
+export async function restorePrefix(tx: Tx, prefix: string): Promise<boolean> {
+  return (
+    (await tx.run('UPDATE stock_prefixes SET retired_at = NULL WHERE prefix = $1 AND retired_at IS NOT NULL', [
+      prefix,
     ])) === 1
   )
 }
