@@ -1,19 +1,23 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { publicKeyOf } from '../adapters/wireguard-keys.ts'
 import type { Migration } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
+import { createFleet } from '../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
 import { createPricing } from '../domains/pricing/index.ts'
 import { createUsage } from '../domains/usage/index.ts'
+import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Config, databaseAddress } from './config.ts'
 import { createVault, loadKey } from './vault.ts'
+import { vpnArrangementOf } from './vpn-settings.ts'
 
 export const projectFolder = join(import.meta.dir, '..', '..')
 
@@ -35,11 +39,13 @@ export type Arrangements = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
   readonly gateway: { readonly host: string; readonly port: number }
+  readonly vpn: VpnArrangement
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
   vault: createVault(loadKey(config.secretKey, config.folder)),
   gateway: { host: config.gatewayHost, port: config.gatewayPort },
+  vpn: vpnArrangementOf(config),
 })
 
 /** All domains, wired to one database. */
@@ -49,11 +55,19 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, ...around })
+  const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
-  const verifiers: readonly Verifier[] = [createMoneyVerifier({ db, ledger: ledgerAudit, customers })]
-  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, arranged, verifiers }
+  const { vault } = arranged
+  const fleet = createFleet({ db, vault, publicKeyOf, ...around })
+  const sold = { db, ledger, orders, customers, pricing, fleet, usage, vault, ...around }
+  const vpnDeps = { ...sold, publicKeyOf, arranged: arranged.vpn }
+  const vpn = createVpn(vpnDeps)
+  const verifiers: readonly Verifier[] = [
+    createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
+    createVpnVerifier(vpnDeps),
+  ]
+  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, fleet, vpn, arranged, verifiers }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */

@@ -1,8 +1,12 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { drawing } from '../adapters/qr-drawing.ts'
 import { accountOperations } from '../api/customer/account.ts'
+import { vpnOperations } from '../api/customer/vpn.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
+import { vpnLinkRoute } from '../api/vpn-link.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
+import { vpnChores } from '../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -39,10 +43,13 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
 
   let stopping = false
+  let url = ''
+  const publicUrl = () => config.publicUrl ?? url
   const running = new Set<Request>()
   const http = createHttp({
     customers: services.customers,
-    bound: [...accountOperations(services)],
+    bound: [...accountOperations(services), ...vpnOperations({ ...services, drawing, publicUrl })],
+    plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
@@ -73,8 +80,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       }
     },
   })
-  const chores = startChores([...moneyChores(services, log)], log)
-  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
+  const chores = startChores([...moneyChores(services, log), ...vpnChores(services, log)], log)
+  url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {
     url,
