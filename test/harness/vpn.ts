@@ -1,5 +1,7 @@
+import type { Ticket } from '../../src/domains/orders/index.ts'
+import type { Bought } from '../../src/domains/vpn/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
-import type { NodeId } from '../../src/kernel/ids.ts'
+import type { CustomerId, NodeId } from '../../src/kernel/ids.ts'
 import { readConfig } from '../../src/main/config.ts'
 import { createLog } from '../../src/main/log.ts'
 import { openShop, type Shop } from '../../src/main/shop.ts'
@@ -65,3 +67,31 @@ export const report = (
       })),
     }),
   )
+
+/** Buys as a program inside the process would, without HTTP. */
+export async function buyQuietly(service: Service, customer: CustomerId, months = 1): Promise<Bought> {
+  let bought: Bought | undefined
+  const ticket: Ticket<Bought> = {
+    key: undefined,
+    request: new Uint8Array(),
+    shape: (result) => {
+      bought = result
+      return ''
+    },
+  }
+  await service.services.vpn.buy({ customer, token: null }, { months }, ticket)
+  if (!bought) throw new Error('nothing was bought')
+  return bought
+}
+
+/** Runs jobs, a few at a time. */
+export async function inParallel(count: number, atOnce: number, job: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const work = async () => {
+    while (next < count) {
+      next += 1
+      await job(next - 1)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+}
