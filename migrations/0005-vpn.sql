@@ -82,6 +82,7 @@ CREATE TABLE vpn_peers (
   changed_at BIGINT NOT NULL
 );
 CREATE INDEX vpn_peers_of_subscription ON vpn_peers (subscription_uuid, id);
+CREATE INDEX vpn_peers_held ON vpn_peers (subscription_uuid, id) WHERE removed_at IS NULL;
 -- What nodes ask for again and again: everything that changed since they last asked.
 CREATE INDEX vpn_peers_by_change ON vpn_peers (changed_at, id);
 -- No key and no address is held twice at once.
