@@ -77,6 +77,8 @@ export type HttpDeps = {
 }
 
 const base = '/api/v1'
+/** What whoever watches over the shop asks; it is answered to the end. */
+const probes: readonly string[] = ['/healthz', '/readyz']
 
 const plainHeaders = {
   'X-Content-Type-Options': 'nosniff',
@@ -148,12 +150,15 @@ export function createHttp(deps: HttpDeps) {
 
   return async (request: Request, from: Address | undefined): Promise<Response> => {
     const startedMs = performance.now()
-    const visit: Visit = { id: deps.requestId(), from, path: new URL(request.url).pathname, charges: false }
+    const url = URL.parse(request.url)
+    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
     try {
-      if (deps.isStopping() && !visit.path.endsWith('z')) throw stopping()
+      // The address is made of the Host header, which may be anything.
+      if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
+      if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
       response = await app.fetch(request, { visit })
     } catch (error) {
       if (!(error instanceof Refusal)) fault = error
@@ -272,7 +277,7 @@ function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): M
     const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
     methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
   }
-  for (const path of [`${base}/openapi.json`, '/healthz', '/readyz', ...docsPaths, ...plain.map((each) => each.path)]) {
+  for (const path of [`${base}/openapi.json`, ...probes, ...docsPaths, ...plain.map((each) => each.path)]) {
     methods.set(path, ['GET', 'HEAD'])
   }
   return methods

@@ -1,5 +1,6 @@
 import { kopecks } from '../kernel/money.ts'
 import shippedCatalogue from './catalogue.yaml'
+import { stockSandbox } from './sandbox-stock.ts'
 import type { Services } from './services.ts'
 
 /** What a sandbox's customer starts with: 100,000 roubles. */
@@ -20,6 +21,7 @@ export async function openSandbox(services: Services, fixedToken: string | undef
     await ledger.credit(tx, customer.id, startingBalance, 'sandbox', 'sandbox money')
     return customers.giveSandboxToken(tx, customer.id, fixedToken)
   })
+  if ((await customers.mode()) === 'sandbox') await stockSandbox(services)
   if (fixedToken !== undefined) await customers.admitSandboxToken(fixedToken)
   return opened
 }
@@ -38,7 +40,8 @@ export function banner(baseUrl: string, token: string | undefined): string {
     'Try:',
     '',
     `  curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/api/v1/balance`,
-    `  curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/api/v1/transactions`,
-    `  curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/api/v1/orders`,
+    `  curl -H "Authorization: Bearer $TOKEN" '${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`,
+    `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
+    `    -d '{"country_code":"DE","period":30,"count":2,"ipv":4}' ${baseUrl}/api/v1/dedicated/buy`,
   ].join('\n')}\n`
 }

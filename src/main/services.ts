@@ -1,14 +1,17 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { publicKeyOf } from '../adapters/wireguard-keys.ts'
+import { createCounter } from '../db/counter.ts'
 import type { Migration } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
+import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../domains/dedicated/index.ts'
 import { createFleet } from '../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
 import { createPricing } from '../domains/pricing/index.ts'
+import { createStock, createStockDesk } from '../domains/stock/index.ts'
 import { createUsage } from '../domains/usage/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
@@ -17,7 +20,7 @@ import type { Clock } from '../kernel/time.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Config, databaseAddress } from './config.ts'
 import { createVault, loadKey } from './vault.ts'
-import { vpnArrangementOf } from './vpn-settings.ts'
+import { shippedVpn, vpnArrangementOf } from './vpn-settings.ts'
 
 export const projectFolder = join(import.meta.dir, '..', '..')
 
@@ -39,7 +42,8 @@ export type Arrangements = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
   readonly gateway: { readonly host: string; readonly port: number }
-  readonly vpn: VpnArrangement
+  /** As shipped, unless said. */
+  readonly vpn?: VpnArrangement
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
@@ -58,16 +62,56 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
-  const { vault } = arranged
-  const fleet = createFleet({ db, vault, publicKeyOf, ...around })
-  const sold = { db, ledger, orders, customers, pricing, fleet, usage, vault, ...around }
-  const vpnDeps = { ...sold, publicKeyOf, arranged: arranged.vpn }
+  const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
+  const stockDesk = createStockDesk({ db, ...around })
+  const dedicated = createDedicated({
+    db,
+    ledger,
+    orders,
+    pricing,
+    stock,
+    ...around,
+    vault: arranged.vault,
+    proxyIds: createCounter(db, 'proxy'),
+  })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const vpnDeps = {
+    db,
+    ledger,
+    orders,
+    customers,
+    pricing,
+    fleet,
+    usage,
+    ...around,
+    vault: arranged.vault,
+    publicKeyOf,
+    arranged: arranged.vpn ?? shippedVpn,
+  }
   const vpn = createVpn(vpnDeps)
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
+    createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
     createVpnVerifier(vpnDeps),
   ]
-  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, fleet, vpn, arranged, verifiers }
+  return {
+    db,
+    ledger,
+    ledgerAudit,
+    customers,
+    orders,
+    pricing,
+    usage,
+    stock,
+    stockDesk,
+    dedicated,
+    dedicatedUpkeep,
+    fleet,
+    vpn,
+    arranged,
+    verifiers,
+  }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */

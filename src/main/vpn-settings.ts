@@ -11,8 +11,8 @@ export type VpnConfig = {
   readonly vpnMtu: number
   readonly vpnAllowed: readonly string[]
   readonly vpnKeepalive: number
-  readonly vpnPool4: Pool['v4']
-  readonly vpnPool6: Pool['v6']
+  readonly vpnPool: Pool['v4']
+  readonly vpnUla: Pool['v6']
   readonly linksPerMinute: number
 }
 
@@ -66,16 +66,16 @@ export const vpnSettings = {
     fallback: '25',
     meaning: 'how often an idle device shows that it is there, so that NAT remembers it; 0 is never',
   },
-  vpnPool4: {
-    env: 'TURNPIKE_VPN_POOL4',
-    flag: 'vpn-pool4',
+  vpnPool: {
+    env: 'TURNPIKE_VPN_POOL',
+    flag: 'vpn-pool',
     value: 'PREFIX',
     fallback: '10.66.0.0/16',
     meaning: 'IPv4 addresses of devices inside the tunnel, /8 to /29',
   },
-  vpnPool6: {
-    env: 'TURNPIKE_VPN_POOL6',
-    flag: 'vpn-pool6',
+  vpnUla: {
+    env: 'TURNPIKE_VPN_ULA',
+    flag: 'vpn-ula',
     value: 'PREFIX',
     fallback: 'fd74:7572:6e70::/64',
     meaning: 'IPv6 addresses of devices inside the tunnel, of at most 96 bits',
@@ -122,14 +122,23 @@ export const vpnArrangementOf = (config: VpnConfig): VpnArrangement => ({
     allowed: config.vpnAllowed,
     keepaliveSeconds: config.vpnKeepalive,
   },
-  pool: { v4: config.vpnPool4, v6: config.vpnPool6 },
+  pool: { v4: config.vpnPool, v6: config.vpnUla },
 })
 
-const partsOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)
+/** What holds without any setting. */
+export const shippedVpn: VpnArrangement = vpnArrangementOf(
+  readVpnConfig({
+    text: (name) => vpnSettings[name].fallback,
+    whole: (name) => Number(vpnSettings[name].fallback),
+    host: (name) => vpnSettings[name].fallback,
+    bad: (name, problem) => new RangeError(`the shipped ${name} ${problem}`),
+  }),
+)
+
+function partsOf(text: string): string[] {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.filter(Boolean)
+}
 
 function readUrl(reading: Reading): string | undefined {
   const text = reading.text('publicUrl')
@@ -156,11 +165,11 @@ function readAllowed(reading: Reading): string[] {
   return prefixes.flatMap((prefix) => (prefix ? [formatPrefix(prefix)] : []))
 }
 
-function readPool(reading: Reading): Pick<VpnConfig, 'vpnPool4' | 'vpnPool6'> {
-  const [v4, v6] = [readPrefix(reading.text('vpnPool4')), readPrefix(reading.text('vpnPool6'))]
-  if (!v4 || !isPool4(v4)) throw reading.bad('vpnPool4', 'must be an IPv4 block from /8 to /29, like 10.66.0.0/16')
+function readPool(reading: Reading): Pick<VpnConfig, 'vpnPool' | 'vpnUla'> {
+  const [v4, v6] = [readPrefix(reading.text('vpnPool')), readPrefix(reading.text('vpnUla'))]
+  if (!v4 || !isPool4(v4)) throw reading.bad('vpnPool', 'must be an IPv4 block from /8 to /29, like 10.66.0.0/16')
   if (!v6 || !isPool6(v6)) {
-    throw reading.bad('vpnPool6', 'must be an IPv6 prefix of at most 96 bits, like fd74:7572:6e70::/64')
+    throw reading.bad('vpnUla', 'must be an IPv6 prefix of at most 96 bits, like fd74:7572:6e70::/64')
   }
-  return { vpnPool4: v4, vpnPool6: v6 }
+  return { vpnPool: v4, vpnUla: v6 }
 }

@@ -75,7 +75,7 @@ describe.each([...engines])('addresses of devices on %s', (engine) => {
 describe.each([...engines])('a small pool on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
-    service = await startService(engine, { TURNPIKE_VPN_POOL4: '10.9.0.0/29' })
+    service = await startService(engine, { TURNPIKE_VPN_POOL: '10.9.0.0/29' })
   })
   afterAll(() => service.stop())
 

@@ -82,7 +82,8 @@ describe.each([...engines])('vpn under races on %s', (engine) => {
       const answers = await Promise.all(
         buyers.map(({ token }) => service.post('/vpn/buy', { period: 1, public_key: key.toBase64() }, { token })),
       )
-      expect(answers.map((each) => each.status).toSorted()).toEqual([200, 409, 409, 409])
+      expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
+      expect(answers.filter((each) => each.error?.code === 'conflict')).toHaveLength(3)
     }
   })
 })

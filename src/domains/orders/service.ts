@@ -4,10 +4,12 @@ import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
-import type { Posting } from '../ledger/rules.ts'
+import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
 import { keyKeptMs, type Order, type Plain } from './rules.ts'
 import * as store from './store.ts'
+
+const pageSize = 500
 
 export type Orders = ReturnType<typeof createOrders>
 
@@ -24,12 +26,15 @@ export type Ticket<Result> = {
 /** What was answered, and whether it was answered before. */
 export type Placed = { readonly body: string; readonly replayed: boolean }
 
+/** What has been paid once the money has moved: the order, the number of its transaction, and what is left. */
+export type Paid = { readonly order: OrderId; readonly transaction: number | null; readonly balance: Kopecks }
+
 /** What a product's work hands back: its price, how that came about, and what the customer gets. */
 export type Sale<Result> = {
   readonly price: Kopecks
   readonly calculation: Plain
   readonly note: string
-  readonly deliver: (paid: { order: OrderId; balance: Kopecks }) => Result | Promise<Result>
+  readonly deliver: (paid: Paid) => Result | Promise<Result>
 }
 
 export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock; random: RandomBytes; vault: Vault }) {
@@ -51,7 +56,7 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
     by: Payer,
     what: { product: string; action: string; wish: Plain },
     ticket: Ticket<Result>,
-    work: (tx: Tx, order: OrderId) => Promise<Sale<Result>>,
+    work: (tx: Tx, order: OrderId, account: Account) => Promise<Sale<Result>>,
   ): Promise<Placed> {
     return db.transact(async (tx) => {
       // The lock comes before the key is looked up: whoever held it has committed, and its answer is there to see.
@@ -60,7 +65,7 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       if (earlier) return earlier
       const nowMs = clock()
       const order = makeId('order', nowMs, deps.random)
-      const sale = await work(tx, order)
+      const sale = await work(tx, order, account)
       const posting = await ledger.charge(tx, account, by, {
         price: sale.price,
         product: what.product,
@@ -77,7 +82,13 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
         calculation: sale.calculation,
         createdAt: nowMs,
       })
-      const body = ticket.shape(await sale.deliver({ order, balance: posting?.balanceAfter ?? account.balance }))
+      const body = ticket.shape(
+        await sale.deliver({
+          order,
+          transaction: posting?.seq ?? null,
+          balance: posting?.balanceAfter ?? account.balance,
+        }),
+      )
       if (ticket.key !== undefined) {
         store.insertAnswer(tx, {
           customer: by.customer,
@@ -98,7 +109,7 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       by: Payer,
       what: { product: string; action: string; wish: Plain },
       ticket: Ticket<Result>,
-      work: (tx: Tx, order: OrderId) => Promise<Sale<Result>>,
+      work: (tx: Tx, order: OrderId, account: Account) => Promise<Sale<Result>>,
     ): Promise<Placed> {
       if (ticket.key === undefined) return placeOnce(by, what, ticket, work)
       const name = `${by.customer} ${ticket.key}`
@@ -126,6 +137,24 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
 
     /** How many orders of a product there are, for `verify`. */
     countOf: (reader: Reader, product: string): Promise<number> => store.countOf(reader, product),
+
+    /** An order of any customer, for the operator. */
+    async loadAny(id: OrderId): Promise<Order> {
+      const order = await store.findAnyOrder(db, id)
+      if (!order) throw noSuchOrder()
+      return order
+    },
+
+    /** Every order of a product, in the order of their ids, for `verify`. */
+    async walk(reader: Reader, product: string, onOrder: (order: Order) => Promise<void> | void): Promise<void> {
+      for (let after = ''; ; ) {
+        const page = await store.ordersAfter(reader, product, after, pageSize)
+        for (const order of page) await onOrder(order)
+        const last = page.at(-1)
+        if (!last || page.length < pageSize) return
+        after = last.id
+      }
+    },
 
     /** Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was delivered. */
     refund: (id: OrderId, amount: Kopecks | 'all', note: string): Promise<{ order: Order; posting: Posting }> =>

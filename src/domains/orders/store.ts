@@ -93,6 +93,16 @@ export async function listOrders(
   return rows.map(toOrder)
 }
 
+/** Every order of a product, oldest first, a page at a time. */
+export async function ordersAfter(reader: Reader, product: string, after: string, limit: number): Promise<Order[]> {
+  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE id > $1 AND product = $2 ORDER BY id LIMIT $3', [
+    after,
+    product,
+    limit,
+  ])
+  return rows.map(toOrder)
+}
+
 export type StoredAnswer = { request: Uint8Array; body: string }
 
 export async function findAnswer(
