@@ -89,7 +89,7 @@ export const vpnSettings = {
   },
 } as const
 
-export type VpnSettingName = keyof typeof vpnSettings
+type VpnSettingName = keyof typeof vpnSettings
 
 /** How the settings around these are read: a setting's text, a whole number within bounds, and the refusal of a bad one. */
 export type Reading = {

@@ -1,5 +1,4 @@
 export type { Drawing } from './ports.ts'
-export { createVpn, type Offer, type Vpn } from './service.ts'
+export { createVpn, type Vpn } from './service.ts'
 export { createVpnVerifier } from './service-audit.ts'
-export type { DesiredPeer, PeerReport } from './service-nodes.ts'
 export type { Bought, Configuration, View, VpnArrangement } from './service-shelf.ts'

@@ -201,8 +201,7 @@ export function readUuid(text: string): SubscriptionId | undefined {
 /** A device's name: letters and digits of any script and a few signs; nothing that could begin a line of a configuration. */
 export const isDeviceName = (text: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N} ._'()+-]{0,63}$/u.test(text)
 
-/** How many random bytes a secret link is made of. */
-export const linkRandomBytes = 24
+const linkRandomBytes = 24
 
 /** 192 bits in 32 characters that need no escaping anywhere. */
 export const makeLinkSecret = (random: RandomBytes): string =>

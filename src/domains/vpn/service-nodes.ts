@@ -10,7 +10,7 @@ import * as nodes from './store-nodes.ts'
 import * as peers from './store-peers.ts'
 
 /** What a node is to do about one device: all of it, so that hearing it twice changes nothing. */
-export type DesiredPeer = {
+type DesiredPeer = {
   readonly id: PeerId
   readonly publicKey: string
   readonly allowedAddresses: readonly string[]
@@ -22,7 +22,7 @@ export type DesiredPeer = {
   readonly trafficLeft: Bytes | null
 }
 
-export type DesiredPage = {
+type DesiredPage = {
   readonly peers: readonly DesiredPeer[]
   /** Give it as `after` to go on; null when this was all. */
   readonly next: string | null
@@ -31,8 +31,8 @@ export type DesiredPage = {
 }
 
 /** What a node counted for a device since it booted, and when the device last shook hands. */
-export type PeerCount = Count & { readonly lastHandshakeAt?: number | null }
-export type PeerReport = { readonly node: string; readonly boot: string; readonly counts: readonly PeerCount[] }
+type PeerCount = Count & { readonly lastHandshakeAt?: number | null }
+type PeerReport = { readonly node: string; readonly boot: string; readonly counts: readonly PeerCount[] }
 
 /**
  * How far a reader of changes looks back behind the moment it asks for. A change carries the time its transaction began and

@@ -29,7 +29,7 @@ import * as peers from './store-peers.ts'
 
 export type Vpn = ReturnType<typeof createVpn>
 
-export type Offer = { readonly months: number; readonly total: Kopecks; readonly perMonth: Kopecks }
+type Offer = { readonly months: number; readonly total: Kopecks; readonly perMonth: Kopecks }
 
 const product = 'vpn'
 

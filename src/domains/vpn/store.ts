@@ -5,7 +5,7 @@ import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { RefundRule, Subscription, SubscriptionId, Term } from './rules.ts'
 
-export type SubscriptionRow = {
+type SubscriptionRow = {
   uuid: string
   customer_id: string
   anchor_day: bigint
