@@ -8,7 +8,7 @@ const stopWithinMs = 15_000
 /** A shop as an operator starts it, in processes of its own. */
 export type ShopProcess = { readonly pid: number; readonly port: number; readonly stop: () => Promise<void> }
 
-/** Starts the operator's tool with nothing of this process's own settings. Its standard input is the leash. */
+/** Starts the operator's tool with nothing of this process's own settings. */
 export function spawnTurnpike(args: readonly string[], env: Record<string, string>) {
   return Bun.spawn(['node', program, ...args], {
     env: {
@@ -18,7 +18,7 @@ export function spawnTurnpike(args: readonly string[], env: Record<string, strin
       TURNPIKE_LOG: 'error',
       ...env,
     },
-    stdin: 'pipe',
+    stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'inherit',
   })

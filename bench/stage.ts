@@ -82,7 +82,7 @@ export function createStage(say: (text: string) => void) {
     },
 
     async startShop(place: Place, env: Record<string, string> = {}): Promise<ShopProcess> {
-      const shop = await startShop(['shop', '--leashed'], {
+      const shop = await startShop(['shop'], {
         TURNPIKE_DATA: place.folder,
         TURNPIKE_SECRET_KEY: secretKey,
         ...(place.engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),

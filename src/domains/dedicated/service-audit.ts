@@ -66,7 +66,7 @@ async function readProxies(reader: Reader): Promise<Map<number, Proxy>> {
 
 /** What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging. */
 type Sold = {
-  readonly bought: Map<string, { count: number; expiresAt: number; country: string; ipv: number }>
+  readonly bought: Map<string, { customer: string; count: number; expiresAt: number; country: string; ipv: number }>
   readonly until: Map<number, number>
 }
 
@@ -112,7 +112,13 @@ function isPricedRight(order: Order, catalogue: Catalogue, sold: Sold): boolean 
 
 function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
   const note = order.calculation as unknown as BuyNote
-  sold.bought.set(order.id, { count: note.count, expiresAt: note.expires_at, country: note.country, ipv: note.ipv })
+  sold.bought.set(order.id, {
+    customer: order.customer,
+    count: note.count,
+    expiresAt: note.expires_at,
+    country: note.country,
+    ipv: note.ipv,
+  })
   const wish = order.wish as unknown as { country_code: string; ipv: number; period: number; count: number }
   const asked = { country: wish.country_code, ipv: wish.ipv, period: wish.period, count: wish.count }
   const { country, ipv, period, count } = note
@@ -144,6 +150,9 @@ function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (tex
   const order = sold.bought.get(proxy.order)
   if (!order) return [{ promise: 'delivery', where, problem: 'no order bought it' }]
   order.count -= 1
+  if (order.customer !== proxy.customer) {
+    findings.push({ promise: 'delivery', where, problem: 'another customer has it than the one who bought it' })
+  }
   if (order.country !== proxy.country || order.ipv !== proxy.ipv) {
     findings.push({ promise: 'delivery', where, problem: 'it is not of the kind that was bought' })
   }

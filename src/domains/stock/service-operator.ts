@@ -51,6 +51,9 @@ export function createStockDesk(deps: { db: Database; clock: Clock }) {
           problem: 'it was leased to two at once, or is no place',
         })
       }
+      for (const address of await store.mixedAddresses(reader, mostShown)) {
+        findings.push({ promise: 'stock', where: `address ${address}`, problem: 'it is in stock as two kinds' })
+      }
       let leases = 0
       for (let after = -1; ; ) {
         const page = await store.openLeasesAfter(reader, after, 500)

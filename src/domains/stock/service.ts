@@ -173,7 +173,14 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
           ...kind,
           state: 'free' as const,
         }))
-        added += await db.transact((tx) => store.insertPlaces(tx, places))
+        added += await db.transact(async (tx) => {
+          // The first slot of an address that is another kind's is taken; the other slots must not be sold beside it.
+          const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
+          return store.insertPlaces(
+            tx,
+            places.filter((place) => !others.has(place.address)),
+          )
+        })
         onProgress(added)
       }
     }

@@ -110,6 +110,15 @@ export async function disagreements(reader: Reader, most: number): Promise<{ pla
   return rows.map((row) => ({ place: Number(row.id), state: row.state }))
 }
 
+/** Addresses that are in stock as two kinds at once, and so could be sold as one's own and as shared. */
+export async function mixedAddresses(reader: Reader, most: number): Promise<string[]> {
+  const rows = await reader.all<{ address: string }>(
+    `SELECT address FROM stock GROUP BY address HAVING MIN(ipv) <> MAX(ipv) OR MIN(country) <> MAX(country) LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => row.address)
+}
+
 /** Leases that began before the one before them on the same place had ended, and leases of no place. */
 export async function overlaps(reader: Reader, most: number): Promise<number[]> {
   const rows = await reader.all<{ place_id: bigint }>(

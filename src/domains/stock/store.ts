@@ -116,6 +116,19 @@ export async function existing(reader: Reader, addresses: readonly string[]): Pr
   return found
 }
 
+/** Which of these addresses are in stock as something else: in another country, or as an address of one's own. */
+export async function ofOtherKind(reader: Reader, addresses: readonly string[], kind: Kind): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const chunk of chunks(addresses)) {
+    const rows = await reader.all<{ address: string }>(
+      `SELECT address FROM stock WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${list(chunk.length, 2)})`,
+      [kind.country, kind.ipv, ...chunk],
+    )
+    for (const row of rows) found.add(row.address)
+  }
+  return found
+}
+
 export async function prefixesOf(reader: Reader, kind: Kind): Promise<string[]> {
   const rows = await reader.all<{ prefix: string }>(
     'SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL ORDER BY prefix',
