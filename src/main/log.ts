@@ -54,11 +54,12 @@ function toPlainError(error: Error, causesLeft: number): object {
   return { error: name, message, stack, ...shown }
 }
 
-/** API tokens, bearer headers, credentials in addresses, and WireGuard keys, wherever in a text they stand. */
+/** API tokens, bearer headers, credentials in addresses, secret links and WireGuard keys, wherever in a text they stand. */
 export function redact(text: string): string {
   return text
     .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')
     .replace(/(Bearer )[^\s"\\]+/gi, '$1[redacted]')
     .replace(/(:\/\/[^\s:/@"\\]*:)[^\s@"\\]+@/g, '$1[redacted]@')
+    .replace(/(\/vpn\/s\/)[A-Za-z0-9_-]+/g, '$1[redacted]')
     .replace(/((?:PrivateKey|PresharedKey)\s*=\s*)[A-Za-z0-9+/]{43}=/g, '$1[redacted]')
 }

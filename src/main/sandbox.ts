@@ -7,14 +7,16 @@ import type { Services } from './services.ts'
 const startingBalance = kopecks(10_000_000n)
 
 /**
- * Opens an empty shop as a sandbox: prices, and one customer with money and a token. Returns the token's text when this call opened
+ * Opens an empty shop as a sandbox: prices, a VPN node, and one customer with money and a token. Returns the token's text when this call opened
  * it. A shop that has been opened stays what it is.
  */
 export async function openSandbox(services: Services, fixedToken: string | undefined): Promise<string | undefined> {
-  const { db, customers, ledger, pricing } = services
+  const { db, customers, ledger, pricing, fleet } = services
   const opened = await db.transact(async (tx) => {
     if (!(await customers.decideMode(tx, 'sandbox'))) return undefined
     await pricing.apply(tx, shippedCatalogue)
+    // Nobody runs it yet: what is bought is real and says that its node is offline.
+    await fleet.add(tx, { kind: 'vpn', name: 'local', location: 'local' })
     const customer = await customers.addCustomer(tx, 'sandbox')
     await ledger.credit(tx, customer.id, startingBalance, 'sandbox', 'sandbox money')
     return customers.giveSandboxToken(tx, customer.id, fixedToken)

@@ -1,22 +1,26 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { publicKeyOf } from '../adapters/wireguard-keys.ts'
 import { createCounter } from '../db/counter.ts'
 import type { Migration } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../domains/dedicated/index.ts'
+import { createFleet } from '../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
 import { createPricing } from '../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../domains/stock/index.ts'
 import { createUsage } from '../domains/usage/index.ts'
+import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Config, databaseAddress } from './config.ts'
 import { createVault, loadKey } from './vault.ts'
+import { shippedVpn, vpnArrangementOf } from './vpn-settings.ts'
 
 export const projectFolder = join(import.meta.dir, '..', '..')
 
@@ -38,11 +42,14 @@ export type Arrangements = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
   readonly gateway: { readonly host: string; readonly port: number }
+  /** As shipped, unless said. */
+  readonly vpn?: VpnArrangement
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
   vault: createVault(loadKey(config.secretKey, config.folder)),
   gateway: { host: config.gatewayHost, port: config.gatewayPort },
+  vpn: vpnArrangementOf(config),
 })
 
 /** All domains, wired to one database. */
@@ -52,7 +59,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, ...around })
+  const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
@@ -68,9 +75,25 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     proxyIds: createCounter(db, 'proxy'),
   })
   const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const vpnDeps = {
+    db,
+    ledger,
+    orders,
+    customers,
+    pricing,
+    fleet,
+    usage,
+    ...around,
+    vault: arranged.vault,
+    publicKeyOf,
+    arranged: arranged.vpn ?? shippedVpn,
+  }
+  const vpn = createVpn(vpnDeps)
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
     createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
+    createVpnVerifier(vpnDeps),
   ]
   return {
     db,
@@ -84,6 +107,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     stockDesk,
     dedicated,
     dedicatedUpkeep,
+    fleet,
+    vpn,
     arranged,
     verifiers,
   }

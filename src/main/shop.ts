@@ -1,11 +1,15 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { createProxyProbe } from '../adapters/proxy-probe.ts'
+import { drawing } from '../adapters/qr-drawing.ts'
 import { accountOperations } from '../api/customer/account.ts'
 import { dedicatedOperations } from '../api/customer/dedicated.ts'
+import { vpnOperations } from '../api/customer/vpn.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
+import { vpnLinkRoute } from '../api/vpn-link.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
 import { dedicatedChores } from '../jobs/dedicated.ts'
+import { vpnChores } from '../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import { BadSetting, type Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -42,6 +46,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
 
   let stopping = false
+  let url = ''
+  const publicUrl = () => config.publicUrl ?? url
   const running = new Set<Request>()
   // A proxy is tried against the shop itself: something that surely answers.
   const probe = createProxyProbe(services.arranged.gateway, () => ({
@@ -53,7 +59,9 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     bound: [
       ...accountOperations(services),
       ...dedicatedOperations({ ...services, ...around, gateway: services.arranged.gateway, probe }),
+      ...vpnOperations({ ...services, drawing, publicUrl }),
     ],
+    plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
@@ -76,8 +84,11 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       running.delete(request)
     }
   })
-  const chores = startChores([...moneyChores(services, log), ...dedicatedChores(services)], log)
-  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
+  const chores = startChores(
+    [...moneyChores(services, log), ...dedicatedChores(services), ...vpnChores(services, log)],
+    log,
+  )
+  url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {
     url,

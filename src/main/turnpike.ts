@@ -1,11 +1,14 @@
 import { createReadStream, existsSync } from 'node:fs'
 import manifest from '../../package.json' with { type: 'json' }
+import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { moneyCommands } from '../cli/money.ts'
+import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { stockCommands } from '../cli/stock.ts'
+import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { BadSetting, type Config, databaseAddress, readConfig, settings } from './config.ts'
@@ -42,6 +45,8 @@ function createToolbox(services: Services) {
   const { db, ledger, pricing } = services
   return {
     ...services,
+    drawing,
+    now: realSurroundings.clock,
     credit: (customer: Credit[1], amount: Credit[2], note: string) =>
       db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
@@ -144,6 +149,8 @@ const commands: readonly Command[] = [
   ...moneyCommands(withServices),
   ...orderCommands(withServices),
   ...catalogCommands(withServices),
+  ...nodeCommands(withServices),
+  ...vpnCommands(withServices),
   ...stockCommands(withServices),
 ]
 

@@ -2,6 +2,7 @@ import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
@@ -36,7 +37,7 @@ export type Sale<Result> = {
   readonly deliver: (paid: Paid) => Result | Promise<Result>
 }
 
-export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock; random: RandomBytes }) {
+export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock; random: RandomBytes; vault: Vault }) {
   const { db, ledger, clock } = deps
   /** The keys whose first request runs in this process now. Another process's is waited for by the account's lock. */
   const running = new Set<string>()
@@ -46,7 +47,8 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
     const answer = await store.findAnswer(tx, customer, ticket.key, clock() - keyKeptMs)
     if (!answer) return undefined
     if (!sameRequest(answer.request, ticket.request)) throw keyReused()
-    return { body: answer.body, replayed: true }
+    const sealed = Uint8Array.fromBase64(answer.body)
+    return { body: deps.vault.open(sealed, answerContext(customer, ticket.key)), replayed: true }
   }
 
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
@@ -92,7 +94,8 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
           customer: by.customer,
           key: ticket.key,
           request: ticket.request,
-          body,
+          // An answer may hold a password or a private key, so it is kept sealed, as those are.
+          body: deps.vault.seal(body, answerContext(by.customer, ticket.key)).toBase64(),
           at: nowMs,
           since: nowMs - keyKeptMs,
         })
@@ -129,6 +132,12 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       return order
     },
 
+    /** These orders, whosever they are, in no order; what does not exist is left out. */
+    findMany: (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> => store.findMany(reader, ids),
+
+    /** How many orders of a product there are, for `verify`. */
+    countOf: (reader: Reader, product: string): Promise<number> => store.countOf(reader, product),
+
     /** An order of any customer, for the operator. */
     async loadAny(id: OrderId): Promise<Order> {
       const order = await store.findAnyOrder(db, id)
@@ -160,6 +169,8 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       db.transact((tx) => store.deleteAnswers(tx, clock() - keyKeptMs, most)),
   }
 }
+
+const answerContext = (customer: CustomerId, key: string): string => `answer ${customer} ${key}`
 
 const sameRequest = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index])

@@ -1,3 +1,4 @@
+import { list } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
@@ -58,6 +59,17 @@ export async function findOrder(reader: Reader, customer: CustomerId, id: OrderI
 export async function findAnyOrder(reader: Reader, id: OrderId): Promise<Order | undefined> {
   const row = await reader.first<OrderRow>('SELECT * FROM orders WHERE id = $1', [id])
   return row && toOrder(row)
+}
+
+export async function findMany(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
+  if (ids.length === 0) return []
+  const rows = await reader.all<OrderRow>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
+  return rows.map(toOrder)
+}
+
+export async function countOf(reader: Reader, product: string): Promise<number> {
+  const row = await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM orders WHERE product = $1', [product])
+  return Number(row?.n ?? 0n)
 }
 
 export async function countOrders(reader: Reader): Promise<number> {
