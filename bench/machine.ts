@@ -10,9 +10,11 @@ export type Machine = {
   readonly disk: string
   readonly versions: readonly string[]
   readonly date: string
+  /** The largest part of the processors that others took just before a bench. */
+  readonly busy: number
 }
 
-export function describeMachine(versions: readonly string[]): Machine {
+export function describeMachine(versions: readonly string[], busy: number): Machine {
   const cpu = /^(?:model name|Model)\s*:\s*(.+)$/m.exec(readText('/proc/cpuinfo'))?.[1] ?? 'unnamed CPU'
   const system = /^PRETTY_NAME="?([^"\n]+)/m.exec(readText('/etc/os-release'))?.[1] ?? process.platform
   return {
@@ -23,12 +25,14 @@ export function describeMachine(versions: readonly string[]): Machine {
     disk: isMemory(tmpdir()) ? 'in memory: nothing waits for a disk, so the figures do not count' : 'a disk',
     versions,
     date: new Date().toISOString().slice(0, 10),
+    busy,
   }
 }
 
 export const toLines = (machine: Machine): string[] => [
   `${machine.date}; ${machine.cores} cores, ${machine.cpu}; ${machine.memoryGb} GB of memory; ${machine.system}`,
   `Databases on ${machine.disk}; load, shop and database server share the cores`,
+  `${Math.round(machine.busy * 100)} % of the processors were busy with other things before the measuring began`,
   machine.versions.join(', '),
 ]
 
@@ -43,3 +47,21 @@ export function versionOf(command: readonly string[]): string | undefined {
 const isMemory = (folder: string): boolean => statfsSync(folder).type === 0x01021994
 
 const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+
+/**
+ * How much of the processors others take now, from 0 to 1. A single busy process elsewhere hurts a shop of one thread more than a
+ * database server of many, so ratios measured beside one do not count.
+ */
+export async function measureBusy(): Promise<number> {
+  const before = readTimes()
+  await Bun.sleep(1_000)
+  const after = readTimes()
+  const all = after.all - before.all
+  return all === 0 ? 0 : 1 - (after.idle - before.idle) / all
+}
+
+/** The first line of /proc/stat: user, nice, system, idle, iowait and the rest, in ticks. */
+function readTimes(): { idle: number; all: number } {
+  const ticks = (readText('/proc/stat').split('\n')[0] ?? '').split(/\s+/).slice(1).map(Number)
+  return { idle: (ticks[3] ?? 0) + (ticks[4] ?? 0), all: ticks.reduce((sum, each) => sum + each, 0) }
+}

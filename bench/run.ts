@@ -8,7 +8,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
 import type { Bench } from './context.ts'
 import { ledger } from './ledger.ts'
-import { describeMachine, toLines, versionOf } from './machine.ts'
+import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { findPgbench } from './pgbench.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
@@ -54,6 +54,9 @@ const chosen = benches.filter((bench) => positionals.length === 0 || positionals
 
 const outcomes: Outcome[] = []
 const failed: string[] = []
+/** Past this the figures are still printed, with a warning. */
+const mostBusy = 0.1
+let busy = 0
 const stage = createStage(say)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => void stage.end().finally(() => process.exit(128 + constants.signals[signal])))
@@ -61,6 +64,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 async function runBench(bench: Bench): Promise<void> {
   say(`\n${bench.name}: ${bench.about}`)
+  const busyNow = await measureBusy()
+  busy = Math.max(busy, busyNow)
+  if (busyNow > mostBusy)
+    say(`  ${Math.round(busyNow * 100)} % of the processors are busy with other things: the figures do not count`)
   try {
     outcomes.push({ bench: bench.name, about: bench.about, rows: await bench.run({ stage, seconds, rounds, say }) })
   } catch (error) {
@@ -86,6 +93,7 @@ const machine = describeMachine(
     pgbench && versionOf([pgbench, '--version']),
     versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
   ].filter((version) => version !== undefined),
+  busy,
 )
 const command = ['npm run bench --', ...positionals, `--seconds ${seconds}`, `--rounds ${rounds}`, '--write'].join(' ')
 

@@ -22,3 +22,4 @@ BEGIN
 END;
 -- @postgres
 CREATE TRIGGER catalogues_stay BEFORE UPDATE OR DELETE ON catalogues FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER catalogues_remain BEFORE TRUNCATE ON catalogues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -73,6 +73,13 @@ WHEN OLD.ended_at IS NOT NULL OR NEW.place_id <> OLD.place_id OR NEW.started_at 
 BEGIN
   SELECT RAISE(ABORT, 'a lease that has ended is never changed');
 END;
+-- An address of one's own is not shared, and a shared one is nobody's own. Slot 0 is unique, so two imports at once cannot
+-- both begin.
+CREATE TRIGGER stock_of_one_kind BEFORE INSERT ON stock
+WHEN NEW.slot > 0 AND EXISTS (SELECT 1 FROM stock WHERE address = NEW.address AND ipv <> NEW.ipv)
+BEGIN
+  SELECT RAISE(ABORT, 'an address is of one kind');
+END;
 CREATE TRIGGER leases_remain BEFORE DELETE ON leases
 BEGIN
   SELECT RAISE(ABORT, 'leases are never deleted');
@@ -91,3 +98,14 @@ CREATE TRIGGER leases_keep_their_past BEFORE UPDATE ON leases FOR EACH ROW
 WHEN (OLD.ended_at IS NOT NULL OR NEW.place_id <> OLD.place_id OR NEW.started_at <> OLD.started_at OR NEW.proxy_id <> OLD.proxy_id)
 EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER leases_remain BEFORE DELETE ON leases FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER leases_stay BEFORE TRUNCATE ON leases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE FUNCTION refuse_second_kind() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM stock WHERE address = NEW.address AND ipv <> NEW.ipv) THEN
+    RAISE EXCEPTION 'an address is of one kind' USING ERRCODE = '23P01';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER stock_of_one_kind BEFORE INSERT ON stock FOR EACH ROW WHEN (NEW.slot > 0)
+EXECUTE FUNCTION refuse_second_kind();

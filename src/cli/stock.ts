@@ -84,6 +84,28 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
         }),
     },
     {
+      name: 'stock blocks',
+      summary: 'Lists IPv6 blocks too large to write out; an address of theirs becomes a place when it is sold.',
+      takes: [],
+      options: [],
+      run: (given) =>
+        open(given, async ({ stockDesk }) => {
+          const blocks = await stockDesk.blocks()
+          return {
+            json: blocks.map((block) => ({
+              prefix: block.prefix,
+              country: block.country,
+              added_at: toIso(block.addedAt),
+              retired_at: block.retiredAt === null ? null : toIso(block.retiredAt),
+            })),
+            lines: table(
+              ['BLOCK', 'COUNTRY', 'STATE'],
+              blocks.map((block) => [block.prefix, block.country, block.retiredAt === null ? 'on sale' : 'retired']),
+            ),
+          }
+        }),
+    },
+    {
       name: 'stock retire',
       summary: 'Takes an address, or a whole IPv6 block, off sale; what is leased retires when its lease ends.',
       takes: [{ name: 'WHAT', meaning: 'an address in stock, or an IPv6 block' }],

@@ -15,8 +15,9 @@ const known = new Set(codes.split(' '))
 
 /** Reads a code in any case; undefined for what is not a country. */
 export function readCountry(text: string): CountryCode | undefined {
-  const code = text.toUpperCase()
-  return text.length === 2 && known.has(code) ? (code as CountryCode) : undefined
+  // Two plain letters before anything is made capital: Unicode would make `ı` an I.
+  const code = /^[A-Za-z]{2}$/.test(text) ? text.toUpperCase() : ''
+  return known.has(code) ? (code as CountryCode) : undefined
 }
 
 /** Country names from Unicode's CLDR, which the runtime carries. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import {
@@ -21,17 +21,34 @@ import type { CustomerId } from '../../kernel/ids.ts'
 const dayMs = 86_400_000
 const hourMs = 3_600_000
 const rich = 10n ** 9n
+const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
 
 describe.each([...engines])('what time does to proxies on %s', (engine) => {
   let floor: Floor
+  /** Each test sells in a country of its own. */
+  let code = ''
+  let used = 0
+  beforeAll(async () => {
+    floor = await openFloor(engine, shippedWith(...codes))
+  })
   beforeEach(async () => {
-    floor = await openFloor(engine, shippedWith('AT'))
-    await addStock(floor.services, '203.0.113.0/30', 'AT', 4)
+    code = codes[used] ?? ''
+    await addStock(floor.services, `10.1.${used}.0/30`, code, 4)
+    used += 1
   })
   afterEach(async () => {
     expect(await findingsOf(floor.services)).toEqual([])
-    await floor.close()
+    await floor.db.transact((tx) => tx.run('UPDATE proxies SET renew_period = NULL'))
+    await applyCatalogue(floor.services, shippedWith(...codes))
   })
+  afterAll(() => floor.close())
+  const statesHere = async () => {
+    const states: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
+    for (const each of await floor.services.stockDesk.counts()) {
+      if (each.country === code) states[each.state] = each.count
+    }
+    return states
+  }
   const all = { before: Number.MAX_SAFE_INTEGER, limit: 500, status: '' as const, country: '', ipv: 0, comment: '' }
   const listed = (customer: CustomerId) =>
     floor.services.dedicated.list(customer, { ...all, expiresBefore: Number.MAX_SAFE_INTEGER })
@@ -46,7 +63,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
   test('a proxy expires to the moment, is gone three days later, and its address is for sale seven days after that', async () => {
     const { services, clock } = floor
     const customer = await addCustomer(services, rich)
-    await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
+    await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })
     const end = clock.nowMs + 7 * dayMs
     clock.nowMs = end - 1
     await doChores()
@@ -57,19 +74,19 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     clock.nowMs = end + 3 * dayMs - 1
     await doChores()
     expect(await statusOf(customer, 'expired')).toBe(4)
-    expect(await placesByState(services)).toMatchObject({ leased: 4 })
+    expect(await statesHere()).toMatchObject({ leased: 4 })
     clock.nowMs = end + 3 * dayMs
     expect(await listed(customer)).toEqual([])
     await doChores()
-    expect(await placesByState(services)).toEqual({ free: 0, leased: 0, resting: 4, retired: 0 })
+    expect(await statesHere()).toEqual({ free: 0, leased: 0, resting: 4, retired: 0 })
     clock.nowMs = end + 10 * dayMs - 1
     await doChores()
-    const refusal = await refusalOf(buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7 }))
+    const refusal = await refusalOf(buyProxies(services, customer, { code, ipv: 4, period: 7 }))
     expect(refusal.code).toBe('out_of_stock')
     clock.nowMs = end + 10 * dayMs
     await doChores()
-    expect(await placesByState(services)).toEqual({ free: 4, leased: 0, resting: 0, retired: 0 })
-    expect((await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })).proxies).toHaveLength(4)
+    expect(await statesHere()).toEqual({ free: 4, leased: 0, resting: 0, retired: 0 })
+    expect((await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })).proxies).toHaveLength(4)
   })
 
   test('a shop that stood still for a year ends up where one that ran all the time would', async () => {
@@ -101,21 +118,21 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
 
   test('more than one batch falls due at once and all of it is done', async () => {
     const { services, clock } = floor
-    await addStock(services, '198.51.100.0/23', 'AT', 4)
+    await addStock(services, '198.51.100.0/23', code, 4)
     const customer = await addCustomer(services, rich)
-    await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 450 })
+    await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 450 })
     clock.advanceDays(11)
     await doChores()
-    expect(await placesByState(services)).toMatchObject({ leased: 0, resting: 450 })
+    expect(await statesHere()).toMatchObject({ leased: 0, resting: 450 })
     clock.advanceDays(7)
     await doChores()
-    expect(await placesByState(services)).toMatchObject({ free: 516, resting: 0 })
+    expect(await statesHere()).toMatchObject({ free: 516, resting: 0 })
   })
 
   test('the chores of two shops at once on one database release each proxy once', async () => {
     const { services, clock } = floor
     const customer = await addCustomer(services, rich)
-    await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
+    await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })
     const otherDb = openDatabase(floor.place.address)
     const other = wire(otherDb, clock)
     clock.advanceDays(10)
@@ -134,7 +151,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     beforeEach(async () => {
       customer = await addCustomer(floor.services, 10_000n)
       start = floor.clock.nowMs
-      const bought = await buyProxies(floor.services, customer, { code: 'AT', ipv: 4, period: 7 })
+      const bought = await buyProxies(floor.services, customer, { code, ipv: 4, period: 7 })
       id = bought.proxies[0]?.id ?? 0
       await floor.services.dedicated.setRenewal(customer, [id], 30)
     })
@@ -233,7 +250,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
       const refusal = await refusalOf(services.dedicated.setRenewal(customer, [id], 31))
       expect(refusal.details).toMatchObject([{ field: 'period', allowed: [3, 7, 14, 30, 60, 90] }])
       expect((await listed(customer))[0]?.renewPeriod).toBe(30)
-      const fewer = shippedWith('AT')
+      const fewer = shippedWith(code)
       fewer.dedicated.prolong_periods = [7]
       await applyCatalogue(services, fewer)
       clock.nowMs = start + 6 * dayMs
@@ -248,7 +265,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
       clock.nowMs = start + 6 * dayMs
       expect(await renew()).toBe(0)
       expect(await listed(customer)).toHaveLength(1)
-      expect(await services.stock.available(kindIn('AT', 4))).toBe(3)
+      expect(await services.stock.available(kindIn(code, 4))).toBe(3)
     })
   })
 })

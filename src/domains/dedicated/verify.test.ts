@@ -206,6 +206,7 @@ async function dropGuards(db: Database): Promise<void> {
     for (const name of ['leases_never_overlap', 'leases_keep_their_past', 'leases_remain']) {
       await tx.run(`DROP TRIGGER ${name}${on}`)
     }
+    await tx.run(`DROP TRIGGER stock_of_one_kind${db.engine === 'postgres' ? ' ON stock' : ''}`)
     await tx.run('DROP INDEX leases_one_at_a_time')
   })
 }

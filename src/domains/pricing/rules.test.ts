@@ -261,7 +261,8 @@ describe('what has no price', () => {
   })
 
   test('a period that is not sold is refused with those that are', () => {
-    const allowedFor = (action: () => unknown) => refusalFor(action).details as readonly { allowed?: readonly (string | number)[] }[]
+    const allowedFor = (action: () => unknown) =>
+      refusalFor(action).details as readonly { allowed?: readonly (string | number)[] }[]
     expect(allowedFor(() => priceDedicated(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed).toEqual(
       [7, 30],
     )

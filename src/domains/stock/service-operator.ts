@@ -22,6 +22,7 @@ export function createStockDesk(deps: { db: Database; clock: Clock }) {
   return {
     list: (filter: Parameters<typeof store.listPlaces>[1]) => store.listPlaces(db, filter),
     counts: () => store.countByState(db),
+    blocks: () => store.listPrefixes(db),
     retire: (address: Address) => change(address, (text) => db.transact((tx) => store.retire(tx, text))),
     restore: (address: Address) => change(address, (text) => db.transact((tx) => store.restore(tx, text))),
     quarantine: (address: Address, days: number) =>

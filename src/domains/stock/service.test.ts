@@ -96,6 +96,18 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect(await findingsOf(floor.services)).toEqual([])
   })
 
+  test('the database itself refuses a slot of an address that is of another kind', async () => {
+    const code = freshCountry()
+    await addStock(floor.services, '10.4.1.0/32', code, 4)
+    const slip = floor.services.db.transact((tx) =>
+      tx.run(
+        `INSERT INTO stock (id, address, slot, country, ipv, state, retiring) VALUES (990001, '10.4.1.0', 1, $1, 3, 'free', 0)`,
+        [code],
+      ),
+    )
+    expect(await slip.catch((error: unknown) => (error as Error).name)).toMatch(/ConstraintViolation|SQLiteError/)
+  })
+
   test('a retired address is not sold; a leased one retires when its lease ends; both can be put back', async () => {
     const code = freshCountry()
     await addStock(floor.services, '10.5.0.0/31', code, 4)

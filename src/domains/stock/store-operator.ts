@@ -63,6 +63,21 @@ export async function countByState(
   }))
 }
 
+/** Blocks that are not written out. */
+export async function listPrefixes(
+  reader: Reader,
+): Promise<{ prefix: string; country: string; addedAt: number; retiredAt: number | null }[]> {
+  const rows = await reader.all<{ prefix: string; country: string; added_at: bigint; retired_at: bigint | null }>(
+    'SELECT prefix, country, added_at, retired_at FROM stock_prefixes ORDER BY country, prefix',
+  )
+  return rows.map((row) => ({
+    prefix: row.prefix,
+    country: row.country,
+    addedAt: Number(row.added_at),
+    retiredAt: row.retired_at === null ? null : Number(row.retired_at),
+  }))
+}
+
 /** A free or resting place retires at once, a leased one when its lease ends. Tells how many places the address has. */
 export async function retire(tx: Tx, address: string): Promise<number> {
   return tx.run(
