@@ -38,7 +38,7 @@ const meanings: Record<Code, string> = {
 }
 
 /** Every code an operation can answer with. */
-export function codesOf(operation: Operation): Set<Code> {
+function codesOf(operation: Operation): Set<Code> {
   return new Set([
     ...alwaysPossible,
     ...(operation.method === 'POST' ? possibleWithBody : []),

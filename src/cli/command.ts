@@ -85,7 +85,7 @@ function splitOnce(text: string, at: string): [string, string | undefined] {
 }
 
 /** How a command is called, in one line. */
-export const usageOf = (command: Command): string =>
+const usageOf = (command: Command): string =>
   [
     'turnpike',
     command.name,
@@ -116,7 +116,7 @@ const optionRow = (option: Option): [string, string] => [
 ]
 
 /** Lines of two columns, the second aligned. */
-export function columns(rows: readonly (readonly [string, string])[]): string {
+function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(0, ...rows.map(([first]) => first.length))
   return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd()).join('\n')
 }

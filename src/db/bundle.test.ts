@@ -31,7 +31,8 @@ describe('writes that nobody waits for', () => {
 
 describe.each([...engines])('writes that nobody waits for, on %s', (engine) => {
   test('they are all there, in order, for whatever is asked next', async () => {
-    const { db, close } = await openTestDatabase(engine)
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
     try {
       await db.transact(async (tx) => {
         tx.send('INSERT INTO counters (name, next) VALUES ($1, $2)', ['one', 1])
@@ -45,12 +46,13 @@ describe.each([...engines])('writes that nobody waits for, on %s', (engine) => {
       })
       expect(await db.all<{ last_at: bigint }>('SELECT last_at FROM usage_boots')).toEqual([{ last_at: 6n }])
     } finally {
-      await close()
+      await opened.close()
     }
   })
 
   test('one that fails undoes those it travelled with', async () => {
-    const { db, close } = await openTestDatabase(engine)
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
     try {
       const attempt = db.transact(async (tx) => {
         tx.send('INSERT INTO counters (name, next) VALUES ($1, $2)', ['one', 1])
@@ -62,7 +64,7 @@ describe.each([...engines])('writes that nobody waits for, on %s', (engine) => {
       expect(await attempt.catch((error: unknown) => (error as Error).name)).toBe('ConstraintViolation')
       expect(await db.all('SELECT * FROM counters')).toEqual([])
     } finally {
-      await close()
+      await opened.close()
     }
   })
 })

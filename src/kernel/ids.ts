@@ -4,11 +4,10 @@ type Id<Of extends string> = string & { readonly [kind]: Of }
 export type CustomerId = Id<'customer'>
 export type TokenId = Id<'token'>
 export type OrderId = Id<'order'>
-export type PostingId = Id<'posting'>
 export type NodeId = Id<'node'>
 export type PeerId = Id<'peer'>
 
-const prefixes = { customer: 'cus', token: 'tok', order: 'ord', posting: 'pst', node: 'nod', peer: 'dev' } as const
+const prefixes = { customer: 'cus', token: 'tok', order: 'ord', node: 'nod', peer: 'dev' } as const
 type Kind = keyof typeof prefixes
 
 /** Crockford's base 32: no letter that can be taken for a digit, and text order is numeric order. */

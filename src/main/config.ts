@@ -119,7 +119,7 @@ export const settings = {
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
 
-export type SettingName = keyof typeof settings
+type SettingName = keyof typeof settings
 
 /** Reads all settings or refuses the first bad one, naming it and what it takes. */
 export function readConfig(

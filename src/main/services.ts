@@ -22,7 +22,7 @@ import { type Config, databaseAddress } from './config.ts'
 import { createVault, loadKey } from './vault.ts'
 import { shippedVpn, vpnArrangementOf } from './vpn-settings.ts'
 
-export const projectFolder = join(import.meta.dir, '..', '..')
+const projectFolder = join(import.meta.dir, '..', '..')
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
 export type Surroundings = {

@@ -49,7 +49,7 @@ export type Operation<
   readonly charges: boolean
 }
 
-export const noFields = z.object({})
+const noFields = z.object({})
 type NoFields = typeof noFields
 
 /** Fills in what most operations do without. */

@@ -60,7 +60,7 @@ const letters = (bytes: Uint8Array): string => [...bytes].map((byte) => alphabet
 
 const tagLength = 4
 /** 20 characters of 5 bits: 100 random bits. */
-export const passwordLength = 20
+const passwordLength = 20
 /** How many random bytes a proxy's credentials are made of. */
 export const credentialRandomBytes = tagLength + passwordLength
 

@@ -44,7 +44,7 @@ export type Bought = {
 }
 
 /** One proxy of a prolonging: its share of the price, and until when it will run. */
-export type ProlongItem = { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }
+type ProlongItem = { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }
 export type ProlongPrice = {
   readonly items: readonly ProlongItem[]
   readonly total: Kopecks
@@ -254,7 +254,7 @@ export function createDedicated(deps: DedicatedDeps) {
   }
 }
 
-export const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country as Kind['country'], ipv: proxy.ipv })
+const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country as Kind['country'], ipv: proxy.ipv })
 
 /** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
 function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {

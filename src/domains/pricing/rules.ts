@@ -2,7 +2,7 @@ import { divideUp, type Kopecks, kopecks } from '../../kernel/money.ts'
 import { badPeriod, notSold } from './errors.ts'
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */
-export type BasisPoints = number
+type BasisPoints = number
 
 /** A discount from a number on. */
 export type Step = { readonly from: number; readonly off: BasisPoints }

@@ -1,2 +1,2 @@
-export { createStock, mostCounted, type Stock } from './service.ts'
+export { createStock, type Stock } from './service.ts'
 export { createStockDesk, type StockDesk } from './service-operator.ts'

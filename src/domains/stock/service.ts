@@ -7,7 +7,7 @@ import { type Kind, mostWrittenOut, type Place, randomAddress, scattered, sizeOf
 import * as store from './store.ts'
 
 /** Past this many the count of what is free is not exact. */
-export const mostCounted = 20_000
+const mostCounted = 20_000
 const countRememberedMs = 1_000
 const importChunk = 4_000
 const mintAttempts = 20

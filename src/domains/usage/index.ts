@@ -1,1 +1,1 @@
-export { type Added, createUsage, type Usage } from './service.ts'
+export { createUsage, type Usage } from './service.ts'

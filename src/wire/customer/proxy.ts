@@ -19,7 +19,7 @@ export const country = () =>
     })
     .openapi({ type: 'string', description: 'ISO 3166-1 alpha-2, any case.', example: 'DE' })
 
-export const bodyIpv = () =>
+const bodyIpv = () =>
   z.literal([3, 4, 6]).openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
 export const queryIpv = () =>
   z

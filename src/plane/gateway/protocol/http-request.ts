@@ -13,8 +13,6 @@ import {
   refuse,
 } from './request-line.ts'
 
-export type { Credentials } from './basic-auth.ts'
-
 export type HttpEvent =
   /** CONNECT: everything after the head stays in rest(). Refused, and `keepAlive`, next() reads on as if nothing had been asked. */
   | {
