@@ -5,8 +5,17 @@ export type CustomerId = Id<'customer'>
 export type TokenId = Id<'token'>
 export type OrderId = Id<'order'>
 export type PostingId = Id<'posting'>
+export type SubuserId = Id<'subuser'>
+export type ExitId = Id<'exit'>
 
-const prefixes = { customer: 'cus', token: 'tok', order: 'ord', posting: 'pst' } as const
+const prefixes = {
+  customer: 'cus',
+  token: 'tok',
+  order: 'ord',
+  posting: 'pst',
+  subuser: 'sub',
+  exit: 'ext',
+} as const
 type Kind = keyof typeof prefixes
 
 /** Crockford's base 32: no letter that can be taken for a digit, and text order is numeric order. */

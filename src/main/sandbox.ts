@@ -1,5 +1,6 @@
 import { kopecks } from '../kernel/money.ts'
 import shippedCatalogue from './catalogue.yaml'
+import { sandboxExits } from './sandbox-exits.ts'
 import type { Services } from './services.ts'
 
 /** What a sandbox's customer starts with: 100,000 roubles. */
@@ -10,10 +11,11 @@ const startingBalance = kopecks(10_000_000n)
  * it. A shop that has been opened stays what it is.
  */
 export async function openSandbox(services: Services, fixedToken: string | undefined): Promise<string | undefined> {
-  const { db, customers, ledger, pricing } = services
+  const { db, customers, ledger, pricing, premium } = services
   const opened = await db.transact(async (tx) => {
     if (!(await customers.decideMode(tx, 'sandbox'))) return undefined
     await pricing.apply(tx, shippedCatalogue)
+    premium.exits.add(tx, sandboxExits())
     const customer = await customers.addCustomer(tx, 'sandbox')
     await ledger.credit(tx, customer.id, startingBalance, 'sandbox', 'sandbox money')
     return customers.giveSandboxToken(tx, customer.id, fixedToken)

@@ -6,8 +6,10 @@ import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
+import { createPremium, createTrafficVerifier } from '../domains/premium/index.ts'
+import { type PremiumTerms, shippedTerms } from '../domains/premium/rules.ts'
 import { createPricing } from '../domains/pricing/index.ts'
-import { createUsage } from '../domains/usage/index.ts'
+import { createLeases, createUsage } from '../domains/usage/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -34,12 +36,20 @@ export const realSurroundings: Surroundings = {
 export type Arrangements = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
-  readonly gateway: { readonly host: string; readonly port: number }
+  readonly gateway: { readonly host: string; readonly address: string; readonly port: number }
+  readonly premium: PremiumTerms
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
   vault: createVault(loadKey(config.secretKey, config.folder)),
-  gateway: { host: config.gatewayHost, port: config.gatewayPort },
+  gateway: { host: config.gatewayHost, address: config.gatewayAddress, port: config.gatewayPort },
+  premium: {
+    ...shippedTerms,
+    leaseBytes: BigInt(config.premiumLeaseBytes),
+    mostWhitelisted: config.premiumWhitelist,
+    hostDays: config.premiumHostDays,
+    ports: config.premiumPorts,
+  },
 })
 
 /** All domains, wired to one database. */
@@ -52,8 +62,14 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const orders = createOrders({ db, ledger, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
-  const verifiers: readonly Verifier[] = [createMoneyVerifier({ db, ledger: ledgerAudit, customers })]
-  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, arranged, verifiers }
+  const leases = createLeases({ db, usage, ...around })
+  const below = { db, ledger, customers, orders, pricing, usage, leases, ...around }
+  const premium = createPremium({ ...below, ...arranged, terms: arranged.premium })
+  const verifiers: readonly Verifier[] = [
+    createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
+    createTrafficVerifier(below),
+  ]
+  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, premium, arranged, verifiers }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */

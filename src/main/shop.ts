@@ -1,8 +1,10 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { accountOperations } from '../api/customer/account.ts'
+import { premiumOperations } from '../api/customer/premium.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
+import { premiumChores } from '../jobs/premium.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import type { Config } from './config.ts'
 import type { Log } from './log.ts'
@@ -42,7 +44,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const running = new Set<Request>()
   const http = createHttp({
     customers: services.customers,
-    bound: [...accountOperations(services)],
+    bound: [...accountOperations(services), ...premiumOperations(services)],
     version: manifest.version,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
@@ -73,7 +75,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       }
     },
   })
-  const chores = startChores([...moneyChores(services, log)], log)
+  const chores = startChores([...moneyChores(services, log), ...premiumChores(services, log)], log)
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {

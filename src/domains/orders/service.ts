@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -117,6 +117,13 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       if (!order) throw noSuchOrder()
       return order
     },
+
+    /** Any customer's order, inside the caller's transaction or snapshot; for operators' actions and `verify`. */
+    find: (reader: Reader, id: OrderId): Promise<Order | undefined> => store.findAnyOrder(reader, id),
+
+    /** A product's orders of all customers, oldest first; for `verify`. */
+    ofProduct: (reader: Reader, product: string, after: string, limit: number): Promise<Order[]> =>
+      store.listOfProduct(reader, product, after, limit),
 
     /** Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was delivered. */
     refund: (id: OrderId, amount: Kopecks | 'all', note: string): Promise<{ order: Order; posting: Posting }> =>

@@ -60,6 +60,16 @@ export async function findAnyOrder(reader: Reader, id: OrderId): Promise<Order |
   return row && toOrder(row)
 }
 
+/** One product's orders, oldest first, from just after `after`. */
+export async function listOfProduct(reader: Reader, product: string, after: string, limit: number): Promise<Order[]> {
+  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE product = $1 AND id > $2 ORDER BY id LIMIT $3', [
+    product,
+    after,
+    limit,
+  ])
+  return rows.map(toOrder)
+}
+
 export async function countOrders(reader: Reader): Promise<number> {
   return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM orders'))?.n ?? 0n)
 }

@@ -43,3 +43,14 @@ export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number
     [node, boot, nowMs],
   )
 }
+
+/** A boot that has been silent for so long reports no more, so its counts cannot be repeated either. */
+export async function forgetCounts(tx: Tx, prefix: string, before: number, most: number): Promise<number> {
+  return tx.run(
+    `DELETE FROM usage_counts WHERE (node, boot, subject) IN
+       (SELECT counts.node, counts.boot, counts.subject FROM usage_counts AS counts
+        JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
+        WHERE counts.subject >= $1 AND counts.subject < $2 AND boots.last_at <= $3 LIMIT $4)`,
+    [prefix, `${prefix}\u{ffff}`, before, most],
+  )
+}

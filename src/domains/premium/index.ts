@@ -1,0 +1,8 @@
+export { problemOfTemplate, templateOf } from './formats.ts'
+export { createPremium, type Deleted, type Premium } from './service.ts'
+export { createTrafficVerifier } from './service-audit.ts'
+export type { Exits, ExitWish } from './service-exits.ts'
+export type { Gateway } from './service-generate.ts'
+export type { NodeAnswer, NodeReport } from './service-intake.ts'
+export type { NodeSubuser } from './service-nodes.ts'
+export type { Bought, Moved, Standing } from './service-traffic.ts'
