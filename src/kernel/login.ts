@@ -30,7 +30,7 @@ const mostAsn = 4_294_967_295
 
 /** Small letters, digits and `_`: nothing that the grammar or an address would read as a separator. */
 export const isLogin = (text: string): boolean => loginPattern.test(text)
-export const isSessionName = (text: string): boolean => sessionPattern.test(text)
+const isSessionName = (text: string): boolean => sessionPattern.test(text)
 
 /** The parts in the order that they are written in. Each may be given once, in any order. */
 const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'] as const

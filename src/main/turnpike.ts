@@ -3,6 +3,7 @@ import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { moneyCommands } from '../cli/money.ts'
+import { premiumCommands } from '../cli/premium.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { BadSetting, type Config, readConfig, settings } from './config.ts'
@@ -130,6 +131,7 @@ const commands: readonly Command[] = [
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
   ...catalogCommands(withServices),
+  ...premiumCommands(withServices),
 ]
 
 /** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */

@@ -28,8 +28,6 @@ export type Places = {
   readonly asns: readonly number[]
 }
 
-export const anywhere: Places = { countries: [], states: [], cities: [], zips: [], asns: [] }
-
 /** An exit with its place as slugs, made once for many questions. */
 export type Placed = { readonly exit: Exit; readonly slugs: Readonly<Record<Part, string>> }
 export type Part = 'countries' | 'states' | 'cities' | 'zips' | 'asns'

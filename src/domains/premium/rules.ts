@@ -1,5 +1,4 @@
 import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
-import { isLogin } from '../../kernel/login.ts'
 
 /** What a sub-user may at most carry: bytes in a day and a month of UTC and in all, over every pool; tunnels at once. */
 export type Limits = {
@@ -51,7 +50,7 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 export const randomText = (random: Uint8Array): string => [...random].map((byte) => alphabet.charAt(byte & 31)).join('')
 
-export const passwordRandomBytes = 24
+const passwordRandomBytes = 24
 const loginRandomBytes = 10
 
 /** 24 characters of 5 bits: 120 bits, so a plain SHA-256 of it is enough for the nodes. */
@@ -59,9 +58,6 @@ export const makePassword = (random: (count: number) => Uint8Array): string => r
 
 /** `u` and 50 random bits: nobody learns from a login who came before. */
 export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomText(random(loginRandomBytes))}`
-
-/** A login of a reseller's own choosing is a little longer than the grammar asks, to leave the short ones to nobody. */
-export const isChosenLogin = (text: string): boolean => isLogin(text) && text.length >= 5
 
 /** What a node's counts are kept under. */
 export const subjectOf = (subuser: string, pool: string): string => `premium:${subuser}:${pool}`

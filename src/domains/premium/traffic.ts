@@ -58,18 +58,6 @@ const mostBytes = 8_000_000_000_000_000n
 
 export const emptyHead: Uint8Array = new Uint8Array(32)
 
-export const openTraffic = (subuser: SubuserId, pool: string): TrafficAccount => ({
-  subuser,
-  pool,
-  balance: 0n,
-  aside: 0n,
-  owed: 0n,
-  used: 0n,
-  seq: 0,
-  head: emptyHead,
-  lastAt: 0,
-})
-
 /**
  * The account after a change, and the movement that records it. Refuses what would take the balance below zero. As with money, a
  * movement is never dated before the one it follows.

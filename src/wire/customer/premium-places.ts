@@ -158,7 +158,7 @@ export const getUsage = operation({
     by: z.enum(groups),
     from: moment(),
     to: moment(),
-    subuser: subuserRef.nullable(),
+    subuser: z.union([subuserRef, z.null()]),
     total_gb: gigabytes('Both directions, all items together.'),
     items: z.array(
       z.object({

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../domains/premium/rules.ts'
+import { longestSessionMinutes } from '../../kernel/login.ts'
 import { toIso } from '../../kernel/time.ts'
 import { bodyInteger, moment } from '../fields.ts'
 import { operation } from '../operation.ts'
@@ -58,17 +59,14 @@ export const generateProxies = operation({
   body: z.object({
     pool_type: poolType(),
     ...placeFields,
-    type: z
-      .enum(['sticky', 'rotating'])
-      .optional()
-      .openapi({
-        description:
-          'Whether a line keeps its exit for `session_ttl`, or changes it with each connection. Sticky unless said.',
-      }),
+    type: z.enum(['sticky', 'rotating']).optional().openapi({
+      description:
+        'Whether a line keeps its exit for `session_ttl`, or changes it with each connection. Sticky unless said.',
+    }),
     protocol: z.enum(['http', 'socks5']).optional().openapi({ description: 'http unless said.' }),
     session_ttl: bodyInteger({
       min: 1,
-      max: 120,
+      max: longestSessionMinutes,
       example: 10,
       description: 'Minutes that a sticky line keeps its exit; 10 unless said. Only with `sticky`.',
     }).optional(),
