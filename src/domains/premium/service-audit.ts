@@ -13,7 +13,7 @@ import { emptyHead, movementText, type TrafficAccount, type TrafficMovement, use
 const page = 500
 
 /** What an account's movements say of its leases, to be compared with what the nodes' lines say. */
-type Sums = { leased: bigint; back: bigint; usedAside: bigint; usedFree: bigint; forgiven: bigint; aside: bigint }
+type Sums = { leased: bigint; back: bigint; settled: bigint; late: bigint; aside: bigint }
 
 type Parts = { db: Database; sha256: (text: string) => Uint8Array; orders: Orders; pricing: Pricing; leases: Leases }
 
@@ -73,7 +73,7 @@ async function walkAccount(
 ): Promise<{ findings: Finding[]; sums: Sums }> {
   const name = `${account.pool} traffic of ${account.subuser}`
   const findings: Finding[] = []
-  const sums: Sums = { leased: 0n, back: 0n, usedAside: 0n, usedFree: 0n, forgiven: 0n, aside: account.aside }
+  const sums: Sums = { leased: 0n, back: 0n, settled: 0n, late: 0n, aside: account.aside }
   let [balance, aside, owed, used, seq, lastAt] = [0n, 0n, 0n, 0n, 0, 0]
   let head = emptyHead
   for (;;) {
@@ -121,11 +121,11 @@ async function walkAccount(
 function addTo(sums: Sums, movement: TrafficMovement): void {
   if (movement.kind === 'leased') sums.leased += movement.aside
   if (movement.kind === 'returned' || movement.kind === 'lapsed') sums.back += movement.amount
-  if (movement.kind === 'forgiven') sums.forgiven -= movement.owed
-  if (movement.kind === 'used') {
-    sums.usedAside -= movement.aside
-    sums.usedFree -= movement.amount
-  }
+  if (movement.kind !== 'used') return
+  // What pays a debt out of what came back is neither carried now nor settled: the node's line says that it came back.
+  if (movement.owed < 0n) sums.back -= movement.aside
+  else if (movement.aside < 0n) sums.settled -= movement.aside
+  else sums.late += movement.owed - movement.amount
 }
 
 /** Each purchase has its bytes once, as many as its order says, at the price of its price list; nothing moves without an order. */
@@ -197,9 +197,9 @@ async function checkLeases(
       const isSame =
         line.granted === (account?.leased ?? 0n) &&
         line.returned + line.lapsed === (account?.back ?? 0n) &&
-        line.settled === (account?.usedAside ?? 0n) &&
+        line.settled === (account?.settled ?? 0n) &&
         line.aside === (account?.aside ?? 0n) &&
-        line.late >= (account?.usedFree ?? 0n)
+        line.late === (account?.late ?? 0n)
       if (!isSame) {
         findings.push(found('lease', line.subject, 'what its nodes were allowed is not what the account set aside'))
       }

@@ -145,8 +145,7 @@ export function spendLate(account: TrafficAccount, bytes: bigint): Change {
 /** What comes back from a lease pays first what is owed: so never more than one lease a node goes unpaid. */
 export function comeBack(account: TrafficAccount, kind: 'returned' | 'lapsed', bytes: bigint): Change[] {
   const paid = bytes < account.owed ? bytes : account.owed
-  const back = change(kind, bytes, -bytes)
-  return paid > 0n ? [back, change('used', -paid, 0n, -paid)] : [back]
+  return [change('used', 0n, -paid, -paid), change(kind, bytes - paid, paid - bytes)]
 }
 
 /** The bytes of an account that came with one order. `rest` is what is left of them, set aside or not. */
