@@ -35,7 +35,8 @@ const mostDays = 400
 export function createUsageReport(deps: { db: Database; clock: Clock; subusers: Subusers }) {
   return async function report(customer: CustomerId, wish: UsageWish): Promise<UsageReport> {
     const subuser = wish.subuser === undefined ? null : await deps.subusers.load(customer, wish.subuser)
-    const to = hourOf((wish.to ?? deps.clock()) + hourMs - 1)
+    // The hour that runs now is in it; an hour that only begins at the given end is not.
+    const to = wish.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(wish.to + hourMs - 1)
     const usual = wish.by === 'hour' ? to - dayMs : dayStart(to) - 29 * dayMs
     const from = hourOf(wish.from ?? usual)
     const longest = wish.by === 'hour' ? mostHours * hourMs : mostDays * dayMs

@@ -52,8 +52,10 @@ export const queryGigabytes = () =>
 export const bodyGigabytes = () =>
   z
     .number()
-    .refine((gb) => gb >= 0.1 && gb <= 10_000, 'must be from 0.1 to 10000')
-    .refine((gb) => Math.round(gb * 10) / 10 === gb, 'must be in steps of 0.1')
+    .refine(
+      (gb) => gb >= 0.1 && gb <= 10_000 && Math.round(gb * 10) / 10 === gb,
+      'must be from 0.1 to 10000 in steps of 0.1',
+    )
     .transform((gb) => Math.round(gb * 10))
     .openapi({ type: 'number', minimum: 0.1, maximum: 10_000, example: 1.5, description: gbDescription })
 
