@@ -20,7 +20,7 @@ class ModelNode {
   constructor(readonly name: string) {}
 
   get bootName(): string {
-    return `${this.name}-${this.boot}`
+    return `${this.name}-${String(this.boot).padStart(4, '0')}`
   }
 
   carry(bytes: bigint): void {

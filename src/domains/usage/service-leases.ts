@@ -31,8 +31,8 @@ export function createLeases(deps: { db: Database; clock: Clock; usage: Usage })
 
   return {
     /**
-     * Takes a report in and locks the lines that it is about. One node's reports take turns. A wish of a boot that is new makes
-     * it the one that holds the node's leases; one that was replaced gets nothing more.
+     * Takes a report in and locks the lines that it is about. One node's reports take turns. A wish of a later boot makes it the
+     * one that holds the node's leases; one that was replaced gets nothing more.
      */
     async take(tx: Tx, report: LeaseReport): Promise<Intake> {
       if (report.wishes.length > mostWishes) throw tooManyWishes(mostWishes)
@@ -40,9 +40,12 @@ export function createLeases(deps: { db: Database; clock: Clock; usage: Usage })
       const holder = await store.lockNode(tx, report.node, report.boot, nowMs)
       const added = await deps.usage.take(tx, report)
       await deps.usage.heard(tx, report.node, report.boot)
-      const closed = await store.isClosed(tx, report.node, report.boot)
-      if (holder !== report.boot && !closed && report.wishes.some((wish) => wish.want === 'lease')) {
-        store.replaceBoot(tx, report.node, holder, report.boot, nowMs)
+      // Boots are named so that a later one sorts later: an old one's message that comes late must not displace the new one.
+      const closed = report.boot < holder || (await store.isClosed(tx, report.node, report.boot))
+      if (closed) store.closeBoot(tx, report.node, report.boot, nowMs)
+      else if (holder !== report.boot && report.wishes.some((wish) => wish.want === 'lease')) {
+        store.holdWith(tx, report.node, report.boot, nowMs)
+        store.closeBoot(tx, report.node, holder, nowMs)
       }
       const wishes = report.wishes.toSorted((a, b) => a.turn - b.turn)
       const subjects = [...new Set([...added, ...wishes].map((each) => each.subject))].toSorted()

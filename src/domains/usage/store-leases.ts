@@ -34,12 +34,16 @@ export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number
   return row.boot
 }
 
-/** Hands a node's leases to a new boot. The one before may claim nothing more that has lapsed. */
-export function replaceBoot(tx: Tx, node: string, before: string, after: string, nowMs: number): void {
-  tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, after, nowMs])
+/** Hands a node's leases to a later boot. */
+export function holdWith(tx: Tx, node: string, boot: string, nowMs: number): void {
+  tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
+}
+
+/** A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands. */
+export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): void {
   tx.send('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2', [
     node,
-    before,
+    boot,
     nowMs,
   ])
 }
