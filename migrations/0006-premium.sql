@@ -90,6 +90,7 @@ CREATE TABLE traffic_lots (
   rest BIGINT NOT NULL CHECK (rest >= 0 AND rest <= size),
   PRIMARY KEY (subuser_id, pool, order_id)
 );
+CREATE INDEX traffic_lots_in_turn ON traffic_lots (subuser_id, pool, expires_at, order_id) WHERE rest > 0;
 CREATE INDEX traffic_lots_of_order ON traffic_lots (order_id);
 CREATE INDEX traffic_lots_by_end ON traffic_lots (expires_at) WHERE rest > 0;
 

@@ -19,6 +19,7 @@ import {
   type Change,
   comeIn,
   goOut,
+  type Lot,
   move,
   never,
   type TrafficAccount,
@@ -56,6 +57,8 @@ export type Moved = {
 
 export const product = 'premium'
 
+const lotsAtOnce = 8
+
 export function createTraffic(deps: {
   db: Database
   clock: Clock
@@ -87,9 +90,25 @@ export function createTraffic(deps: {
     return current
   }
 
-  async function takeLots(tx: Tx, of: { subuser: SubuserId; pool: string }, amount: bigint) {
-    const takings = takeFromLots(await store.listLots(tx, of.subuser, of.pool), amount)
-    for (const { lot, taken } of takings) store.takeFromLot(tx, lot, taken)
+  /** Takes bytes from an account's lots; a few at a time, because the first ones nearly always hold enough. */
+  async function takeLots(
+    tx: Tx,
+    of: { subuser: SubuserId; pool: string },
+    amount: bigint,
+  ): Promise<{ lot: Lot; taken: bigint }[]> {
+    const takings: { lot: Lot; taken: bigint }[] = []
+    let missing = amount
+    for (let after = { expiresAt: -1, order: '' }; missing > 0n; ) {
+      const lots = await store.listLots(tx, of, after, lotsAtOnce)
+      const last = lots.at(-1)
+      if (!last) throw new RangeError('the lots hold less than their account')
+      for (const { lot, taken } of takeFromLots(lots, missing)) {
+        store.takeFromLot(tx, lot, taken)
+        takings.push({ lot, taken })
+        missing -= taken
+      }
+      after = last
+    }
     return takings
   }
 
@@ -129,6 +148,7 @@ export function createTraffic(deps: {
   }
 
   async function leftOf(tx: Tx, account: TrafficAccount): Promise<Bytes> {
+    if (account.aside === 0n) return bytes(account.balance)
     const open = await deps.leases.open(tx, [subjectOf(account.subuser, account.pool)])
     return bytes(account.balance + account.aside - sumOf(open))
   }
@@ -277,7 +297,7 @@ export function createTraffic(deps: {
         let returned = 0n
         for (const { subuser, pool } of await store.lotsOfOrder(tx, id)) {
           const account = await store.lockAccount(tx, subuser, pool)
-          const lot = (await store.listLots(tx, subuser, pool)).find((each) => each.order === id)
+          const lot = await store.findLot(tx, subuser, pool, id)
           const free = least(lot?.rest ?? 0n, account.balance)
           if (!lot || free === 0n) continue
           await apply(tx, account, [goOut('refunded', free)], { order: id })
@@ -297,7 +317,7 @@ export function createTraffic(deps: {
       for (const { subuser, pool, order } of ended) {
         await db.transact(async (tx) => {
           const account = await store.lockAccount(tx, subuser, pool)
-          const lot = (await store.listLots(tx, subuser, pool)).find((each) => each.order === order)
+          const lot = await store.findLot(tx, subuser, pool, order)
           const free = least(lot?.rest ?? 0n, account.balance)
           if (!lot || free === 0n || lot.expiresAt > clock()) return
           await apply(tx, account, [goOut('expired', free)], { order })

@@ -119,14 +119,29 @@ const toLot = (row: LotRow): Lot => ({
   rest: row.rest,
 })
 
-/** What an account's bytes came from, what ends first first. The account's lock keeps them as they are. */
-export async function listLots(tx: Tx, subuser: SubuserId, pool: string): Promise<Lot[]> {
+/** What an account's bytes came from, what ends first first, a page at a time. The account's lock keeps them as they are. */
+export async function listLots(
+  tx: Tx,
+  of: { subuser: SubuserId; pool: string },
+  after: { expiresAt: number; order: string },
+  limit: number,
+): Promise<Lot[]> {
   const rows = await tx.all<LotRow>(
     `SELECT subuser_id, pool, order_id, expires_at, size, rest FROM traffic_lots
-     WHERE subuser_id = $1 AND pool = $2 AND rest > 0 ORDER BY expires_at, order_id`,
-    [subuser, pool],
+     WHERE subuser_id = $1 AND pool = $2 AND rest > 0 AND (expires_at > $3 OR (expires_at = $3 AND order_id > $4))
+     ORDER BY expires_at, order_id LIMIT $5`,
+    [of.subuser, of.pool, after.expiresAt, after.order, limit],
   )
   return rows.map(toLot)
+}
+
+export async function findLot(tx: Tx, subuser: SubuserId, pool: string, order: OrderId): Promise<Lot | undefined> {
+  const row = await tx.first<LotRow>(
+    `SELECT subuser_id, pool, order_id, expires_at, size, rest FROM traffic_lots
+     WHERE subuser_id = $1 AND pool = $2 AND order_id = $3`,
+    [subuser, pool, order],
+  )
+  return row && toLot(row)
 }
 
 export function takeFromLot(tx: Tx, lot: Lot, taken: bigint): void {

@@ -161,7 +161,7 @@ export type Lot = {
 /** For bytes that never expire: later than any other end, so they are used last. */
 export const never = Number.MAX_SAFE_INTEGER
 
-/** Takes bytes from lots in the order given: those that end first come first. */
+/** Takes bytes from lots in the order given, as far as they go: those that end first come first. */
 export function takeFromLots(lots: readonly Lot[], bytes: bigint): { lot: Lot; taken: bigint }[] {
   const takings: { lot: Lot; taken: bigint }[] = []
   let missing = bytes
@@ -172,6 +172,5 @@ export function takeFromLots(lots: readonly Lot[], bytes: bigint): { lot: Lot; t
     takings.push({ lot, taken })
     missing -= taken
   }
-  if (missing > 0n) throw new RangeError('the lots hold less than their account')
   return takings
 }

@@ -39,7 +39,7 @@ export function createLeases(deps: { db: Database; clock: Clock; usage: Usage })
       const nowMs = clock()
       const holder = await store.lockNode(tx, report.node, report.boot, nowMs)
       const added = await deps.usage.take(tx, report)
-      await deps.usage.heard(tx, report.node, report.boot)
+      if (report.counts.length === 0) await deps.usage.heard(tx, report.node, report.boot)
       // Boots are named so that a later one sorts later: an old one's message that comes late must not displace the new one.
       const closed = report.boot < holder || (await store.isClosed(tx, report.node, report.boot))
       if (closed) store.closeBoot(tx, report.node, report.boot, nowMs)

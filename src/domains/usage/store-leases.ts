@@ -24,12 +24,11 @@ const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, 
 
 /** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
 export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
-  await tx.run('INSERT INTO usage_nodes (node, boot, since) VALUES ($1, $2, $3) ON CONFLICT (node) DO NOTHING', [
-    node,
-    boot,
-    nowMs,
-  ])
-  const row = await tx.first<{ boot: string }>('SELECT boot FROM usage_nodes WHERE node = $1 FOR UPDATE', [node])
+  const row = await tx.first<{ boot: string }>(
+    `INSERT INTO usage_nodes (node, boot, since) VALUES ($1, $2, $3)
+     ON CONFLICT (node) DO UPDATE SET node = excluded.node RETURNING boot`,
+    [node, boot, nowMs],
+  )
   if (!row) throw new Error('a node that was just written is not there')
   return row.boot
 }
