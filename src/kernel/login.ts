@@ -29,7 +29,7 @@ const ttlPattern = /^[1-9]\d{0,2}$/
 const mostAsn = 4_294_967_295
 
 /** Small letters, digits and `_`: nothing that the grammar or an address would read as a separator. */
-export const isLogin = (text: string): boolean => loginPattern.test(text)
+const isLogin = (text: string): boolean => loginPattern.test(text)
 const isSessionName = (text: string): boolean => sessionPattern.test(text)
 
 /** The parts in the order that they are written in. Each may be given once, in any order. */

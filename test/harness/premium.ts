@@ -28,7 +28,8 @@ export type PremiumShop = {
 
 /** The shop without its HTTP: domains on a real database, prices, and a clock that is moved by hand. */
 export async function openPremiumShop(engine: Engine, terms: Partial<typeof shippedTerms> = {}): Promise<PremiumShop> {
-  const { db, place, close } = await openTestDatabase(engine)
+  const database = await openTestDatabase(engine)
+  const { db, place } = database
   const clock = new HandClock()
   const services = createServices(db, surroundingsWith(clock), {
     vault: createVault(new Uint8Array(32).fill(7)),
@@ -65,6 +66,6 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
       const audits = await Promise.all(services.verifiers.map((each) => each.verify()))
       return audits.flatMap((audit) => audit.findings.map((each) => `${each.where}: ${each.problem}`))
     },
-    close,
+    close: () => database.close(),
   }
 }

@@ -132,7 +132,7 @@ describe.each([...engines])('premium access on %s', (engine) => {
 
   test('a login that no SOCKS5 client could send is refused rather than cut', async () => {
     const { services } = service
-    const long = Array.from({ length: 12 }, (_, index) => `${'abcdefghijklmnopqrstuvwxyz'}${index}`)
+    const long = Array.from({ length: 12 }, (_, index) => `abcdefghijklmnopqrstuvwxyz${index}`)
     await services.db.transact(async (tx) => {
       const exit = { pool: 'mobile', kind: 'local' as const, host: '127.110.0.1', port: null, credentials: null }
       services.premium.exits.add(
@@ -356,7 +356,8 @@ describe.each([...engines])('premium access on %s', (engine) => {
     const { data } = await service.post('/premium/subusers', { login }, { token })
     const id = data.subuser.subuser_id
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1, subuser_id: id }, { token })
-    const { intake, nodes, passOn } = service.services.premium
+    const { premium } = service.services
+    const { intake, nodes } = premium
     const wish = { subuser: id, pool: 'residential', turn: 1, want: 'lease' as const }
     await intake.report({ node: `del-${engine}`, boot: 'b', counts: [], wishes: [wish] })
     const deleted = await service.post('/premium/subusers/delete', { subuser_id: id }, { token, key: 'd1' })
@@ -379,7 +380,7 @@ describe.each([...engines])('premium access on %s', (engine) => {
       counts: [],
       wishes: [{ ...wish, turn: 2, want: 'return' }],
     })
-    await passOn(100)
+    await premium.passOn(100)
     const { data: left } = await service.get('/premium/traffic/balance?pool_type=residential', { token })
     expect(left.traffic_gb).toBe(1)
   })

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { OrderId } from '../../src/kernel/ids.ts'
 import { readProxyLogin } from '../../src/kernel/login.ts'
 import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
 const stranger = 'sub_00000000000000000000000000'
+const noOrder = 'ord_00000000000000000000000000' as OrderId
 
 describe.each([...engines])('premium traffic on %s', (engine) => {
   let service: Service
@@ -312,8 +315,8 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
     expect(refund.money).toBe(63_744n as never)
     expect((await service.get('/balance', { token })).data.balance_rub).toBe(997.44)
     expect((await service.get('/premium/traffic/balance?pool_type=residential', { token })).data.traffic_gb).toBe(0)
-    await expect(premium.traffic.refund(bought.order_id, 'again')).rejects.toThrow('left and free')
-    await expect(premium.traffic.refund('ord_00000000000000000000000000' as never, 'x')).rejects.toThrow('no such')
+    expect((await refusalOf(premium.traffic.refund(bought.order_id, 'again'))).code).toBe('conflict')
+    expect((await refusalOf(premium.traffic.refund(noOrder, 'x'))).code).toBe('not_found')
   })
 
   test('someone else’s sub-user, and one that does not exist, are the same nothing everywhere', async () => {
@@ -391,6 +394,6 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
   })
 })
 
-export async function expectClean(service: Service): Promise<void> {
+async function expectClean(service: Service): Promise<void> {
   for (const verifier of service.services.verifiers) expect((await verifier.verify()).findings).toEqual([])
 }

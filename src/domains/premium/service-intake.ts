@@ -27,7 +27,7 @@ import * as store from './store-usage.ts'
 import { comeBack, setAside, spendAside, spendLate, type TrafficAccount } from './traffic.ts'
 
 /** What a node says of one sub-user's traffic in one pool since it booted. */
-export type NodeCount = {
+type NodeCount = {
   readonly subuser: SubuserId
   readonly pool: string
   readonly received: bigint

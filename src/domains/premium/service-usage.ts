@@ -6,7 +6,7 @@ import { dayStart, hourMs, hourOf, type Subuser } from './rules.ts'
 import type { Subusers } from './service-subusers.ts'
 import { sumUsage, type UsageQuestion, type UsageRow } from './store-usage.ts'
 
-export type UsageBy = UsageQuestion['by']
+type UsageBy = UsageQuestion['by']
 
 export type UsageWish = {
   readonly subuser: SubuserId | undefined

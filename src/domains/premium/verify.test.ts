@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { engines } from '../../../test/harness/database.ts'
+import { failureOf } from '../../../test/harness/failure.ts'
 import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../test/harness/premium.ts'
-import type { Tx } from '../../db/transaction.ts'
+import { ConstraintViolation, type Tx } from '../../db/transaction.ts'
 import type { SubuserId } from '../../kernel/ids.ts'
 
 /** Corruption that code cannot make: the guards are lifted first, as somebody with the database's password would. */
@@ -166,7 +167,7 @@ describe.each([...engines])('verify on %s', (engine) => {
       'UPDATE traffic_accounts SET aside = -1',
       'UPDATE traffic_accounts SET owed = 1, balance = 1',
     ]) {
-      await expect(db.transact((tx) => tx.run(sql))).rejects.toThrow('constraint')
+      expect(await failureOf(db.transact((tx) => tx.run(sql)))).toBeInstanceOf(ConstraintViolation)
     }
   })
 })

@@ -1,3 +1,3 @@
 export { allowance, type Effect, type Line } from './lease.ts'
 export { type Added, createUsage, type Usage } from './service.ts'
-export { createLeases, type LeaseReport, type Leases, leaseSteps, type Wish } from './service-leases.ts'
+export { createLeases, type Leases, leaseSteps, type Wish } from './service-leases.ts'

@@ -45,10 +45,10 @@ export const newLine = (node: string, boot: string, subject: string): Line => ({
 })
 
 /** Carried and counted, but not yet taken from what is set aside: that is done once for many reports. */
-export const unsettled = (line: Line): bigint => line.counted - line.settled - line.late - line.quarantined
+const unsettled = (line: Line): bigint => line.counted - line.settled - line.late - line.quarantined
 
 /** What the node may still carry. */
-export const remaining = (line: Line): bigint => line.aside - unsettled(line)
+const remaining = (line: Line): bigint => line.aside - unsettled(line)
 
 /** The count that the node must not pass. A repeated wish is answered with the same number. */
 export const allowance = (line: Line): bigint => line.counted + remaining(line)
@@ -84,7 +84,7 @@ export function count(line: Line, added: bigint, closed: boolean): { line: Line;
 }
 
 /** Takes what was carried from what was set aside. */
-export function settle(line: Line): { line: Line; effect: Effect } {
+function settle(line: Line): { line: Line; effect: Effect } {
   const carried = unsettled(line)
   if (carried === 0n) return { line, effect: nothing }
   return {
