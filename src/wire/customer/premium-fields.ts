@@ -43,7 +43,6 @@ export const queryGigabytes = () =>
       type: 'number',
       minimum: 0.1,
       maximum: 10_000,
-      multipleOf: 0.1,
       example: 1.5,
       description: gbDescription,
     })
@@ -87,3 +86,13 @@ export const toRef = (of: Subuser) => ({
 })
 
 export const toGb = (count: Bytes): number => toGigabytes(count)
+
+/** Text for people: printable, of bounded length. JSON Schema has no way to say the first, so only the second is described. */
+export const printable = (min: number, max: number) =>
+  z
+    .string()
+    .refine(
+      (text) => text.length >= min && text.length <= max && !/[\p{Cc}\p{Cs}]/u.test(text),
+      `must be ${min === 0 ? 'at most' : `${min} to`} ${max} printable characters`,
+    )
+    .openapi({ minLength: min, maxLength: max })

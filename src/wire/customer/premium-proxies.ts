@@ -4,7 +4,7 @@ import { longestSessionMinutes } from '../../kernel/login.ts'
 import { toIso } from '../../kernel/time.ts'
 import { bodyInteger, moment } from '../fields.ts'
 import { operation } from '../operation.ts'
-import { poolType, refExample, subuserId, subuserRef, tag, toRef } from './premium-fields.ts'
+import { poolType, printable, refExample, subuserId, subuserRef, tag, toRef } from './premium-fields.ts'
 
 const mostPlaces = 50
 
@@ -15,11 +15,7 @@ const country = () =>
     .transform((code) => code.toUpperCase())
     .openapi({ type: 'string', pattern: '^[A-Za-z]{2}$', example: 'US' })
 
-const place = (example: string) =>
-  z
-    .string()
-    .regex(/^[^\p{Cc}\p{Cs}]{1,80}$/u, 'must be the name of a place, 1 to 80 characters')
-    .openapi({ example })
+const place = (example: string) => printable(1, 80).openapi({ example })
 
 const places = (example: string, description: string) =>
   z.array(place(example)).max(mostPlaces, `must be at most ${mostPlaces}`).optional().openapi({ description })
@@ -229,10 +225,7 @@ export const addToWhitelist = operation({
   summary: 'Let an address in without a password',
   body: z.object({
     ip,
-    comment: z
-      .string()
-      .regex(/^[^\p{Cc}\p{Cs}]{0,200}$/u, 'must be at most 200 printable characters')
-      .optional(),
+    comment: printable(0, 200).optional(),
     subuser_id: subuserId(),
   }),
   answer: z.object({

@@ -5,7 +5,17 @@ import type { OrderId } from '../../kernel/ids.ts'
 import { toIso } from '../../kernel/time.ts'
 import { bodyInteger, moment, nextCursor, pageQuery, toCursor } from '../fields.ts'
 import { operation } from '../operation.ts'
-import { gigabytes, refExample, requiredSubuserId, subuserId, subuserRef, tag, toGb, toRef } from './premium-fields.ts'
+import {
+  gigabytes,
+  printable,
+  refExample,
+  requiredSubuserId,
+  subuserId,
+  subuserRef,
+  tag,
+  toGb,
+  toRef,
+} from './premium-fields.ts'
 
 const mostLimitBytes = Number.MAX_SAFE_INTEGER
 
@@ -27,10 +37,7 @@ const limitFields = {
     .optional(),
 }
 
-const name = z
-  .string()
-  .regex(/^[^\p{Cc}\p{Cs}]{1,100}$/u, 'must be 1 to 100 printable characters')
-  .openapi({ example: 'Alice' })
+const name = printable(1, 100).openapi({ example: 'Alice' })
 
 const keepHosts = z
   .boolean()
