@@ -38,7 +38,10 @@ function findRuntime(from = root) {
   }
 }
 
-/** Becomes the runtime where Node can replace itself; otherwise stands in front of it, passing signals down and its end up. */
+/**
+ * Becomes the runtime where Node can replace itself; otherwise stands in front of it, passing signals down and its end up.
+ * The child is then given a pipe, named in TURNPIKE_LEASH, that breaks should this process be killed outright.
+ */
 export function run(args) {
   const program = findRuntime()
   if (program === undefined) {
@@ -47,7 +50,10 @@ export function run(args) {
   }
   const all = [...flags, ...args]
   if (typeof process.execve === 'function') process.execve(program, [program, ...all], process.env)
-  const child = spawn(program, all, { stdio: 'inherit' })
+  const child = spawn(program, all, {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: { ...process.env, TURNPIKE_LEASH: '3' },
+  })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {
     process.stderr.write(`turnpike: cannot start ${program}: ${error.message}\n`)

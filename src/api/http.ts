@@ -42,6 +42,13 @@ class PlacedAnswer {
 }
 export const placed = async (sale: Promise<Placed>): Promise<PlacedAnswer> => new PlacedAnswer(await sale)
 
+/** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
+export type PlainRoute = {
+  readonly path: string
+  readonly perMinute: number
+  readonly answer: (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>
+}
+
 export type RequestNote = {
   readonly id: string
   readonly method: string
@@ -57,6 +64,7 @@ export type RequestNote = {
 export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
+  readonly plain?: readonly PlainRoute[]
   readonly version: string
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
@@ -69,6 +77,8 @@ export type HttpDeps = {
 }
 
 const base = '/api/v1'
+/** What whoever watches over the shop asks; it is answered to the end. */
+const probes: readonly string[] = ['/healthz', '/readyz']
 
 const plainHeaders = {
   'X-Content-Type-Options': 'nosniff',
@@ -118,11 +128,15 @@ export function createHttp(deps: HttpDeps) {
     const ready = !deps.isStopping() && (await deps.isReady())
     return Response.json({ ok: ready }, { status: ready ? 200 : 503, headers: plainHeaders })
   })
+  for (const route of deps.plain ?? []) {
+    const limit = createRateLimit(route.perMinute, deps.clock)
+    app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
+  }
   for (const path of docsPaths) {
     const { body, headers } = docsFile(path)
     app.get(path, () => new Response(body, { headers: { ...plainHeaders, ...headers } }))
   }
-  for (const [path, methods] of methodsByPath(deps.bound)) {
+  for (const [path, methods] of methodsByPath(deps.bound, deps.plain ?? [])) {
     app.all(path, () => {
       throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
     })
@@ -136,12 +150,15 @@ export function createHttp(deps: HttpDeps) {
 
   return async (request: Request, from: Address | undefined): Promise<Response> => {
     const startedMs = performance.now()
-    const visit: Visit = { id: deps.requestId(), from, path: new URL(request.url).pathname, charges: false }
+    const url = URL.parse(request.url)
+    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
     try {
-      if (deps.isStopping() && !visit.path.endsWith('z')) throw stopping()
+      // The address is made of the Host header, which may be anything.
+      if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
+      if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
       response = await app.fetch(request, { visit })
     } catch (error) {
       if (!(error instanceof Refusal)) fault = error
@@ -199,6 +216,24 @@ async function answer(
   return response
 }
 
+async function answerPlain(
+  route: PlainRoute,
+  limit: RateLimit,
+  request: { raw: Request; param(): Record<string, string> },
+  visit: Visit,
+): Promise<Response> {
+  // A path may hold a secret, so the log gets its pattern.
+  visit.path = route.path
+  visit.standing = limit(visit.from ? sourceName(visit.from) : '')
+  if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  const response = await route.answer(request.raw, request.param())
+  for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
+  return response
+}
+
+/** One name for each household: whoever has one IPv6 address has the 2^64 beside it. */
+const sourceName = (from: Address): string => from.bytes.slice(0, 8).toHex()
+
 /** The answer goes through its own schema, so nothing undeclared leaves. */
 const toSuccess = (operation: Operation, value: unknown): string =>
   JSON.stringify({ ok: true, data: operation.answer.parse(value) })
@@ -236,13 +271,13 @@ function setStanding(headers: Headers, standing: RateStanding): void {
 }
 
 /** The methods that each path knows, for the answer to the others. */
-function methodsByPath(bound: readonly Bound[]): Map<string, string[]> {
+function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): Map<string, string[]> {
   const methods = new Map<string, string[]>()
   for (const { operation } of bound) {
     const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
     methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
   }
-  for (const path of [`${base}/openapi.json`, '/healthz', '/readyz', ...docsPaths]) {
+  for (const path of [`${base}/openapi.json`, ...probes, ...docsPaths, ...plain.map((each) => each.path)]) {
     methods.set(path, ['GET', 'HEAD'])
   }
   return methods

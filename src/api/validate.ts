@@ -3,7 +3,7 @@ import type { z } from '../wire/operation.ts'
 
 /** Reads untrusted values with a schema; every faulty field is named at once. */
 export function readFields<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const outcome = schema.safeParse(value)
+  const outcome = schema.safeParse(value, { reportInput: true })
   if (outcome.success) return outcome.data
   throw malformed(outcome.error.issues.map(toProblem))
 }

@@ -1,7 +1,4 @@
-import type { Database } from './transaction.ts'
-
-/** Gives out whole numbers that nobody else gets, in any process. Gaps are normal; order between processes is not kept. */
-export type Counter = { take(count: number): Promise<number[]> }
+import type { Counter, Database } from './transaction.ts'
 
 const blockSize = 1000
 

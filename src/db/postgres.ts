@@ -1,5 +1,6 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { Refusal } from '../kernel/refusal.ts'
+import { Bundle } from './bundle.ts'
 import { toBound } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 
@@ -54,24 +55,44 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
   const connection = await reserve(pool)
   const client = connection as unknown as Client
   const sent: Promise<unknown>[] = []
+  const bundle = new Bundle()
   let open = true
-  // Each statement is on the wire as soon as it is sent; the server takes them in order. A failure of one that nobody
-  // waits for is kept until the commit, which the server then turns into a rollback by itself.
-  const send = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
-    if (!open) throw new Error('this transaction is over')
+  // The server takes statements in the order they go out. A failure of one that nobody waits for is kept until the
+  // commit, which the server then turns into a rollback by itself.
+  const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
     const answer = client.unsafe(sql, toBound(values)).execute()
     answer.catch(() => {})
     sent.push(answer)
     return answer
   }
+  const assertOpen = (): void => {
+    if (!open) throw new Error('this transaction is over')
+  }
+  /** Sends what was gathered; it comes before whatever is asked next. */
+  const flush = (): void => {
+    const write = bundle.take()
+    if (write) void dispatch(write.sql, write.values)
+  }
+  const ask = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
+    assertOpen()
+    flush()
+    return dispatch(sql, values)
+  }
+  const gather = (sql: string, values: readonly Value[] = []): void => {
+    assertOpen()
+    if (bundle.add(sql, values)) return
+    flush()
+    if (!bundle.add(sql, values)) void dispatch(sql, values)
+  }
   try {
-    void send(begin)
+    void dispatch(begin)
     const result = await work({
-      ...readerWith(send),
-      run: async (sql, values) => countOf(await named(send(sql, values))),
-      send: (sql, values) => void send(sql, values),
+      ...readerWith(ask),
+      run: async (sql, values) => countOf(await named(ask(sql, values))),
+      send: gather,
     })
-    void send('COMMIT')
+    flush()
+    void dispatch('COMMIT')
     open = false
     await settle(sent)
     return result

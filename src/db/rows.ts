@@ -5,12 +5,31 @@ const chunkSizes = [128, 16, 1]
 
 /** Sends one INSERT for many rows at a time. `insert` is the statement up to VALUES; `suffix` what follows them. */
 export function sendRows(tx: Tx, insert: string, rows: readonly (readonly Value[])[], suffix = ''): void {
+  for (const [sql, values] of statements(insert, rows, suffix)) tx.send(sql, values)
+}
+
+/** The same, waiting for it, and telling how many rows were written. */
+export async function runRows(
+  tx: Tx,
+  insert: string,
+  rows: readonly (readonly Value[])[],
+  suffix = '',
+): Promise<number> {
+  let written = 0
+  for (const [sql, values] of statements(insert, rows, suffix)) written += await tx.run(sql, values)
+  return written
+}
+
+function* statements(
+  insert: string,
+  rows: readonly (readonly Value[])[],
+  suffix: string,
+): Generator<[sql: string, values: Value[]]> {
   let at = 0
   for (const size of chunkSizes) {
-    while (rows.length - at >= size) {
+    for (; rows.length - at >= size; at += size) {
       const chunk = rows.slice(at, at + size)
-      tx.send(`${insert} VALUES ${placeholders(chunk.length, chunk[0]?.length ?? 0)} ${suffix}`, chunk.flat())
-      at += size
+      yield [`${insert} VALUES ${placeholders(chunk.length, chunk[0]?.length ?? 0)} ${suffix}`, chunk.flat()]
     }
   }
 }

@@ -12,8 +12,8 @@ export type Tx = Reader & {
   /** Runs a statement and tells how many rows it changed. */
   run(sql: string, values?: readonly Value[]): Promise<number>
   /**
-   * Sends a statement without waiting for it. It takes its place in order; should it fail, the whole transaction
-   * fails at its commit. On PostgreSQL this saves a round trip for each write.
+   * Sends a write without waiting for it. It takes its place in order; should it fail, the whole transaction fails at
+   * its commit. On PostgreSQL, writes to different tables that follow one another travel as one statement.
    */
   send(sql: string, values?: readonly Value[]): void
 }
@@ -33,6 +33,9 @@ export type Database = Reader & {
   snapshot<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
+
+/** Gives out whole numbers that nobody else gets, in any process. Gaps are normal; order between processes is not kept. */
+export type Counter = { take(count: number): Promise<number[]> }
 
 /** A constraint said no: the code that relies on it may tell this apart from a fault. */
 export class ConstraintViolation extends Error {

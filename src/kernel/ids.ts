@@ -5,6 +5,8 @@ export type CustomerId = Id<'customer'>
 export type TokenId = Id<'token'>
 export type OrderId = Id<'order'>
 export type PostingId = Id<'posting'>
+export type NodeId = Id<'node'>
+export type PeerId = Id<'peer'>
 export type SubuserId = Id<'subuser'>
 export type ExitId = Id<'exit'>
 
@@ -13,6 +15,8 @@ const prefixes = {
   token: 'tok',
   order: 'ord',
   posting: 'pst',
+  node: 'nod',
+  peer: 'dev',
   subuser: 'sub',
   exit: 'ext',
 } as const

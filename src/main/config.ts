@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
+import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 const logLevels: readonly string[] = ['silent', 'error', 'warn', 'info', 'debug'] satisfies LogLevel[]
@@ -24,7 +25,7 @@ export type Config = {
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
   readonly log: LogLevel
-}
+} & VpnConfig
 
 /** A setting that cannot be used stops the start with this one line. */
 export class BadSetting extends Error {
@@ -154,6 +155,7 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  ...vpnSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
 
@@ -197,6 +199,12 @@ export function readConfig(
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
     log: log as LogLevel,
+    ...readVpnConfig({
+      text: read,
+      whole: (name, min, max) => readWhole(name, read(name), min, max),
+      host: (name) => readHost(name, read(name)),
+      bad,
+    }),
   }
 }
 

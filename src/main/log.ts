@@ -36,22 +36,30 @@ function toReadable(
   return [entry.at.slice(11, 19), entry.level.padEnd(5), `${entry.role}:`, entry.event, ...details].join(' ')
 }
 
+const mostCauses = 5
 const secretNames = /pass(word)?|secret|token_text|authorization|private_?key|cookie/i
 
 /** Errors are written with their causes, bigints as numbers, and fields that are named like secrets not at all. */
 function plain(name: string, value: unknown): unknown {
   if (secretNames.test(name)) return '[redacted]'
   if (typeof value === 'bigint') return value.toString()
-  if (value instanceof Error)
-    return { error: value.name, message: value.message, stack: value.stack, cause: value.cause }
-  return value
+  return value instanceof Error ? toPlainError(value, mostCauses) : value
 }
 
-/** API tokens, bearer headers, credentials in addresses, and WireGuard keys, wherever in a text they stand. */
+/** An error may be its own cause, by way of others or at once; the log ends somewhere. */
+function toPlainError(error: Error, causesLeft: number): object {
+  const { name, message, stack, cause } = error
+  const isDeeper = cause instanceof Error
+  const shown = isDeeper ? causesLeft > 0 && { cause: toPlainError(cause, causesLeft - 1) } : { cause }
+  return { error: name, message, stack, ...shown }
+}
+
+/** API tokens, bearer headers, credentials in addresses, secret links and WireGuard keys, wherever in a text they stand. */
 export function redact(text: string): string {
   return text
     .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')
     .replace(/(Bearer )[^\s"\\]+/gi, '$1[redacted]')
     .replace(/(:\/\/[^\s:/@"\\]*:)[^\s@"\\]+@/g, '$1[redacted]@')
+    .replace(/(\/vpn\/s\/)[A-Za-z0-9_-]+/g, '$1[redacted]')
     .replace(/((?:PrivateKey|PresharedKey)\s*=\s*)[A-Za-z0-9+/]{43}=/g, '$1[redacted]')
 }

@@ -1,21 +1,28 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { publicKeyOf } from '../adapters/wireguard-keys.ts'
+import { createCounter } from '../db/counter.ts'
 import type { Migration } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import type { Database } from '../db/transaction.ts'
 import { createCustomers } from '../domains/customers/index.ts'
+import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../domains/dedicated/index.ts'
+import { createFleet } from '../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
 import { createPremium, createTrafficVerifier } from '../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../domains/premium/rules.ts'
 import { createPricing } from '../domains/pricing/index.ts'
+import { createStock, createStockDesk } from '../domains/stock/index.ts'
 import { createLeases, createUsage } from '../domains/usage/index.ts'
+import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Config, databaseAddress } from './config.ts'
 import { createVault, loadKey } from './vault.ts'
+import { shippedVpn, vpnArrangementOf } from './vpn-settings.ts'
 
 export const projectFolder = join(import.meta.dir, '..', '..')
 
@@ -36,8 +43,10 @@ export const realSurroundings: Surroundings = {
 export type Arrangements = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
-  readonly gateway: { readonly host: string; readonly address: string; readonly port: number }
-  readonly premium: PremiumTerms
+  readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
+  /** As shipped, unless said. */
+  readonly vpn?: VpnArrangement
+  readonly premium?: PremiumTerms
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
@@ -50,6 +59,7 @@ export const arrangementsOf = (config: Config): Arrangements => ({
     hostDays: config.premiumHostDays,
     ports: config.premiumPorts,
   },
+  vpn: vpnArrangementOf(config),
 })
 
 /** All domains, wired to one database. */
@@ -59,17 +69,69 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, ...around })
+  const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
+  const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
+  const stockDesk = createStockDesk({ db, ...around })
+  const dedicated = createDedicated({
+    db,
+    ledger,
+    orders,
+    pricing,
+    stock,
+    ...around,
+    vault: arranged.vault,
+    proxyIds: createCounter(db, 'proxy'),
+  })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const vpnDeps = {
+    db,
+    ledger,
+    orders,
+    customers,
+    pricing,
+    fleet,
+    usage,
+    ...around,
+    vault: arranged.vault,
+    publicKeyOf,
+    arranged: arranged.vpn ?? shippedVpn,
+  }
+  const vpn = createVpn(vpnDeps)
   const leases = createLeases({ db, usage, ...around })
-  const below = { db, ledger, customers, orders, pricing, usage, leases, ...around }
-  const premium = createPremium({ ...below, ...arranged, terms: arranged.premium })
+  const premiumDeps = { db, ledger, customers, orders, pricing, usage, leases, ...around }
+  const premium = createPremium({
+    ...premiumDeps,
+    vault: arranged.vault,
+    gateway: { address: arranged.gateway.host, ...arranged.gateway },
+    terms: arranged.premium ?? shippedTerms,
+  })
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
-    createTrafficVerifier(below),
+    createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
+    createVpnVerifier(vpnDeps),
+    createTrafficVerifier(premiumDeps),
   ]
-  return { db, ledger, ledgerAudit, customers, orders, pricing, usage, premium, arranged, verifiers }
+  return {
+    db,
+    ledger,
+    ledgerAudit,
+    customers,
+    orders,
+    pricing,
+    usage,
+    stock,
+    stockDesk,
+    dedicated,
+    dedicatedUpkeep,
+    fleet,
+    vpn,
+    premium,
+    arranged,
+    verifiers,
+  }
 }
 
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */

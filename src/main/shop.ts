@@ -1,12 +1,19 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { createProxyProbe } from '../adapters/proxy-probe.ts'
+import { drawing } from '../adapters/qr-drawing.ts'
 import { accountOperations } from '../api/customer/account.ts'
+import { dedicatedOperations } from '../api/customer/dedicated.ts'
 import { premiumOperations } from '../api/customer/premium.ts'
+import { vpnOperations } from '../api/customer/vpn.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
+import { vpnLinkRoute } from '../api/vpn-link.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
+import { dedicatedChores } from '../jobs/dedicated.ts'
 import { premiumChores } from '../jobs/premium.ts'
+import { vpnChores } from '../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
-import type { Config } from './config.ts'
+import { BadSetting, type Config } from './config.ts'
 import type { Log } from './log.ts'
 import { banner, openSandbox } from './sandbox.ts'
 import {
@@ -41,10 +48,23 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
 
   let stopping = false
+  let url = ''
+  const publicUrl = () => config.publicUrl ?? url
   const running = new Set<Request>()
+  // A proxy is tried against the shop itself: something that surely answers.
+  const probe = createProxyProbe(services.arranged.gateway, () => ({
+    host: config.host,
+    port: server.port ?? config.port,
+  }))
   const http = createHttp({
     customers: services.customers,
-    bound: [...accountOperations(services), ...premiumOperations(services)],
+    bound: [
+      ...accountOperations(services),
+      ...dedicatedOperations({ ...services, ...around, gateway: services.arranged.gateway, probe }),
+      ...premiumOperations(services),
+      ...vpnOperations({ ...services, drawing, publicUrl }),
+    ],
+    plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
@@ -59,24 +79,24 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     isStopping: () => stopping,
     note: (note) => noteRequest(log, note),
   })
-  const server = Bun.serve({
-    hostname: config.host,
-    port: config.port,
-    idleTimeout: 30,
-    // Bodies are counted as they arrive and cut at 64 KiB with a proper refusal; this only bounds what is thrown away.
-    maxRequestBodySize: 64 * 1024 * 1024,
-    development: false,
-    async fetch(request, self) {
-      running.add(request)
-      try {
-        return await http(request, sourceOf(request, self.requestIP(request)?.address, config))
-      } finally {
-        running.delete(request)
-      }
-    },
+  const server = listen(config, async (request, peer) => {
+    running.add(request)
+    try {
+      return await http(request, sourceOf(request, peer, config))
+    } finally {
+      running.delete(request)
+    }
   })
-  const chores = startChores([...moneyChores(services, log), ...premiumChores(services, log)], log)
-  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
+  const chores = startChores(
+    [
+      ...moneyChores(services, log),
+      ...dedicatedChores(services),
+      ...premiumChores(services, log),
+      ...vpnChores(services, log),
+    ],
+    log,
+  )
+  url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {
     url,
@@ -92,6 +112,29 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       await db.close()
       log.info('shop closed')
     },
+  }
+}
+
+/** Opens the port for this process alone: two shops that share one would each answer half of the customers. */
+function listen(config: Config, answer: (request: Request, peer: string | undefined) => Promise<Response>) {
+  try {
+    return Bun.serve({
+      hostname: config.host,
+      port: config.port,
+      reusePort: false,
+      idleTimeout: 30,
+      // Bodies are counted as they arrive and cut at 64 KiB with a proper refusal; this only bounds what is thrown away.
+      maxRequestBodySize: 64 * 1024 * 1024,
+      development: false,
+      fetch: (request, server) => answer(request, server.requestIP(request)?.address),
+    })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'EADDRINUSE')
+      throw new BadSetting(`Port ${config.port} on ${config.host} is in use by another program.`)
+    if (code === 'EACCES') throw new BadSetting(`Port ${config.port} may not be opened by this user.`)
+    if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${config.host} is not an address of this machine.`)
+    throw error
   }
 }
 

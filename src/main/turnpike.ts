@@ -1,13 +1,19 @@
+import { createReadStream, existsSync } from 'node:fs'
 import manifest from '../../package.json' with { type: 'json' }
+import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
 import { type Command, type Given, helpText, type Option, type Outcome, readGiven } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { moneyCommands } from '../cli/money.ts'
+import { nodeCommands } from '../cli/nodes.ts'
+import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
+import { stockCommands } from '../cli/stock.ts'
+import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { BadSetting, type Config, readConfig, settings } from './config.ts'
-import { createLog, type Log } from './log.ts'
+import { BadSetting, type Config, databaseAddress, readConfig, settings } from './config.ts'
+import { createLog, type Log, redact } from './log.ts'
 import {
   arrangementsOf,
   createServices,
@@ -40,6 +46,8 @@ function createToolbox(services: Services) {
   const { db, ledger, pricing } = services
   return {
     ...services,
+    drawing,
+    now: realSurroundings.clock,
     credit: (customer: Credit[1], amount: Credit[2], note: string) =>
       db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
@@ -50,6 +58,13 @@ type Toolbox = ReturnType<typeof createToolbox>
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
 async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
   const config = configOf(given)
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
+    throw new Refusal(
+      'conflict',
+      'conflict',
+      `There is no shop in ${config.folder}. "turnpike up" or "turnpike migrate" opens one.`,
+    )
+  }
   const db = openConfigured(config)
   try {
     const missing = await pending(db, readMigrations())
@@ -66,14 +81,15 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
   }
 }
 
-/** Resolves when the operator, or the end of whoever started this process, says stop. */
-function untilStopped(leashed: boolean): Promise<void> {
+/** Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. */
+function untilStopped(): Promise<void> {
+  const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
+  if (Number.isInteger(leash)) {
+    const cut = () => process.exit(137)
+    createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
+  }
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
-    if (!leashed) return
-    process.stdin.on('end', () => resolve())
-    process.stdin.on('error', () => resolve())
-    process.stdin.resume()
   })
 }
 
@@ -86,8 +102,10 @@ const roleCommands: readonly Command[] = [
     async run(given) {
       const log = logOf(configOf(given), 'up')
       const stop = new AbortController()
-      void untilStopped(false).then(() => stop.abort())
-      const flags = Object.entries(given.flags).map(([flag, value]) => `--${flag}=${value}`)
+      void untilStopped().then(() => stop.abort())
+      const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+        flag === 'json' ? [] : [`--${flag}=${value}`],
+      )
       const shop = [process.execPath, ...process.execArgv, import.meta.path, 'shop', ...flags]
       return { json: null, lines: [], exit: await supervise([{ name: 'shop', command: shop }], log, stop.signal) }
     },
@@ -96,10 +114,10 @@ const roleCommands: readonly Command[] = [
     name: 'shop',
     summary: 'Runs the shop: the API, its description and its docs.',
     takes: [],
-    options: [{ flag: 'leashed', meaning: 'stop when standard input ends; for whoever starts this as a part' }],
+    options: [],
     async run(given) {
       const config = configOf(given)
-      const stopped = untilStopped(given.has('leashed'))
+      const stopped = untilStopped()
       const shop = await openShop(config, logOf(config, 'shop'))
       process.stdout.write(shop.banner)
       await stopped
@@ -130,8 +148,12 @@ const commands: readonly Command[] = [
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
+  ...orderCommands(withServices),
   ...catalogCommands(withServices),
   ...premiumCommands(withServices),
+  ...nodeCommands(withServices),
+  ...vpnCommands(withServices),
+  ...stockCommands(withServices),
 ]
 
 /** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
@@ -157,13 +179,20 @@ function print(outcome: Outcome, json: boolean): number {
 
 function explain(error: unknown, json: boolean): number {
   const known = error instanceof Refusal || error instanceof BadSetting
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
   const details = error instanceof Refusal ? error.details : null
   if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, details } })}\n`)
   else process.stderr.write(`turnpike: ${message}\n`)
   if (!known) return 70
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
+}
+
+/** Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (!(error instanceof Refusal && error.kind === 'unavailable' && error.cause instanceof Error)) return error.message
+  return redact(`The database cannot be reached: ${error.cause.message}`)
 }
 
 const typed = process.argv.slice(2)

@@ -33,10 +33,10 @@ async function keepAlive(role: Role, log: Log, stop: AbortSignal): Promise<boole
     earlyDeaths = livedMs < healthyMs ? earlyDeaths + 1 : 0
     if (earlyDeaths === 0) pauseMs = firstPauseMs
     if (livedMs < 2_000 && earlyDeaths >= mostEarlyDeaths) {
-      log.error('given up', { role: role.name, exit: code, deaths: earlyDeaths })
+      log.error('given up', { part: role.name, exit: code, deaths: earlyDeaths })
       return false
     }
-    log.warn('died', { role: role.name, exit: code, again_in_ms: pauseMs })
+    log.warn('died', { part: role.name, exit: code, again_in_ms: pauseMs })
     await pause(pauseMs, stop)
     pauseMs = Math.min(pauseMs * 2, mostPauseMs)
   }
@@ -44,9 +44,14 @@ async function keepAlive(role: Role, log: Log, stop: AbortSignal): Promise<boole
 }
 
 async function runOnce(role: Role, log: Log, stop: AbortSignal): Promise<number> {
-  // The pipe is the leash: should this process be killed outright, it breaks, and the child stops by itself.
-  const child = Bun.spawn([...role.command, '--leashed'], { stdin: 'pipe', stdout: 'inherit', stderr: 'inherit' })
-  log.debug('started', { role: role.name, pid: child.pid })
+  // The pipe is the leash: should this process be killed outright, it breaks, and the child ends by itself.
+  const child = Bun.spawn([...role.command], {
+    stdin: 'pipe',
+    stdout: 'inherit',
+    stderr: 'inherit',
+    env: { ...process.env, TURNPIKE_LEASH: '0' },
+  })
+  log.debug('started', { part: role.name, pid: child.pid })
   let killer: ReturnType<typeof setTimeout> | undefined
   const end = () => {
     child.kill('SIGTERM')

@@ -63,5 +63,15 @@ export const nextCursor = () =>
     .openapi({ description: 'Give it as `cursor` to get the next page; null on the last.', example: null })
 
 /** Texts travel as URL-safe base64, so that a reader is not tempted to make sense of them. */
-export const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
+const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
 export const readCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
+
+/** A full page may have a next one; a page that is not full is the last. */
+export function cursorAfter<Item>(
+  items: readonly Item[],
+  limit: number,
+  position: (item: Item) => string,
+): string | null {
+  const last = items.at(-1)
+  return last && items.length === limit ? toCursor(position(last)) : null
+}

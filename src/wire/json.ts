@@ -4,6 +4,7 @@ import { malformed } from '../kernel/refusal.ts'
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
 const mostDepth = 16
+const mostNumberLength = 64
 
 /**
  * Reads JSON as RFC 8259 has it, and refuses what two readers could understand differently: a key given twice, a number
@@ -36,8 +37,9 @@ class JsonReader {
   }
 
   value(depth: number): Json {
-    if (depth > mostDepth) throw this.refuse(`it nests deeper than ${mostDepth}`)
-    switch (this.text[this.at]) {
+    const first = this.text[this.at]
+    if (depth === mostDepth && (first === '{' || first === '[')) throw this.refuse(`it nests deeper than ${mostDepth}`)
+    switch (first) {
       case '{':
         return this.object(depth)
       case '[':
@@ -109,10 +111,12 @@ class JsonReader {
     pattern.lastIndex = this.at
     const match = pattern.exec(this.text)
     if (!match) throw this.refuse(this.atEnd() ? 'it ends too early' : 'a value is expected')
+    if (match[0].length > mostNumberLength) throw this.refuse('a number has too many digits')
     const value = Number(match[0])
     if (!Number.isFinite(value)) throw this.refuse('a number is too large')
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('a whole number is past 2^53')
     if (Object.is(value, -0)) throw this.refuse('minus nothing is not a number here')
+    if (decimalOf(match[0]) !== decimalOf(String(value))) throw this.refuse('a number has more digits than can be kept')
     this.at += match[0].length
     return value
   }
@@ -131,3 +135,11 @@ class JsonReader {
 }
 
 const isSpace = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13
+
+/** A decimal without the zeros that mean nothing: `150`, `1.50e2` and `150.0` are all `15e1`. */
+function decimalOf(text: string): string {
+  const [, whole = '', fraction = '', power = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  return kept === '' ? '0' : `${kept}e${Number(power) - fraction.length + digits.length - kept.length}`
+}

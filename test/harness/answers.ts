@@ -20,6 +20,7 @@ type Description = { paths: Record<string, Record<string, { responses: Record<st
 /** Reads the served description once, and holds every answer against it. */
 export async function createAnswerChecker(url: string): Promise<AnswerChecker> {
   const response = await fetch(`${url}/api/v1/openapi.json`)
+  if (response.status !== 200) throw new Error(`the description was answered with ${response.status}`)
   const description = (await response.json()) as Description
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
   ajv.addSchema(description, 'description')

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
@@ -15,13 +15,15 @@ export const engines: readonly Engine[] = ['sqlite', 'postgres']
 /** An address of an empty database of one's own, and the folder that goes with it. */
 export type Place = { readonly address: string; readonly folder: string; remove(): Promise<void> }
 
-export async function makePlace(engine: Engine): Promise<Place> {
+/** Empty, or a copy of a place whose database is closed. */
+export async function makePlace(engine: Engine, copyOf?: Place): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  if (copyOf) cpSync(copyOf.folder, folder, { recursive: true })
   if (engine === 'sqlite') {
     return { address: join(folder, 'turnpike.db'), folder, remove: async () => removeFolder() }
   }
-  const database = await createDatabase(await postgresUrl())
+  const database = await createDatabase(await postgresUrl(), copyOf?.address)
   return {
     address: database.url,
     folder,

@@ -83,10 +83,14 @@ export async function postgresUrl(): Promise<string> {
   return (await shared).url
 }
 
-/** A new, empty database beside all others, so that tests never meet one another's rows. */
-export async function createDatabase(url: string): Promise<Database> {
+/**
+ * A new database beside all others, so that tests never meet one another's rows: empty, or a copy of one that nobody is
+ * connected to.
+ */
+export async function createDatabase(url: string, copyOf?: string): Promise<Database> {
   const name = `turnpike_${crypto.randomUUID().replaceAll('-', '')}`
-  await administer(url, `CREATE DATABASE ${name}`)
+  const template = copyOf === undefined ? '' : ` TEMPLATE ${new URL(copyOf).pathname.slice(1)}`
+  await administer(url, `CREATE DATABASE ${name}${template}`)
   const own = new URL(url)
   own.pathname = `/${name}`
   return { url: own.href, drop: () => administer(url, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }

@@ -36,7 +36,10 @@ export const law: Readonly<Record<Room, Sight>> = {
   rules: { files: [kernel, pure, 'own/errors.ts', 'below/rules.ts'], packages: [] },
   errors: { files: [kernel], packages: [] },
   ports: { files: [kernel], packages: [] },
-  store: { files: [kernel, 'src/db/**', pure, 'own/errors.ts', 'own/store.ts', 'own/store-*.ts'], packages: [hashing] },
+  store: {
+    files: [kernel, 'src/db/**', pure, 'own/errors.ts', 'own/store.ts', 'own/store-*.ts', 'below/rules.ts'],
+    packages: [hashing],
+  },
   service: { files: [kernel, 'src/db/transaction.ts', 'own/**', 'below/{index,rules}.ts'], packages: [hashing] },
   door: { files: ['own/**'], packages: [] },
   wire: { files: [kernel, 'src/wire/**', 'src/domains/*/rules.ts'], packages: ['zod', '@hono/zod-openapi'] },

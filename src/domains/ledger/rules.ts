@@ -51,6 +51,11 @@ export const openAccount = (customer: CustomerId): Account => ({
   lastAt: 0,
 })
 
+/** Refuses early what the balance does not cover, before anything is taken that others could have had. */
+export function assertCovers(account: Account, price: Kopecks): void {
+  if (price > account.balance) throw insufficientFunds(price, account.balance)
+}
+
 /**
  * The account after a movement, and the posting that records it. Refuses what would take the balance below zero or past
  * what a JSON number holds. A posting is never dated before the one it follows, even when a machine's clock steps back.

@@ -12,7 +12,7 @@ import * as store from './store-audit.ts'
  * transaction may run, with room for clocks that disagree.
  */
 const settledMs = 60_000
-/** How many checkpoints `verify` recomputes; the older ones are covered by the chain from them. */
+/** How many checkpoints `verify` recomputes from the postings; the older ones are held by the chain that leads to them. */
 const checkpointsVerified = 32
 const page = 500
 
@@ -53,9 +53,9 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       caps: ReadonlyMap<string, Kopecks>,
       onCustomer: (customer: CustomerId, charges: Charges) => Promise<readonly Finding[]>,
     ): Promise<{ findings: Finding[]; accounts: number; postings: number; checkpoints: number }> {
-      const findings: Finding[] = []
-      const checkpoints = await store.latestCheckpoints(reader, checkpointsVerified)
-      const folds = checkpoints.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
+      const chain = await walkCheckpoints(reader, sha256)
+      const findings: Finding[] = [...chain.findings]
+      const folds = chain.newest.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
       const spent = new Map<string, Kopecks>()
       let accounts = 0
       let walked = 0
@@ -76,15 +76,15 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       }
       findings.push(...(await checkTotals(reader, walked, balances)))
       findings.push(...(await checkSpending(reader, spent, caps)))
-      findings.push(...checkCheckpoints(folds, sha256))
-      return { findings, accounts, postings: walked, checkpoints: checkpoints.length }
+      findings.push(...checkFolds(folds))
+      return { findings, accounts, postings: walked, checkpoints: chain.count }
     },
 
     /** Writes down how every account stands. Returns its hash, worth keeping where this database cannot reach. */
     async makeCheckpoint(): Promise<Checkpoint | undefined> {
       const upto = deps.clock() - settledMs
       const made = await db.snapshot(async (reader) => {
-        const [previous] = (await store.latestCheckpoints(reader, 1)).slice(-1)
+        const previous = await store.latestCheckpoint(reader)
         if (previous && previous.upto >= upto) return undefined
         const fold = new CheckpointFold(sha256)
         for (let after = ''; ; ) {
@@ -174,25 +174,48 @@ async function checkSpending(
   return findings
 }
 
-function checkCheckpoints(folds: readonly Folded[], sha256: Sha256): Finding[] {
+/** Follows the checkpoints from the first, so that none is missing or changed. Hands back the newest, to be recomputed. */
+async function walkCheckpoints(
+  reader: Reader,
+  sha256: Sha256,
+): Promise<{ findings: Finding[]; newest: Checkpoint[]; count: number }> {
   const findings: Finding[] = []
-  for (const [index, { checkpoint, fold }] of folds.entries()) {
-    const where = `checkpoint ${checkpoint.number}`
-    if (toHex(fold.finish()) !== toHex(checkpoint.digest) || fold.balances !== checkpoint.balances) {
-      findings.push({ promise: 'checkpoint', where, problem: 'the accounts are not as they stood when it was made' })
+  let newest: Checkpoint[] = []
+  let previous: Checkpoint | undefined
+  for (let count = 0; ; ) {
+    const batch = await store.checkpointsAfter(reader, previous?.number ?? 0, page)
+    for (const checkpoint of batch) {
+      findings.push(...checkLink(checkpoint, previous, sha256))
+      previous = checkpoint
     }
-    const previous = index === 0 ? undefined : folds[index - 1]?.checkpoint
-    if (!previous && checkpoint.number !== 1) continue
-    if (previous && checkpoint.number !== previous.number + 1) {
-      findings.push({ promise: 'checkpoint', where, problem: `it follows number ${previous.number}` })
-    }
-    if (toHex(sha256(checkpointText(previous?.hash ?? emptyHead, checkpoint))) !== toHex(checkpoint.hash)) {
-      findings.push({
-        promise: 'checkpoint',
-        where,
-        problem: 'its hash does not match its content and the one before it',
-      })
-    }
+    count += batch.length
+    newest = [...newest, ...batch].slice(-checkpointsVerified)
+    if (batch.length < page) return { findings, newest, count }
+  }
+}
+
+function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Finding[] {
+  const findings: Finding[] = []
+  const where = `checkpoint ${checkpoint.number}`
+  const before = previous?.number ?? 0
+  if (checkpoint.number !== before + 1) {
+    findings.push({ promise: 'checkpoint', where, problem: `it follows number ${before}: checkpoints are missing` })
+  }
+  if (toHex(sha256(checkpointText(previous?.hash ?? emptyHead, checkpoint))) !== toHex(checkpoint.hash)) {
+    const problem = 'its hash does not match its content and the one before it'
+    findings.push({ promise: 'checkpoint', where, problem })
   }
   return findings
+}
+
+function checkFolds(folds: readonly Folded[]): Finding[] {
+  const changed = folds.filter(
+    ({ checkpoint, fold }) =>
+      toHex(fold.finish()) !== toHex(checkpoint.digest) || fold.balances !== checkpoint.balances,
+  )
+  return changed.map(({ checkpoint }) => ({
+    promise: 'checkpoint',
+    where: `checkpoint ${checkpoint.number}`,
+    problem: 'the accounts are not as they stood when it was made',
+  }))
 }

@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, negate } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -93,6 +93,10 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         note,
       })
     },
+
+    /** Whether a charge was given back already, whole or in part. */
+    isRefunded: (reader: Reader, customer: CustomerId, seq: number): Promise<boolean> =>
+      store.isRefunded(reader, customer, seq),
 
     async balance(customer: CustomerId): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
       const account = await store.findAccount(deps.db, customer)

@@ -62,19 +62,29 @@ type CheckpointRow = {
   made_at: bigint
 }
 
-/** The newest checkpoints, oldest of them first. */
-export async function latestCheckpoints(reader: Reader, limit: number): Promise<Checkpoint[]> {
-  const rows = await reader.all<CheckpointRow>('SELECT * FROM checkpoints ORDER BY number DESC LIMIT $1', [limit])
-  return rows.toReversed().map((row) => ({
-    number: Number(row.number),
-    upto: Number(row.upto),
-    accounts: Number(row.accounts),
-    postings: Number(row.postings),
-    balances: row.balances,
-    digest: row.digest,
-    hash: row.hash,
-    madeAt: Number(row.made_at),
-  }))
+const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
+  number: Number(row.number),
+  upto: Number(row.upto),
+  accounts: Number(row.accounts),
+  postings: Number(row.postings),
+  balances: row.balances,
+  digest: row.digest,
+  hash: row.hash,
+  madeAt: Number(row.made_at),
+})
+
+export async function latestCheckpoint(reader: Reader): Promise<Checkpoint | undefined> {
+  const row = await reader.first<CheckpointRow>('SELECT * FROM checkpoints ORDER BY number DESC LIMIT 1')
+  return row && toCheckpoint(row)
+}
+
+/** Every checkpoint once, oldest first, a page at a time. */
+export async function checkpointsAfter(reader: Reader, after: number, limit: number): Promise<Checkpoint[]> {
+  const rows = await reader.all<CheckpointRow>('SELECT * FROM checkpoints WHERE number > $1 ORDER BY number LIMIT $2', [
+    after,
+    limit,
+  ])
+  return rows.map(toCheckpoint)
 }
 
 /** Two processes may make the same checkpoint; the first one's stands, and they are equal. */

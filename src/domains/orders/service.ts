@@ -2,11 +2,14 @@ import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
-import type { Posting } from '../ledger/rules.ts'
+import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
 import { keyKeptMs, type Order, type Plain } from './rules.ts'
 import * as store from './store.ts'
+
+const pageSize = 500
 
 export type Orders = ReturnType<typeof createOrders>
 
@@ -23,15 +26,18 @@ export type Ticket<Result> = {
 /** What was answered, and whether it was answered before. */
 export type Placed = { readonly body: string; readonly replayed: boolean }
 
+/** What has been paid once the money has moved: the order, the number of its transaction, and what is left. */
+export type Paid = { readonly order: OrderId; readonly transaction: number | null; readonly balance: Kopecks }
+
 /** What a product's work hands back: its price, how that came about, and what the customer gets. */
 export type Sale<Result> = {
   readonly price: Kopecks
   readonly calculation: Plain
   readonly note: string
-  readonly deliver: (paid: { order: OrderId; balance: Kopecks }) => Result | Promise<Result>
+  readonly deliver: (paid: Paid) => Result | Promise<Result>
 }
 
-export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock; random: RandomBytes }) {
+export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock; random: RandomBytes; vault: Vault }) {
   const { db, ledger, clock } = deps
   /** The keys whose first request runs in this process now. Another process's is waited for by the account's lock. */
   const running = new Set<string>()
@@ -41,7 +47,8 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
     const answer = await store.findAnswer(tx, customer, ticket.key, clock() - keyKeptMs)
     if (!answer) return undefined
     if (!sameRequest(answer.request, ticket.request)) throw keyReused()
-    return { body: answer.body, replayed: true }
+    const sealed = Uint8Array.fromBase64(answer.body)
+    return { body: deps.vault.open(sealed, answerContext(customer, ticket.key)), replayed: true }
   }
 
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
@@ -49,7 +56,7 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
     by: Payer,
     what: { product: string; action: string; wish: Plain },
     ticket: Ticket<Result>,
-    work: (tx: Tx, order: OrderId) => Promise<Sale<Result>>,
+    work: (tx: Tx, order: OrderId, account: Account) => Promise<Sale<Result>>,
   ): Promise<Placed> {
     return db.transact(async (tx) => {
       // The lock comes before the key is looked up: whoever held it has committed, and its answer is there to see.
@@ -58,7 +65,7 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       if (earlier) return earlier
       const nowMs = clock()
       const order = makeId('order', nowMs, deps.random)
-      const sale = await work(tx, order)
+      const sale = await work(tx, order, account)
       const posting = await ledger.charge(tx, account, by, {
         price: sale.price,
         product: what.product,
@@ -75,13 +82,20 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
         calculation: sale.calculation,
         createdAt: nowMs,
       })
-      const body = ticket.shape(await sale.deliver({ order, balance: posting?.balanceAfter ?? account.balance }))
+      const body = ticket.shape(
+        await sale.deliver({
+          order,
+          transaction: posting?.seq ?? null,
+          balance: posting?.balanceAfter ?? account.balance,
+        }),
+      )
       if (ticket.key !== undefined) {
         store.insertAnswer(tx, {
           customer: by.customer,
           key: ticket.key,
           request: ticket.request,
-          body,
+          // An answer may hold a password or a private key, so it is kept sealed, as those are.
+          body: deps.vault.seal(body, answerContext(by.customer, ticket.key)).toBase64(),
           at: nowMs,
           since: nowMs - keyKeptMs,
         })
@@ -95,7 +109,7 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       by: Payer,
       what: { product: string; action: string; wish: Plain },
       ticket: Ticket<Result>,
-      work: (tx: Tx, order: OrderId) => Promise<Sale<Result>>,
+      work: (tx: Tx, order: OrderId, account: Account) => Promise<Sale<Result>>,
     ): Promise<Placed> {
       if (ticket.key === undefined) return placeOnce(by, what, ticket, work)
       const name = `${by.customer} ${ticket.key}`
@@ -121,9 +135,29 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
     /** Any customer's order, inside the caller's transaction or snapshot; for operators' actions and `verify`. */
     find: (reader: Reader, id: OrderId): Promise<Order | undefined> => store.findAnyOrder(reader, id),
 
-    /** A product's orders of all customers, oldest first; for `verify`. */
-    ofProduct: (reader: Reader, product: string, after: string, limit: number): Promise<Order[]> =>
-      store.listOfProduct(reader, product, after, limit),
+    /** These orders, whosever they are, in no order; what does not exist is left out. */
+    findMany: (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> => store.findMany(reader, ids),
+
+    /** How many orders of a product there are, for `verify`. */
+    countOf: (reader: Reader, product: string): Promise<number> => store.countOf(reader, product),
+
+    /** An order of any customer, for the operator. */
+    async loadAny(id: OrderId): Promise<Order> {
+      const order = await store.findAnyOrder(db, id)
+      if (!order) throw noSuchOrder()
+      return order
+    },
+
+    /** Every order of a product, in the order of their ids, for `verify`. */
+    async walk(reader: Reader, product: string, onOrder: (order: Order) => Promise<void> | void): Promise<void> {
+      for (let after = ''; ; ) {
+        const page = await store.ordersAfter(reader, product, after, pageSize)
+        for (const order of page) await onOrder(order)
+        const last = page.at(-1)
+        if (!last || page.length < pageSize) return
+        after = last.id
+      }
+    },
 
     /** Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was delivered. */
     refund: (id: OrderId, amount: Kopecks | 'all', note: string): Promise<{ order: Order; posting: Posting }> =>
@@ -138,6 +172,8 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       db.transact((tx) => store.deleteAnswers(tx, clock() - keyKeptMs, most)),
   }
 }
+
+const answerContext = (customer: CustomerId, key: string): string => `answer ${customer} ${key}`
 
 const sameRequest = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index])

@@ -1,3 +1,4 @@
+import { list } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
@@ -60,14 +61,15 @@ export async function findAnyOrder(reader: Reader, id: OrderId): Promise<Order |
   return row && toOrder(row)
 }
 
-/** One product's orders, oldest first, from just after `after`. */
-export async function listOfProduct(reader: Reader, product: string, after: string, limit: number): Promise<Order[]> {
-  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE product = $1 AND id > $2 ORDER BY id LIMIT $3', [
-    product,
-    after,
-    limit,
-  ])
+export async function findMany(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
+  if (ids.length === 0) return []
+  const rows = await reader.all<OrderRow>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
   return rows.map(toOrder)
+}
+
+export async function countOf(reader: Reader, product: string): Promise<number> {
+  const row = await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM orders WHERE product = $1', [product])
+  return Number(row?.n ?? 0n)
 }
 
 export async function countOrders(reader: Reader): Promise<number> {
@@ -88,6 +90,16 @@ export async function listOrders(
     'SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3',
     [customer, before, limit],
   )
+  return rows.map(toOrder)
+}
+
+/** Every order of a product, oldest first, a page at a time. */
+export async function ordersAfter(reader: Reader, product: string, after: string, limit: number): Promise<Order[]> {
+  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE id > $1 AND product = $2 ORDER BY id LIMIT $3', [
+    after,
+    product,
+    limit,
+  ])
   return rows.map(toOrder)
 }
 

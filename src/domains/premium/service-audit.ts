@@ -132,17 +132,11 @@ function addTo(sums: Sums, movement: TrafficMovement): void {
 async function checkOrders(deps: Parts, reader: Reader): Promise<{ findings: Finding[]; orders: number }> {
   const findings: Finding[] = []
   let orders = 0
-  for (let after = ''; ; ) {
-    const batch = await deps.orders.ofProduct(reader, product, after, page)
-    for (const order of batch) {
-      orders += 1
-      const problem = order.action === 'buy' ? await problemOfPurchase(deps, reader, order) : undefined
-      if (problem) findings.push(found('traffic order', `order ${order.id}`, problem))
-    }
-    const last = batch.at(-1)
-    if (!last || batch.length < page) break
-    after = last.id
-  }
+  await deps.orders.walk(reader, product, async (order) => {
+    orders += 1
+    const problem = order.action === 'buy' ? await problemOfPurchase(deps, reader, order) : undefined
+    if (problem) findings.push(found('traffic order', `order ${order.id}`, problem))
+  })
   for (let after = ''; ; ) {
     const named = await store.namedOrders(reader, after, page)
     for (const id of named) {

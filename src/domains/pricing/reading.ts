@@ -1,6 +1,10 @@
+import { readCountry } from '../../kernel/country.ts'
 import { type Kopecks, readRoubles } from '../../kernel/money.ts'
 import { badCatalogue } from './errors.ts'
 import type { Catalogue, DedicatedKind, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+
+/** A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted. */
+const mostPrice = 100_000_000n
 
 type Plain = { readonly [name: string]: unknown }
 
@@ -35,10 +39,15 @@ class Reading {
     return min
   }
 
+  /** A whole number as a name: `7` and nothing else, so that no two names are the same number. */
+  numbered(name: string, path: string, max: number): number {
+    return this.whole(/^[1-9]\d*$/.test(name) ? Number(name) : Number.NaN, path, 1, max)
+  }
+
   price(value: unknown, path: string): Kopecks {
     const price = typeof value === 'number' || typeof value === 'string' ? readRoubles(String(value)) : undefined
-    if (price !== undefined && price > 0n) return price
-    this.wrong(path, 'must be a price in roubles, more than nothing, with at most two decimals')
+    if (price !== undefined && price > 0n && price <= mostPrice) return price
+    this.wrong(path, 'must be a price in roubles, from 0.01 to 1000000 with at most two decimals')
     return 1n as Kopecks
   }
 
@@ -94,7 +103,7 @@ function readKind(reading: Reading, value: unknown, path: string): DedicatedKind
   const countries = new Map<string, Rate>()
   for (const [code, rate] of Object.entries(reading.object(root['countries'], `${path}.countries`))) {
     const place = `${path}.countries.${code}`
-    if (!/^[A-Z]{2}$/.test(code)) reading.wrong(place, 'must be two capital letters')
+    if (readCountry(code) !== code) reading.wrong(place, 'must be a country code in capital letters (ISO 3166-1)')
     countries.set(code, readRate(reading, rate, periods, place))
   }
   return {
@@ -112,7 +121,7 @@ function readRate(reading: Reading, value: unknown, periods: readonly number[], 
   const prices = new Map<number, Kopecks>()
   for (const [days, price] of Object.entries(reading.object(root['per_period'], `${path}.per_period`))) {
     prices.set(
-      reading.whole(Number(days), `${path}.per_period.${days}`, 1, 3650),
+      reading.numbered(days, `${path}.per_period.${days}`, 3650),
       reading.price(price, `${path}.per_period.${days}`),
     )
   }
@@ -176,7 +185,7 @@ function readVpn(reading: Reading, value: unknown): VpnPlan {
   const root = reading.object(value, 'vpn', ['months', 'device_limit', 'traffic_gb', 'speed_mbit', 'refund'])
   const months = new Map<number, Kopecks>()
   for (const [count, price] of Object.entries(reading.object(root['months'], 'vpn.months'))) {
-    months.set(reading.whole(Number(count), `vpn.months.${count}`, 1, 120), reading.price(price, `vpn.months.${count}`))
+    months.set(reading.numbered(count, `vpn.months.${count}`, 120), reading.price(price, `vpn.months.${count}`))
   }
   if (months.size === 0) reading.wrong('vpn.months', 'must not be empty')
   const refund = root['refund'] ?? 'none'

@@ -1,4 +1,4 @@
-import { divideUp, type Kopecks } from '../../kernel/money.ts'
+import { divideUp, type Kopecks, kopecks } from '../../kernel/money.ts'
 import { badPeriod, notSold } from './errors.ts'
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */
@@ -95,23 +95,28 @@ function priceLine(
 ): DedicatedPrice {
   const counts = [count, ...kind.volume.map((step) => step.from).filter((from) => from > count)]
   const longer = periods.filter((each) => each >= period)
-  let total: Kopecks | undefined
+  let least: bigint | undefined
   for (const eachPeriod of longer) {
     for (const eachCount of counts) {
       const cost = rawLine(kind, rate, eachPeriod, eachCount)
-      if (total === undefined || cost < total) total = cost
+      if (least === undefined || cost < least) least = cost
     }
   }
-  if (total === undefined) throw badPeriod(periods)
+  if (least === undefined) throw badPeriod(periods)
+  const total = kopecks(least)
   const full = basePrice(rate, period) * BigInt(count)
   return { total, perProxy: divideUp(total, BigInt(count)), discountPercent: percentOff(full, total) }
 }
 
-/** Base price times count, less both discounts; a fraction of a kopeck goes up, once. */
-function rawLine(kind: DedicatedKind, rate: Rate, period: number, count: number): Kopecks {
+/**
+ * Base price times count, less both discounts; a fraction of a kopeck goes up, once. A line that is only compared with may
+ * be larger than any amount that is ever charged, so it is not an amount of money yet.
+ */
+function rawLine(kind: DedicatedKind, rate: Rate, period: number, count: number): bigint {
   const full = basePrice(rate, period) * BigInt(count)
   const afterVolume = full * (whole - BigInt(offAt(kind.volume, count)))
-  return divideUp(afterVolume * (whole - BigInt(offAt(kind.term, period))), whole * whole)
+  const afterBoth = afterVolume * (whole - BigInt(offAt(kind.term, period)))
+  return (afterBoth + whole * whole - 1n) / (whole * whole)
 }
 
 function basePrice(rate: Rate, period: number): bigint {

@@ -1,8 +1,8 @@
-import type { Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Bytes } from '../../kernel/bytes.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { tooManyCounts } from './errors.ts'
-import { newIn, type Report, settle } from './rules.ts'
+import { type Count, newIn, type Report, settle } from './rules.ts'
 import * as store from './store.ts'
 
 const mostCounts = 1000
@@ -14,6 +14,10 @@ export type Added = { readonly subject: string; readonly received: Bytes; readon
 
 export function createUsage(deps: { clock: Clock }) {
   return {
+    /** What was counted for each of these subjects in all, over nodes and boots. */
+    totals: (reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> =>
+      store.sumCounts(reader, subjects),
+
     /**
      * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on a row of
      * that node, so that the first report of a subject is not taken twice.

@@ -1,5 +1,5 @@
 import { list, sendRows } from '../../db/rows.ts'
-import type { Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { Count } from './rules.ts'
 
@@ -52,5 +52,18 @@ export async function forgetCounts(tx: Tx, prefix: string, before: number, most:
         JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
         WHERE counts.subject >= $1 AND counts.subject < $2 AND boots.last_at <= $3 LIMIT $4)`,
     [prefix, `${prefix}\u{ffff}`, before, most],
+  )
+}
+
+/** PostgreSQL sums whole numbers into NUMERIC, which would come back as a text. */
+export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> {
+  if (subjects.length === 0) return new Map()
+  const rows = await reader.all<Row>(
+    `SELECT subject, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent FROM usage_counts
+     WHERE subject IN (${list(subjects.length)}) GROUP BY subject`,
+    subjects,
+  )
+  return new Map(
+    rows.map((row) => [row.subject, { subject: row.subject, received: bytes(row.received), sent: bytes(row.sent) }]),
   )
 }

@@ -3,7 +3,7 @@ import type { Posting } from '../../domains/ledger/rules.ts'
 import type { Order } from '../../domains/orders/rules.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
-import { moment, nextCursor, pageQuery, roubles, toCursor } from '../fields.ts'
+import { cursorAfter, moment, nextCursor, pageQuery, roubles } from '../fields.ts'
 import { operation } from '../operation.ts'
 
 const tag = 'Account'
@@ -139,9 +139,3 @@ export const toOrders = (orders: readonly Order[], limit: number) => ({
   orders: orders.map(toOrder),
   next_cursor: cursorAfter(orders, limit, (each) => each.id),
 })
-
-/** A full page may have a next one; a page that is not full is the last. */
-function cursorAfter<Item>(items: readonly Item[], limit: number, position: (item: Item) => string): string | null {
-  const last = items.at(-1)
-  return last && items.length === limit ? toCursor(position(last)) : null
-}

@@ -3,7 +3,7 @@ import type { Limits, Subuser } from '../../domains/premium/rules.ts'
 import type { Bytes } from '../../kernel/bytes.ts'
 import type { OrderId } from '../../kernel/ids.ts'
 import { toIso } from '../../kernel/time.ts'
-import { bodyInteger, moment, nextCursor, pageQuery, toCursor } from '../fields.ts'
+import { bodyInteger, cursorAfter, moment, nextCursor, pageQuery } from '../fields.ts'
 import { operation } from '../operation.ts'
 import {
   gigabytes,
@@ -135,13 +135,10 @@ export const listSubusers = operation({
   example: { subusers: [example], next_cursor: null },
 })
 
-export const toSubusers = (subusers: readonly Subuser[], limitOfPage: number) => {
-  const last = subusers.at(-1)
-  return {
-    subusers: subusers.map(toSubuser),
-    next_cursor: last && subusers.length === limitOfPage ? toCursor(last.id) : null,
-  }
-}
+export const toSubusers = (subusers: readonly Subuser[], limitOfPage: number) => ({
+  subusers: subusers.map(toSubuser),
+  next_cursor: cursorAfter(subusers, limitOfPage, (each) => each.id),
+})
 
 export const updateSubuser = operation({
   id: 'updateSubuser',

@@ -1,0 +1,16 @@
+import type { Row } from './report.ts'
+import type { Stage } from './stage.ts'
+
+/** What a bench is given. Each peer is measured for `seconds` in each of `rounds`. */
+export type Context = {
+  readonly stage: Stage
+  readonly seconds: number
+  readonly rounds: number
+  readonly say: (text: string) => void
+}
+
+export type Bench = {
+  readonly name: string
+  readonly about: string
+  readonly run: (context: Context) => Promise<Row[]>
+}

@@ -1,0 +1,77 @@
+import { kopecks } from '../src/kernel/money.ts'
+import type { Services } from '../src/main/services.ts'
+import type { Bench, Context } from './context.ts'
+import { callAtOnce, type Peer, ratesOf, ratiosOf, takeTurns } from './measure.ts'
+import { addPeople, type Person } from './people.ts'
+import { createPgbench, findPgbench } from './pgbench.ts'
+import { chargeByFunction, chargeByStatements, chargeFunction, thing } from './reference-charge.ts'
+import { rateRow, ratioRow } from './report.ts'
+import { type Engine, engineName, engines, openServices, runSql } from './stage.ts'
+
+const people = 1_000
+const callers = 32
+const warmUpSeconds = 2
+
+const byFunction = 'pgbench, one function'
+const byStatements = 'pgbench, statement by statement'
+
+/** Charges through the ledger, without HTTP, beside pgbench doing the same to the same tables. */
+export const ledger: Bench = {
+  name: 'ledger',
+  about: `charges through the ledger, ${callers} callers at once over ${people} customers`,
+  async run(context) {
+    const opened = await Promise.all(engines.map((engine) => openCharges(context, engine)))
+    const [, postgres] = opened
+    const peers: Peer[] = opened.map(({ peer }) => peer)
+    if (postgres) peers.push(...(await openPgbench(context, postgres.address)))
+    const rounds = await takeTurns(peers, context.rounds, context.say)
+    return [
+      ...peers.map((peer) => rateRow(peer.name, ratesOf(rounds, peer.name))),
+      ratioRow('SQLite against pgbench, one function', ratiosOf(rounds, engineName.sqlite, byFunction), { least: 2.5 }),
+      ratioRow('PostgreSQL against pgbench, one function', ratiosOf(rounds, engineName.postgres, byFunction), {
+        least: 0.6,
+      }),
+      ratioRow(
+        'PostgreSQL against pgbench, statement by statement',
+        ratiosOf(rounds, engineName.postgres, byStatements),
+      ),
+    ]
+  },
+}
+
+async function openCharges(context: Context, engine: Engine): Promise<{ peer: Peer; address: string }> {
+  const { stage, seconds } = context
+  const place = await stage.makePlace(engine)
+  const services = await openServices(place)
+  stage.atEnd(() => services.db.close())
+  context.say(`${engineName[engine]}: ${people} customers`)
+  const payers = await addPeople(services, people)
+  const measure = (forSeconds: number) =>
+    callAtOnce(callers, forSeconds, () => charge(services, payers[Math.floor(Math.random() * people)]))
+  await measure(warmUpSeconds)
+  return { peer: { name: engineName[engine], measure: () => measure(seconds) }, address: place.address }
+}
+
+/** The simplest purchase there can be, the way that every product's goes. */
+function charge(services: Services, by: Person | undefined): Promise<unknown> {
+  if (!by) throw new Error('there is no such customer')
+  const ticket = { key: undefined, request: new Uint8Array(), shape: JSON.stringify }
+  const what = { product: thing.product, action: 'buy', wish: { count: 1 } }
+  return services.orders.place(by, what, ticket, async () => ({
+    price: kopecks(BigInt(thing.kopecks)),
+    calculation: { each_rub: thing.kopecks / 100 },
+    note: thing.note,
+    deliver: (paid) => ({ ...paid, balance: String(paid.balance) }),
+  }))
+}
+
+async function openPgbench(context: Context, address: string): Promise<Peer[]> {
+  const program = findPgbench()
+  if (program === undefined) return []
+  await runSql(address, [chargeFunction])
+  const pgbench = createPgbench(context.stage, program, address)
+  return [
+    { name: byFunction, measure: pgbench(chargeByFunction(people), callers, context.seconds) },
+    { name: byStatements, measure: pgbench(chargeByStatements(people), callers, context.seconds) },
+  ]
+}

@@ -1,0 +1,45 @@
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { availableParallelism, release, tmpdir, totalmem } from 'node:os'
+
+/** What the figures were measured on. Nothing in it tells whose machine it is. */
+export type Machine = {
+  readonly cores: number
+  readonly cpu: string
+  readonly memoryGb: number
+  readonly system: string
+  readonly disk: string
+  readonly versions: readonly string[]
+  readonly date: string
+}
+
+export function describeMachine(versions: readonly string[]): Machine {
+  const cpu = /^(?:model name|Model)\s*:\s*(.+)$/m.exec(readText('/proc/cpuinfo'))?.[1] ?? 'unnamed CPU'
+  const system = /^PRETTY_NAME="?([^"\n]+)/m.exec(readText('/etc/os-release'))?.[1] ?? process.platform
+  return {
+    cores: availableParallelism(),
+    cpu: `${cpu.trim()} (${process.arch})`,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    system: `${system}, kernel ${release()}`,
+    disk: isMemory(tmpdir()) ? 'in memory: nothing waits for a disk, so the figures do not count' : 'a disk',
+    versions,
+    date: new Date().toISOString().slice(0, 10),
+  }
+}
+
+export const toLines = (machine: Machine): string[] => [
+  `${machine.date}; ${machine.cores} cores, ${machine.cpu}; ${machine.memoryGb} GB of memory; ${machine.system}`,
+  `Databases on ${machine.disk}; load, shop and database server share the cores`,
+  machine.versions.join(', '),
+]
+
+/** The first line of what a program says of its version. */
+export function versionOf(command: readonly string[]): string | undefined {
+  if (Bun.which(command[0] ?? '') === null) return undefined
+  const { stdout, stderr } = Bun.spawnSync([...command], { stdin: 'ignore' })
+  return (stdout.toString() + stderr.toString()).split('\n')[0]?.trim()
+}
+
+/** `tmpfs`, by its number in statfs(2). */
+const isMemory = (folder: string): boolean => statfsSync(folder).type === 0x01021994
+
+const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')

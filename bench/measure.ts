@@ -1,0 +1,106 @@
+import { join } from 'node:path'
+import type { LoadPlan, LoadResult } from './http-load.ts'
+
+/** What one peer did in one round. Times are milliseconds for one request; pgbench tells their mean only. */
+export type Sample = { readonly perSecond: number; readonly p50Ms?: number; readonly p99Ms?: number }
+
+/** One of several ways to do the same work, measured in turns so that a noisy machine is noisy for all of them. */
+export type Peer = { readonly name: string; readonly measure: () => Promise<Sample> }
+
+export type Rounds = ReadonlyMap<string, readonly Sample[]>
+
+/** The value below which this part of all values lies; `part` is between 0 and 1. */
+export function percentile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
+}
+
+/** Measures every peer once a round. Each round begins with another peer, so that none is always the first. */
+export async function takeTurns(
+  peers: readonly Peer[],
+  rounds: number,
+  say: (text: string) => void,
+): Promise<Map<string, Sample[]>> {
+  const taken = new Map(peers.map((peer): [string, Sample[]] => [peer.name, []]))
+  for (let round = 0; round < rounds; round += 1) {
+    for (let turn = 0; turn < peers.length; turn += 1) {
+      const peer = peers[(round + turn) % peers.length]
+      if (!peer) continue
+      const sample = await peer.measure()
+      taken.get(peer.name)?.push(sample)
+      say(`  round ${round + 1}/${rounds}  ${peer.name}: ${Math.round(sample.perSecond)}/s`)
+    }
+  }
+  return taken
+}
+
+export const ratesOf = (rounds: Rounds, name: string): number[] =>
+  (rounds.get(name) ?? []).map((sample) => sample.perSecond)
+
+/** How many times faster one peer was than another, round by round. Empty when one of them was not measured. */
+export function ratiosOf(rounds: Rounds, name: string, reference: string): number[] {
+  const references = ratesOf(rounds, reference)
+  return ratesOf(rounds, name).flatMap((rate, round) => {
+    const other = references[round]
+    return other === undefined || other === 0 ? [] : [rate / other]
+  })
+}
+
+/** So many callers in this process, each starting anew as soon as it has its answer. */
+export async function callAtOnce(
+  callers: number,
+  seconds: number,
+  work: (call: number) => Promise<unknown>,
+): Promise<Sample> {
+  const tookMs: number[] = []
+  const startedMs = performance.now()
+  const endMs = startedMs + seconds * 1000
+  let calls = 0
+  const caller = async () => {
+    while (performance.now() < endMs) {
+      const sentMs = performance.now()
+      calls += 1
+      await work(calls)
+      tookMs.push(performance.now() - sentMs)
+    }
+  }
+  await Promise.all(Array.from({ length: callers }, caller))
+  const elapsedSeconds = (performance.now() - startedMs) / 1000
+  return {
+    perSecond: tookMs.length / elapsedSeconds,
+    p50Ms: percentile(tookMs, 0.5),
+    p99Ms: percentile(tookMs, 0.99),
+  }
+}
+
+/** Requests over HTTP from a process of their own. An answer other than 200 makes the figure worthless and fails the bench. */
+export async function loadHttp(plan: LoadPlan): Promise<LoadResult> {
+  const program = join(import.meta.dir, 'http-load.ts')
+  const child = Bun.spawn([process.execPath, '--no-env-file', program], {
+    stdin: new Blob([JSON.stringify(plan)]),
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const text = await child.stdout.text()
+  if ((await child.exited) !== 0) throw new Error('the load generator failed')
+  const result = JSON.parse(text) as LoadResult
+  if (result.failures > 0) {
+    throw new Error(`${result.failures} of ${result.answers} requests failed, the first with: ${result.firstFailure}`)
+  }
+  return result
+}
+
+/** A request as it goes over the wire. */
+export function toRequest(of: { method: 'GET' | 'POST'; path: string; token: string; body?: unknown }): string {
+  const body = of.body === undefined ? '' : JSON.stringify(of.body)
+  const headers = [`${of.method} /api/v1${of.path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${of.token}`]
+  if (body !== '') headers.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`)
+  return `${headers.join('\r\n')}\r\n\r\n${body}`
+}

@@ -1,0 +1,56 @@
+import type { CustomerId, TokenId } from '../src/kernel/ids.ts'
+import { kopecks } from '../src/kernel/money.ts'
+import catalogue from '../src/main/catalogue.yaml'
+import type { Services } from '../src/main/services.ts'
+
+/** A customer of a bench. The id is made of a number, so that pgbench, which can count only, names the same ones. */
+export type Person = {
+  readonly customer: CustomerId
+  readonly token: { readonly id: TokenId; readonly cap: null }
+}
+
+const idOf = (prefix: string, number: number): string => `${prefix}_${String(number).padStart(26, '0')}`
+
+/** The same id in SQL. */
+export const customerIdSql = (number: string): string => `'cus_' || lpad(CAST(${number} AS text), 26, '0')`
+export const tokenIdSql = (number: string): string => `'tok_' || lpad(CAST(${number} AS text), 26, '0')`
+
+/** Enough for every purchase of the longest run: a hundred million roubles. */
+const money = kopecks(10_000_000_000n)
+
+/** Customers number 1 to `count`, each with much money, in a shop that has prices. */
+export async function addPeople(services: Services, count: number): Promise<Person[]> {
+  const { db, customers, ledger, pricing } = services
+  await db.transact(async (tx) => {
+    await customers.decideMode(tx, 'production')
+    await pricing.apply(tx, catalogue)
+  })
+  const people = Array.from({ length: count }, (_, index) => personNumber(index + 1))
+  for (const { customer } of people) {
+    await db.transact(async (tx) => {
+      tx.send('INSERT INTO customers (id, name, created_at, blocked_at) VALUES ($1, $2, $3, NULL)', [
+        customer,
+        'bench',
+        Date.now(),
+      ])
+      ledger.open(tx, customer)
+      await ledger.credit(tx, customer, money, 'operator', 'bench')
+    })
+  }
+  return people
+}
+
+const personNumber = (number: number): Person => ({
+  customer: idOf('cus', number) as CustomerId,
+  token: { id: idOf('tok', number) as TokenId, cap: null },
+})
+
+/** A token for each customer, as text. Every one of them is a row of its own, so shops do not look up a single hot one. */
+export async function issueTokens(services: Services, count: number): Promise<string[]> {
+  const texts: string[] = []
+  for (let number = 1; number <= count; number += 1) {
+    const { text } = await services.customers.issueToken(personNumber(number).customer, { name: 'bench' })
+    texts.push(text)
+  }
+  return texts
+}

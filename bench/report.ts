@@ -1,0 +1,103 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Machine, toLines } from './machine.ts'
+import { median } from './measure.ts'
+
+/** One line of the table. Without a target it is there for comparison. `rounds` are the values the figure is the median of. */
+export type Row = {
+  readonly what: string
+  readonly figure: string
+  readonly target?: string
+  readonly met?: boolean
+  readonly rounds: readonly number[]
+}
+
+export type Outcome = { readonly bench: string; readonly about: string; readonly rows: readonly Row[] }
+
+const whole = (value: number): string => Math.round(value).toLocaleString('en-US')
+
+const milliseconds = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} ms`
+
+/** A median, and how far apart the rounds were. */
+function spread(values: readonly number[], write: (value: number) => string): string {
+  if (values.length < 2) return write(median(values))
+  return `${write(median(values))} (${write(Math.min(...values))}–${write(Math.max(...values))})`
+}
+
+export const rateRow = (what: string, rates: readonly number[], target?: { least: number }): Row => ({
+  what,
+  figure: `${spread(rates, whole)}/s`,
+  rounds: rates,
+  ...(target && { target: `≥ ${whole(target.least)}/s`, met: median(rates) >= target.least }),
+})
+
+/** Without values, because a peer could not be run here, the target is shown and not judged. */
+export const ratioRow = (
+  what: string,
+  ratios: readonly number[],
+  target?: { least: number } | { most: number },
+): Row => {
+  const figure = ratios.length === 0 ? 'not measured' : `${spread(ratios, (value) => value.toFixed(2))} ×`
+  if (!target) return { what, figure, rounds: ratios }
+  const isLeast = 'least' in target
+  const shown = isLeast ? `≥ ${target.least} ×` : `≤ ${target.most} ×`
+  if (ratios.length === 0) return { what, figure, rounds: ratios, target: shown }
+  const met = isLeast ? median(ratios) >= target.least : median(ratios) <= target.most
+  return { what, figure, rounds: ratios, target: shown, met }
+}
+
+export const timeRow = (what: string, times: readonly number[], mostMs?: number): Row => ({
+  what,
+  figure: spread(times, milliseconds),
+  rounds: times,
+  ...(mostMs !== undefined && { target: `< ${mostMs} ms`, met: median(times) < mostMs }),
+})
+
+const headings = ['Bench', 'Measure', 'Figure', 'Target', 'Met']
+
+const metText = (row: Row): string => (row.met === undefined ? '' : row.met ? 'yes' : 'NO')
+
+const cellsOf = (outcomes: readonly Outcome[]): string[][] =>
+  outcomes.flatMap((outcome) =>
+    outcome.rows.map((row) => [outcome.bench, row.what, row.figure, row.target ?? '', metText(row)]),
+  )
+
+/** For a terminal. */
+export function toTable(outcomes: readonly Outcome[]): string {
+  const rows = [headings, ...cellsOf(outcomes)]
+  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  lines.splice(1, 0, widths.map((width) => '-'.repeat(width)).join('  '))
+  return `${lines.join('\n')}\n`
+}
+
+export function toMarkdown(outcomes: readonly Outcome[], machine: Machine, command: string): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [
+    ...toLines(machine).map((line) => `- ${line}`),
+    '',
+    `\`${command}\``,
+    '',
+    row(headings),
+    row(headings.map(() => '---')),
+    ...cellsOf(outcomes).map(row),
+  ].join('\n')
+}
+
+const page = join(import.meta.dir, '..', 'docs', 'performance.md')
+const beginMark = '<!-- bench:begin -->'
+const endMark = '<!-- bench:end -->'
+
+/** Puts the figures between the marks of docs/performance.md and leaves the rest of the page alone. */
+export function writePage(markdown: string): void {
+  const text = readFileSync(page, 'utf8')
+  const begin = text.indexOf(beginMark)
+  const end = text.indexOf(endMark)
+  if (begin < 0 || end < begin) throw new Error(`docs/performance.md has no ${beginMark} … ${endMark}`)
+  writeFileSync(page, `${text.slice(0, begin + beginMark.length)}\n\n${markdown}\n\n${text.slice(end)}`)
+}

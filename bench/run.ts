@@ -1,0 +1,95 @@
+/**
+ * `npm run bench -- [names…] [--seconds N] [--rounds N] [--json] [--write]`: measures Turnpike beside its peers and says which targets
+ * are met. All that it needs it starts itself, and takes down again, also when a bench fails.
+ */
+import { constants } from 'node:os'
+import { parseArgs } from 'node:util'
+import manifest from '../package.json' with { type: 'json' }
+import { balance } from './balance.ts'
+import type { Bench } from './context.ts'
+import { ledger } from './ledger.ts'
+import { describeMachine, toLines, versionOf } from './machine.ts'
+import { findPgbench } from './pgbench.ts'
+import { purchase } from './purchase.ts'
+import { purchaseThousand } from './purchase-thousand.ts'
+import { type Outcome, toMarkdown, toTable, writePage } from './report.ts'
+import { createStage } from './stage.ts'
+import { start } from './start.ts'
+
+/** Every bench, in the order they run. A new one is a file of its own and a line here. */
+const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, start]
+
+const { values, positionals } = parseArgs({
+  args: process.argv.slice(2),
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
+    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+  },
+})
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+function stopWith(message: string): never {
+  say(`bench: ${message}`)
+  process.exit(2)
+}
+
+function readCount(name: 'seconds' | 'rounds', most: number): number {
+  const count = Number(values[name])
+  if (!Number.isInteger(count) || count < 1 || count > most)
+    stopWith(`--${name} takes a whole number from 1 to ${most}`)
+  return count
+}
+
+const seconds = readCount('seconds', 600)
+const rounds = readCount('rounds', 99)
+const unknown = positionals.filter((name) => !benches.some((bench) => bench.name === name))
+if (unknown.length > 0) {
+  stopWith(`no bench is called ${unknown.join(', ')}; there are ${benches.map((bench) => bench.name).join(', ')}`)
+}
+const chosen = benches.filter((bench) => positionals.length === 0 || positionals.includes(bench.name))
+
+const outcomes: Outcome[] = []
+const failed: string[] = []
+const stage = createStage(say)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => void stage.end().finally(() => process.exit(128 + constants.signals[signal])))
+}
+
+async function runBench(bench: Bench): Promise<void> {
+  say(`\n${bench.name}: ${bench.about}`)
+  try {
+    outcomes.push({ bench: bench.name, about: bench.about, rows: await bench.run({ stage, seconds, rounds, say }) })
+  } catch (error) {
+    failed.push(bench.name)
+    say(`${bench.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  } finally {
+    await stage.clear()
+  }
+}
+
+try {
+  for (const bench of chosen) await runBench(bench)
+} finally {
+  await stage.end()
+}
+
+const pgbench = findPgbench()
+const machine = describeMachine(
+  [
+    `Turnpike ${manifest.version}`,
+    `Bun ${Bun.version}`,
+    versionOf(['node', '--version'])?.replace(/^v/, 'Node '),
+    pgbench && versionOf([pgbench, '--version']),
+    versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
+  ].filter((version) => version !== undefined),
+)
+const command = ['npm run bench --', ...positionals, `--seconds ${seconds}`, `--rounds ${rounds}`, '--write'].join(' ')
+
+if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
+else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)
+if (values.write && failed.length === 0) writePage(toMarkdown(outcomes, machine, command))
+process.exit(failed.length > 0 ? 1 : 0)

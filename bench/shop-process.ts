@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const program = join(import.meta.dir, '../bin/turnpike.mjs')
+const openWithinMs = 30_000
+const stopWithinMs = 15_000
+
+/** A shop as an operator starts it, in processes of its own. */
+export type ShopProcess = { readonly pid: number; readonly port: number; readonly stop: () => Promise<void> }
+
+/** Starts the operator's tool with nothing of this process's own settings. */
+export function spawnTurnpike(args: readonly string[], env: Record<string, string>) {
+  return Bun.spawn(['node', program, ...args], {
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      TURNPIKE_RATE_READS: '0',
+      TURNPIKE_RATE_CHARGES: '0',
+      TURNPIKE_LOG: 'error',
+      ...env,
+    },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+}
+
+export type TurnpikeProcess = ReturnType<typeof spawnTurnpike>
+
+/** Told to stop, and killed if that takes too long. */
+export async function stopTurnpike(child: TurnpikeProcess): Promise<void> {
+  child.kill('SIGTERM')
+  const killer = setTimeout(() => child.kill('SIGKILL'), stopWithinMs)
+  await child.exited
+  clearTimeout(killer)
+}
+
+/** Resolves once the shop has said where it is open. */
+export async function startShop(args: readonly string[], env: Record<string, string>): Promise<ShopProcess> {
+  const child = spawnTurnpike(args, { TURNPIKE_PORT: '0', ...env })
+  const tooLate = setTimeout(() => child.kill('SIGKILL'), openWithinMs)
+  try {
+    return { pid: child.pid, port: await readPort(child), stop: () => stopTurnpike(child) }
+  } catch (error) {
+    await stopTurnpike(child)
+    throw error
+  } finally {
+    clearTimeout(tooLate)
+  }
+}
+
+async function readPort(child: TurnpikeProcess): Promise<number> {
+  const reader = child.stdout.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) throw new Error('the shop ended before it was open')
+    text += decoder.decode(value, { stream: true })
+    const port = /open at http:\/\/[^\s]*:(\d+)\s/.exec(text)?.[1]
+    if (port === undefined) continue
+    // What the shop says from now on is read and dropped, so that it never waits for a full pipe.
+    void drop(reader)
+    return Number(port)
+  }
+}
+
+async function drop(reader: { read(): Promise<{ done: boolean }> }): Promise<void> {
+  while (!(await reader.read()).done);
+}
+
+/** A process and all that it has started, itself first. */
+export function familyOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return [pid, ...text.split(' ').filter(Boolean).map(Number).flatMap(familyOf)]
+}
+
+/** What a process has in memory. */
+export function residentMb(pid: number): number {
+  const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kb ?? Number.NaN) / 1024
+}
+
+export const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

@@ -1,0 +1,146 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SQL } from 'bun'
+import { migrate } from '../src/db/migrate.ts'
+import { openDatabase } from '../src/db/open.ts'
+import { createServices, readMigrations, realSurroundings, type Services } from '../src/main/services.ts'
+import { createVault } from '../src/main/vault.ts'
+import { createDatabase, type Postgres, startPostgres } from '../test/harness/postgres.ts'
+import { type ShopProcess, startShop } from './shop-process.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+export const engines: readonly Engine[] = ['sqlite', 'postgres']
+export const engineName: Readonly<Record<Engine, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+
+/** A database, and the folder that goes with it. */
+export type Place = { readonly engine: Engine; readonly address: string; readonly folder: string }
+
+/** The key that passwords are sealed with, in this process and in the shops that it starts. */
+const secretKey = '00'.repeat(32)
+
+type Undo = () => Promise<void> | void
+
+/** What the benches stand on: servers, databases and shops, all of them started when first wanted and gone at the end. */
+export type Stage = ReturnType<typeof createStage>
+
+export function createStage(say: (text: string) => void) {
+  /** What one bench put up, and what all of them share. */
+  const own: Undo[] = []
+  const shared: Undo[] = []
+  const prepared = new Map<string, Promise<Place>>()
+  let server: Promise<Postgres> | undefined
+
+  function makeFolder(undo = own): string {
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-bench-'))
+    undo.push(() => rmSync(folder, { recursive: true, force: true }))
+    return folder
+  }
+
+  /** With the server's own settings for durability, because a commit that does not wait for the disk is another product. */
+  async function startServer(): Promise<Postgres> {
+    say('starting PostgreSQL')
+    const started = await startPostgres({ durable: true, source: 'system' }).catch(() =>
+      startPostgres({ durable: true, source: 'embedded' }),
+    )
+    shared.push(() => started.stop())
+    return started
+  }
+
+  async function postgresUrl(): Promise<string> {
+    server ??= startServer()
+    return (await server).url
+  }
+
+  /** An empty database, or a copy of one that nobody has open. */
+  async function makePlace(engine: Engine, copyOf?: Place, undo = own): Promise<Place> {
+    const folder = makeFolder(undo)
+    if (copyOf) cpSync(copyOf.folder, folder, { recursive: true })
+    if (engine === 'sqlite') return { engine, address: join(folder, 'turnpike.db'), folder }
+    const database = await createDatabase(await postgresUrl(), copyOf?.address)
+    undo.push(() => database.drop())
+    return { engine, address: database.url, folder }
+  }
+
+  return {
+    postgresUrl,
+    makeFolder: () => makeFolder(),
+    makePlace: (engine: Engine) => makePlace(engine),
+
+    /** A copy of a database that is filled once in a run, because filling it takes longer than measuring it. */
+    async makePrepared(engine: Engine, name: string, fill: (services: Services) => Promise<void>): Promise<Place> {
+      const key = `${engine} ${name}`
+      const fillOnce = async (): Promise<Place> => {
+        const place = await makePlace(engine, undefined, shared)
+        await withServices(place, fill)
+        if (engine === 'postgres') await settle(place.address)
+        return place
+      }
+      const base = prepared.get(key) ?? fillOnce()
+      prepared.set(key, base)
+      return makePlace(engine, await base)
+    },
+
+    async startShop(place: Place, env: Record<string, string> = {}): Promise<ShopProcess> {
+      const shop = await startShop(['shop'], {
+        TURNPIKE_DATA: place.folder,
+        TURNPIKE_SECRET_KEY: secretKey,
+        ...(place.engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+        ...env,
+      })
+      own.push(() => shop.stop())
+      return shop
+    },
+
+    /** For what a bench opens by itself. */
+    atEnd: (action: Undo): void => void own.push(action),
+
+    /** Takes down what one bench put up, last first, so that the next does not run beside it. */
+    clear: () => undoAll(own),
+
+    /** Takes down everything. */
+    async end(): Promise<void> {
+      await undoAll(own)
+      await undoAll(shared)
+    },
+  }
+}
+
+async function undoAll(actions: Undo[]): Promise<void> {
+  for (let action = actions.pop(); action; action = actions.pop()) await action()
+}
+
+/** All domains on the place's database, without HTTP before them. */
+export async function openServices(place: Place): Promise<Services> {
+  const db = openDatabase(place.address)
+  await migrate(db, readMigrations())
+  return createServices(db, realSurroundings, {
+    vault: createVault(Uint8Array.fromHex(secretKey)),
+    gateway: { host: '127.0.0.1', port: 10_800 },
+  })
+}
+
+export async function withServices<Result>(
+  place: Place,
+  work: (services: Services) => Promise<Result>,
+): Promise<Result> {
+  const services = await openServices(place)
+  try {
+    return await work(services)
+  } finally {
+    await services.db.close()
+  }
+}
+
+/** Runs statements one after another over a connection of their own. */
+export async function runSql(url: string, statements: readonly string[]): Promise<void> {
+  const sql = new SQL(url, { max: 1 })
+  try {
+    for (const statement of statements) await sql.unsafe(statement)
+  } finally {
+    await sql.close()
+  }
+}
+
+/** What a server does by itself within minutes of a large import, done before anything is measured. */
+const settle = (url: string): Promise<void> => runSql(url, ['VACUUM ANALYZE', 'CHECKPOINT'])

@@ -1,0 +1,54 @@
+import { scattered } from '../src/domains/stock/rules.ts'
+import { readPrefix } from '../src/kernel/address.ts'
+import type { CountryCode } from '../src/kernel/country.ts'
+import type { Services } from '../src/main/services.ts'
+import { toRequest } from './measure.ts'
+import { addPeople, issueTokens } from './people.ts'
+import { wish } from './reference-purchase.ts'
+import type { ShopProcess } from './shop-process.ts'
+import { type Engine, engineName, type Place, type Stage, withServices } from './stage.ts'
+
+export const people = 200
+export const million = 1_048_576
+export const tenThousand = 10_000
+
+export type Stocked = { readonly place: Place; readonly shop: ShopProcess; readonly tokens: readonly string[] }
+
+const kind = { country: wish.country as CountryCode, ipv: wish.ipv }
+
+/** A shop with customers and so many addresses on sale, on a copy of a database that is filled once in a run. */
+export async function openStocked(
+  stage: Stage,
+  engine: Engine,
+  addresses: number,
+  say: (text: string) => void,
+): Promise<Stocked> {
+  const place = await stage.makePrepared(engine, String(addresses), async (services) => {
+    const startedMs = performance.now()
+    await addPeople(services, people)
+    await restock(services, 0, addresses)
+    const tookSeconds = ((performance.now() - startedMs) / 1000).toFixed(1)
+    say(`  ${engineName[engine]}: ${addresses} addresses put in stock in ${tookSeconds} s`)
+  })
+  const tokens = await withServices(place, (services) => issueTokens(services, people))
+  const shop = await stage.startShop(place, { TURNPIKE_SANDBOX: 'off' })
+  return { place, shop, tokens }
+}
+
+/** Puts addresses number `from` to `from + count` on sale. They are only rows: nothing is ever sent to them. */
+export async function restock(services: Services, from: number, count: number): Promise<void> {
+  const block = readPrefix('10.0.0.0/12')
+  if (!block) throw new Error('10.0.0.0/12 is not a block')
+  await services.stock.addAddresses(scattered(block).drop(from).take(count), kind)
+}
+
+/** The request that buys so many, once for each customer. */
+export const buyRequests = (tokens: readonly string[], count: number): string[] =>
+  tokens.map((token) =>
+    toRequest({
+      method: 'POST',
+      path: '/dedicated/buy',
+      token,
+      body: { country_code: wish.country, period: wish.period, count, ipv: wish.ipv },
+    }),
+  )

@@ -1,0 +1,74 @@
+import { crc32, deflateSync } from 'node:zlib'
+import { encodeQR } from 'qr'
+import type { Drawing } from '../domains/vpn/ports.ts'
+
+/** The lowest correction: a screen has no scratches, and fewer modules are larger ones. */
+const options = { ecc: 'low', border: 4 } as const
+const pngScale = 8
+
+export const drawing: Drawing = {
+  svg(text) {
+    const rows = encodeQR(text, 'raw', options)
+    const size = rows.length
+    const path = rows.flatMap((row, y) =>
+      runsOf(row).map(({ from, length }) => `M${from} ${y}h${length}v1h-${length}z`),
+    )
+    return (
+      `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges">` +
+      `<path fill="#fff" d="M0 0h${size}v${size}H0z"/><path fill="#000" d="${path.join('')}"/></svg>`
+    )
+  },
+
+  png(text) {
+    const rows = encodeQR(text, 'raw', options)
+    return toPng(rows, pngScale)
+  },
+
+  terminal: (text) => encodeQR(text, 'ascii', { ...options, border: 2 }),
+}
+
+/** The dark stretches of a row: one rectangle each instead of one for each module. */
+function runsOf(row: readonly boolean[]): { from: number; length: number }[] {
+  const runs: { from: number; length: number }[] = []
+  for (let at = 0; at < row.length; at += 1) {
+    if (!row[at]) continue
+    const last = runs.at(-1)
+    if (last && last.from + last.length === at) last.length += 1
+    else runs.push({ from: at, length: 1 })
+  }
+  return runs
+}
+
+/** PNG (ISO/IEC 15948): one bit a pixel, grey, no filter. Each module is a square of `scale` pixels. */
+function toPng(rows: readonly (readonly boolean[])[], scale: number): Uint8Array {
+  const size = rows.length * scale
+  const lineBytes = Math.ceil(size / 8)
+  const lines = Buffer.alloc((lineBytes + 1) * size)
+  for (let y = 0; y < size; y += 1) {
+    const row = rows[Math.floor(y / scale)] ?? []
+    for (let x = 0; x < size; x += 1) {
+      // A set bit is white; the first byte of a line names its filter, which is none.
+      const at = y * (lineBytes + 1) + 1 + (x >> 3)
+      if (!row[Math.floor(x / scale)]) lines[at] = (lines[at] ?? 0) | (128 >> (x & 7))
+    }
+  }
+  const head = Buffer.alloc(13)
+  head.writeUInt32BE(size, 0)
+  head.writeUInt32BE(size, 4)
+  head[8] = 1
+  return Buffer.concat([
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    chunk('IHDR', head),
+    chunk('IDAT', deflateSync(lines)),
+    chunk('IEND', Buffer.alloc(0)),
+  ])
+}
+
+function chunk(type: string, content: Uint8Array): Uint8Array {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), content])
+  const frame = Buffer.alloc(body.length + 8)
+  frame.writeUInt32BE(content.length, 0)
+  body.copy(frame, 4)
+  frame.writeUInt32BE(crc32(body), body.length + 4)
+  return frame
+}

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../../test/harness/database.ts'
+import { openTill, type Till } from '../../test/harness/till.ts'
+import { kopecks } from '../kernel/money.ts'
+import type { RefusalKind } from '../kernel/refusal.ts'
+import { statusOfCode } from '../wire/operation.ts'
+import { statusOfKind } from './status.ts'
+
+test('a refusal has the status that the contract gives to its code', () => {
+  expect(statusOfCode).toEqual({
+    invalid_request: 400,
+    invalid_token: 401,
+    insufficient_funds: 402,
+    forbidden: 403,
+    not_found: 404,
+    method_not_allowed: 405,
+    out_of_stock: 409,
+    request_in_progress: 409,
+    conflict: 409,
+    payload_too_large: 413,
+    unsupported_media_type: 415,
+    idempotency_key_reused: 422,
+    rate_limited: 429,
+    internal_error: 500,
+    provider_error: 502,
+    unavailable: 503,
+  })
+  const kinds: Record<RefusalKind, number> = statusOfKind
+  expect(new Set(Object.values(kinds))).toEqual(new Set(Object.values(statusOfCode).filter((status) => status !== 500)))
+})
+
+describe.each([...engines])('HTTP on %s', (engine) => {
+  let till: Till
+  beforeAll(async () => {
+    till = await openTill(engine)
+  })
+  afterAll(() => till.stop())
+
+  test('every answer, good or bad, forbids sniffing, framing, caching and being told where one came from', async () => {
+    for (const [path, token] of [
+      ['/balance', till.token],
+      ['/balance', null],
+      ['/nothing', till.token],
+      ['/things/buy', till.token],
+    ] as const) {
+      const { headers } = await till.get(path, { token })
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-frame-options')).toBe('DENY')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    }
+  })
+
+  test('every answer has a request id of its own', async () => {
+    const ids = new Set<string | null>()
+    for (let index = 0; index < 20; index += 1) ids.add((await till.get('/balance')).headers.get('x-request-id'))
+    expect(ids.size).toBe(20)
+    expect([...ids].every((id) => /^[0-9a-f]{24}$/.test(id ?? ''))).toBe(true)
+  })
+
+  test('a wrong method is told which ones are right', async () => {
+    const read = await till.post('/balance', {})
+    expect([read.status, read.error.code, read.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
+    const bought = await till.get('/things/buy')
+    expect([bought.status, bought.error.code, bought.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST'])
+  })
+
+  test('HEAD answers like GET, without a body', async () => {
+    const headers = { Authorization: `Bearer ${till.token}` }
+    const head = await fetch(`${till.url}/api/v1/balance`, { method: 'HEAD', headers })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    expect(head.headers.get('x-request-id')).toBeTruthy()
+    expect((await fetch(`${till.url}/api/v1/balance`, { method: 'HEAD' })).status).toBe(401)
+    expect((await fetch(`${till.url}/healthz`, { method: 'HEAD' })).status).toBe(200)
+  })
+
+  test('a purchase that cannot be paid says what it costs, what there is, and that nothing was charged', async () => {
+    const answer = await till.post('/things/buy', { count: 1000 })
+    expect(answer.status).toBe(402)
+    expect(answer.error).toMatchObject({
+      code: 'insufficient_funds',
+      details: { required_rub: 9000, balance_rub: 1000, charged: false },
+    })
+  })
+
+  test('a token with the scope to read cannot buy, one with the scope to trade cannot read', async () => {
+    const issue = async (scope: 'read' | 'trade') =>
+      (await till.services.customers.issueToken(till.customer, { name: scope, scopes: [scope] })).text
+    const [read, trade] = [await issue('read'), await issue('trade')]
+    expect((await till.get('/balance', { token: read })).status).toBe(200)
+    const bought = await till.post('/things/buy', { count: 1 }, { token: read })
+    expect([bought.status, bought.error.code, bought.error.details]).toEqual([
+      403,
+      'forbidden',
+      { needed: 'trade', charged: false },
+    ])
+    expect((await till.get('/balance', { token: trade })).error).toMatchObject({
+      code: 'forbidden',
+      details: { needed: 'read' },
+    })
+  })
+
+  test('a token with a cap spends up to it and not a kopeck further, and a refund gives it room again', async () => {
+    const { text } = await till.services.customers.issueToken(till.customer, { name: 'capped', cap: kopecks(1800n) })
+    const buy = (count: number) => till.post('/things/buy', { count }, { token: text })
+    const first = await buy(2)
+    expect(first.status).toBe(200)
+    const second = await buy(1)
+    expect(second.error).toMatchObject({ code: 'forbidden', details: { cap_rub: 18, spent_rub: 18, charged: false } })
+    await till.services.orders.refund(first.data.order_id, kopecks(900n), 'half')
+    expect([(await buy(1)).status, (await buy(1)).status]).toEqual([200, 403])
+  })
+
+  test('while it shuts down the shop refuses everything but the question whether it lives', async () => {
+    till.refuseNew(true)
+    for (const path of ['/balance', '/orders/ord_0000000000000000000000000z', '/openapi.json/z', '/viz']) {
+      const answer = await till.get(path)
+      expect([answer.status, answer.error.code]).toEqual([503, 'unavailable'])
+      expect(answer.error.details).toEqual({ charged: false })
+      expect(answer.headers.get('retry-after')).toBe('1')
+    }
+    expect((await fetch(`${till.url}/healthz`)).status).toBe(200)
+    expect((await fetch(`${till.url}/readyz`)).status).toBe(503)
+    till.refuseNew(false)
+    expect((await fetch(`${till.url}/readyz`)).status).toBe(200)
+  })
+})
+
+describe('rate limits as shipped', () => {
+  let till: Till
+  beforeAll(async () => {
+    till = await openTill('sqlite', { reads: 1200, charges: 300 })
+  })
+  afterAll(() => till.stop())
+
+  const standing = (headers: Headers) =>
+    ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`)))
+
+  test('a token reads 1,200 times in a minute, is then told how long to wait, and after that long may again', async () => {
+    const { text } = await till.services.customers.issueToken(till.customer, { name: 'busy' })
+    const read = () => till.get('/balance', { token: text })
+    expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
+    for (let count = 2; count < 1200; count += 1) await read()
+    expect(standing((await read()).headers)).toEqual([1200, 0, 60])
+    const refused = await read()
+    expect([refused.status, refused.error.code, refused.error.details]).toEqual([
+      429,
+      'rate_limited',
+      { charged: false },
+    ])
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(standing(refused.headers)).toEqual([1200, 0, 60])
+    till.clock.advance(1000)
+    const again = await read()
+    expect(again.status).toBe(200)
+    expect(standing(again.headers)).toEqual([1200, 19, 60])
+    till.clock.advance(60_000)
+    expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
+  }, 60_000)
+
+  test('it buys 300 times in a minute, and neither limit uses up the other or that of another token', async () => {
+    const issue = async () => (await till.services.customers.issueToken(till.customer, { name: 'buyer' })).text
+    const [mine, another] = [await issue(), await issue()]
+    const buy = (token: string) => till.post('/things/buy', { count: 0 }, { token })
+    for (let count = 0; count < 300; count += 1) expect((await buy(mine)).status).toBe(400)
+    const refused = await buy(mine)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+    expect(standing(refused.headers)).toEqual([300, 0, 60])
+    expect((await till.get('/balance', { token: mine })).status).toBe(200)
+    expect((await buy(another)).status).toBe(400)
+    till.clock.advance(200)
+    expect((await buy(mine)).status).toBe(400)
+    expect((await buy(mine)).status).toBe(429)
+  }, 60_000)
+
+  test('a clock that steps back gives nothing and takes nothing', async () => {
+    const { text } = await till.services.customers.issueToken(till.customer, { name: 'early' })
+    const left = async () => standing((await till.get('/balance', { token: text })).headers)[1]
+    expect(await left()).toBe(1199)
+    till.clock.advance(-30_000)
+    expect(await left()).toBe(1198)
+  })
+
+  test('a shop without limits says nothing of them', async () => {
+    const free = await openTill('sqlite')
+    expect((await free.get('/balance')).headers.has('ratelimit-limit')).toBe(false)
+    await free.stop()
+  })
+})

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { refusalOf } from '../../test/harness/failure.ts'
+import { applyCatalogue, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
+import { runTurnpike } from '../../test/harness/turnpike.ts'
+import { catalogCommands, difference } from './catalog.ts'
+import { type Outcome, readGiven } from './command.ts'
+
+function dearer() {
+  const list = shipped()
+  list.dedicated.prolong_periods = [7, 30]
+  const four = list.dedicated.kinds['4']
+  if (four) four.countries = { DE: { per_day: '7.50' }, NO: { per_day: 4 } }
+  return list
+}
+
+describe('the operator’s price list', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-catalog-'))
+  let floor: Floor
+  beforeAll(async () => {
+    floor = await openFloor('sqlite')
+  })
+  afterAll(async () => {
+    await floor.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  async function write(name: string, content: unknown): Promise<string> {
+    const path = join(folder, name)
+    await Bun.write(path, typeof content === 'string' ? content : Bun.YAML.stringify(content, null, 2))
+    return path
+  }
+  /** One command as it is typed, on an open shop. */
+  async function type(...typed: string[]): Promise<Outcome> {
+    const tools = { ...floor.services, applyCatalogue: (value: unknown) => applyCatalogue(floor.services, value) }
+    const { command, given } = readGiven(
+      catalogCommands((_given, work) => work(tools)),
+      ['catalog', ...typed],
+      [],
+    )
+    return command.run(given)
+  }
+
+  test('is applied, compared and shown by the real tool, and one that is wrong changes nothing', async () => {
+    const turnpike = (...args: string[]) => runTurnpike(args, { TURNPIKE_DATA: folder })
+    await turnpike('migrate')
+    const applied = await turnpike('catalog', 'apply', await write('first.yaml', shipped()), '--json')
+    expect([applied.exit, JSON.parse(applied.out).version]).toEqual([0, 1])
+    const diff = await turnpike('catalog', 'diff', await write('second.yaml', dearer()))
+    expect(diff.exit).toBe(0)
+    expect(diff.out).toContain('+ dedicated.kinds.4.countries.NO.per_day: 4')
+    const bad = dearer()
+    bad.dedicated.prolong_periods = [7, 3]
+    bad['extra'] = 1
+    const refused = await turnpike('catalog', 'apply', await write('bad.yaml', bad))
+    expect([refused.exit, refused.out]).toEqual([1, ''])
+    expect(refused.err).toContain('dedicated.prolong_periods: must rise')
+    expect(refused.err).toContain('catalogue.extra: is not known')
+    const shown = await turnpike('catalog', 'show')
+    expect(Bun.YAML.parse(shown.out)).toEqual(shipped())
+  })
+
+  test('is shown as a difference, applied as the next version, and shown so that applying it again changes nothing', async () => {
+    const path = await write('dearer.yaml', dearer())
+    const diff = await type('diff', path)
+    expect(diff.lines).toContain('~ dedicated.kinds.4.countries.DE.per_day: 6 -> "7.50"')
+    expect(diff.lines).toContain('- dedicated.kinds.4.countries.FR.per_day: 6')
+    expect((await type('show')).json).toEqual(shipped())
+    const applied = await type('apply', path)
+    expect(applied.lines).toEqual([...diff.lines, 'Version 2 is in force.'])
+    const shown = await type('show')
+    expect(shown.json).toEqual(dearer())
+    const again = await type('apply', await write('again.yaml', shown.lines.join('\n')))
+    expect(again.json).toEqual({ version: null, changes: [] })
+    expect((await type('diff', path)).lines).toEqual(['Nothing would change.'])
+    expect((await type('show', '--version', '1')).json).toEqual(shipped())
+    expect(((await type('show', '--versions')).json as { version: number }[]).map((each) => each.version)).toEqual([
+      1, 2,
+    ])
+  })
+
+  test('that is wrong, torn or not there changes nothing, and the error says what to mend', async () => {
+    const before = (await type('show')).json
+    const bad = dearer()
+    bad.dedicated.prolong_periods = [7, 3]
+    for (const command of ['apply', 'diff']) {
+      const wrong = await refusalOf(type(command, await write('wrong.yaml', bad)))
+      expect([wrong.code, wrong.message.includes('dedicated.prolong_periods: must rise')]).toEqual([
+        'invalid_request',
+        true,
+      ])
+      const torn = await refusalOf(type(command, await write('torn.yaml', 'dedicated: [1, 2\n  kinds: {')))
+      expect([torn.code, torn.message.includes('is not YAML')]).toEqual(['usage', true])
+      const missing = await refusalOf(type(command, join(folder, 'none.yaml')))
+      expect([missing.code, missing.message.includes('There is no file')]).toEqual(['usage', true])
+      const empty = await refusalOf(type(command, await write('empty.yaml', '')))
+      expect(empty.message).toContain('must be a mapping')
+    }
+    expect((await refusalOf(type('show', '--version', '99'))).code).toBe('not_found')
+    expect((await refusalOf(type('show', '--version', 'x'))).code).toBe('usage')
+    expect((await type('show')).json).toEqual(before)
+  })
+})
+
+test('a difference names every leaf that was taken away, changed or added', () => {
+  expect(difference(undefined, { a: { b: 1 } })).toEqual(['+ a.b: 1'])
+  expect(difference({ a: { b: 1, c: [1, 2] } }, { a: { b: 2, c: [1], d: 'x' } })).toEqual([
+    '- a.c.1: 2',
+    '~ a.b: 1 -> 2',
+    '+ a.d: "x"',
+  ])
+  expect(difference({ a: [] }, { a: {} })).toEqual([])
+})

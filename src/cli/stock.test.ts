@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { failureOf } from '../../test/harness/failure.ts'
+import { type Floor, openFloor } from '../../test/harness/proxies.ts'
+import { runTurnpike } from '../../test/harness/turnpike.ts'
+import { readGiven } from './command.ts'
+import { stockCommands } from './stock.ts'
+
+type Listed = { address: string; country: string; ipv: number; state: string; retiring: boolean }
+type Counted = { country: string; ipv: number; state: string; count: number }
+
+describe('the operator’s stock', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-stock-'))
+  let floor: Floor
+  beforeAll(async () => {
+    floor = await openFloor('sqlite')
+  })
+  afterAll(async () => {
+    await floor.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** One command as it is typed, on an open shop: what it answers as JSON. */
+  async function type(...typed: string[]): Promise<unknown> {
+    const commands = stockCommands((_given, work) => work(floor.services))
+    const { command, given } = readGiven(commands, ['stock', ...typed], [])
+    return (await command.run(given)).json
+  }
+  const counts = async (): Promise<Counted[]> => (await type('count')) as Counted[]
+  const problemOf = async (...typed: string[]): Promise<string> =>
+    (await failureOf(Promise.resolve().then(() => type(...typed)))).message
+
+  test('is added and counted by the real tool, which refuses what is not enough to go by', async () => {
+    const turnpike = (...args: string[]) => runTurnpike(args, { TURNPIKE_DATA: folder })
+    const early = await turnpike('stock', 'count')
+    expect([early.exit, early.err.includes('turnpike migrate')]).toEqual([1, true])
+    await turnpike('migrate')
+    const added = await turnpike('stock', 'add', '203.0.113.0/28', '--country', 'de', '--ipv', '4')
+    expect([added.exit, added.out]).toEqual([0, 'Added 16.\n'])
+    const bad = await turnpike('stock', 'add', '203.0.113.0/28', '--country', 'DE')
+    expect([bad.exit, bad.out, bad.err.includes('--ipv')]).toEqual([2, '', true])
+    const counted = JSON.parse((await turnpike('stock', 'count', '--json')).out) as Counted[]
+    expect(counted).toEqual([{ country: 'DE', ipv: 4, state: 'free', count: 16 }])
+  })
+
+  test('an address is taken off sale, kept from sale for days, and put back; every place is counted once', async () => {
+    await type('add', '192.0.2.0/28', '--country', 'IT', '--ipv', '4')
+    const states = async () =>
+      Object.fromEntries(
+        (await counts()).filter((each) => each.country === 'IT').map((each) => [each.state, each.count]),
+      )
+    expect(await type('retire', '192.0.2.1')).toEqual({ address: '192.0.2.1', places: 1 })
+    expect(await type('quarantine', '192.0.2.2', '--days', '3')).toEqual({ address: '192.0.2.2', places: 1, days: 3 })
+    expect(await states()).toEqual({ free: 14, resting: 1, retired: 1 })
+    await type('retire', '192.0.2.1', '--undo')
+    expect(await states()).toEqual({ free: 15, resting: 1 })
+    expect(await problemOf('retire', '198.51.100.250')).toContain('no such address')
+  })
+
+  test('comes from a file of any kinds, with a heading, comments, empty lines and Windows line ends', async () => {
+    const path = join(folder, 'stock.csv')
+    const lines = [
+      '\uFEFFaddress,country,ipv',
+      '# ours',
+      '198.51.100.1,FR,4',
+      '',
+      '198.51.100.2 , fr , 4',
+      '198.51.100.9,GB,3',
+      '2001:DB8::1,GB,6',
+    ]
+    await Bun.write(path, lines.join('\r\n'))
+    expect(await type('add', path)).toEqual({ added: 6 })
+    expect(await type('add', path)).toEqual({ added: 0 })
+    const listed = (await type('list', '--country', 'gb')) as Listed[]
+    expect(listed.map((each) => `${each.address} ${each.ipv}`).toSorted()).toEqual([
+      '198.51.100.9 3',
+      '198.51.100.9 3',
+      '198.51.100.9 3',
+      '2001:db8::1 6',
+    ])
+  })
+
+  test.each([
+    ['not an address', '198.51.100.300,FR,4', '"198.51.100.300"'],
+    ['a prefix', '198.51.100.0/24,FR,4', '"198.51.100.0/24"'],
+    ['no such country', '198.51.100.7,UK,4', '"UK"'],
+    ['no such kind', '198.51.100.7,FR,5', '"5"'],
+    ['the wrong version', '198.51.100.7,FR,6', 'IPv6'],
+    ['too few columns', '198.51.100.7,FR', '""'],
+  ])('a file with a bad line (%s) changes nothing and names the line', async (_name, line, said) => {
+    const before = await counts()
+    const path = join(folder, 'bad.csv')
+    await Bun.write(path, `198.51.100.50,FR,4\n198.51.100.51,FR,4\n${line}\n198.51.100.52,FR,4\n`)
+    const problem = await problemOf('add', path)
+    expect(problem).toContain('Line 3')
+    expect(problem).toContain(said)
+    expect(await counts()).toEqual(before)
+  })
+
+  test('what cannot be meant is refused with what to say instead', async () => {
+    const before = await counts()
+    for (const [typed, said] of [
+      [['add', '203.0.113.0/24', '--country', 'DE', '--ipv', '6'], 'IPv6'],
+      [['add', '2001:db8::/64', '--country', 'DE', '--ipv', '4'], 'IPv4'],
+      [['add', '2001:d00::/31', '--country', 'DE', '--ipv', '6'], '/32'],
+      [['add', '10.0.0.0/11', '--country', 'DE', '--ipv', '4'], '/12'],
+      [['add', '203.0.113.1/24', '--country', 'DE', '--ipv', '4'], 'neither a prefix nor a file'],
+      [['add', '203.0.113.0/24', '--country', 'XX', '--ipv', '4'], '"XX"'],
+      [['list', '--state', 'lost'], 'free, leased'],
+      [['list', '--limit', '1e3'], 'whole number'],
+      [['retire', 'x/y'], 'not a prefix'],
+      [['retire', 'example.org'], 'not an address'],
+      [['quarantine', '203.0.113.1', '--days', '-1'], '--days'],
+    ] as const) {
+      expect(await problemOf(...typed)).toContain(said)
+    }
+    expect(await counts()).toEqual(before)
+  })
+
+  test('is listed by country, kind and state, page by page in the order it is sold', async () => {
+    await type('add', '10.0.0.0/27', '--country', 'NL', '--ipv', '4')
+    const all = (await type('list', '--country', 'NL', '--ipv', '4')) as (Listed & { place: number })[]
+    expect(all).toHaveLength(32)
+    const seen: number[] = []
+    for (let after = 0; ; ) {
+      const page = (await type('list', '--country', 'NL', '--limit', '5', '--after', String(after))) as {
+        place: number
+      }[]
+      seen.push(...page.map((each) => each.place))
+      if (page.length === 0) break
+      after = page.at(-1)?.place ?? 0
+    }
+    expect(seen).toEqual(all.map((each) => each.place))
+    expect(await type('list', '--country', 'NL', '--state', 'retired')).toEqual([])
+  })
+
+  test('a whole block of IPv6 is taken off sale, and put back with --undo', async () => {
+    expect(await type('add', '2001:db8:9::/48', '--country', 'US', '--ipv', '6')).toEqual({ added: 1 })
+    const onSale = async (): Promise<boolean> => {
+      floor.clock.advance(1000)
+      return (await floor.services.stock.available({ country: 'US' as never, ipv: 6 })) > 0
+    }
+    expect(await problemOf('retire', '2001:db8:9::/48', '--undo')).toContain('no such address')
+    expect(await onSale()).toBeTrue()
+    await type('retire', '2001:db8:9::/48')
+    expect(await onSale()).toBeFalse()
+    await type('retire', '2001:db8:9::/48', '--undo')
+    expect(await onSale()).toBeTrue()
+  })
+})

@@ -1,0 +1,206 @@
+import type { Stock, StockDesk } from '../domains/stock/index.ts'
+import { allIpv, type Ipv, type Kind, placeStates } from '../domains/stock/rules.ts'
+import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
+import { readCountry } from '../kernel/country.ts'
+import { toIso } from '../kernel/time.ts'
+import { type Command, type Given, mistyped, table } from './command.ts'
+import type { Opened } from './customers.ts'
+
+type Deps = { stock: Stock; stockDesk: StockDesk }
+
+const addressWord = { name: 'ADDRESS', meaning: 'an address in stock' }
+const kindOptions = [
+  { flag: 'country', value: 'CODE', meaning: 'ISO 3166-1 alpha-2' },
+  { flag: 'ipv', value: '3|4|6', meaning: '3 IPv4 shared by three, 4 IPv4, 6 IPv6' },
+]
+
+export function stockCommands(open: Opened<Deps>): readonly Command[] {
+  return [
+    {
+      name: 'stock add',
+      summary: 'Adds addresses: a prefix, one address, or a CSV file with lines address,country,ipv.',
+      takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file' }],
+      options: kindOptions,
+      run: (given) => open(given, ({ stock }) => add(stock, given)),
+    },
+    {
+      name: 'stock list',
+      summary: 'Lists places in the order they are sold.',
+      takes: [],
+      options: [
+        ...kindOptions,
+        { flag: 'state', value: 'STATE', meaning: placeStates.join(', ') },
+        { flag: 'limit', value: 'N', meaning: 'how many; 100 unless said' },
+        { flag: 'after', value: 'N', meaning: 'begin after this place' },
+      ],
+      run: (given) =>
+        open(given, async ({ stockDesk }) => {
+          const places = await stockDesk.list({
+            country: given.flags['country'] === undefined ? '' : readKindCountry(given.flags['country']),
+            ipv: given.flags['ipv'] === undefined ? 0 : readKindIpv(given.flags['ipv']),
+            state: readState(given.flags['state']),
+            after: readNumber(given.flags['after'] ?? '0', 'after', Number.MAX_SAFE_INTEGER),
+            limit: readNumber(given.flags['limit'] ?? '100', 'limit', 100_000),
+          })
+          return {
+            json: places.map((place) => ({
+              place: place.id,
+              address: place.address,
+              slot: place.slot,
+              country: place.country,
+              ipv: place.ipv,
+              state: place.state,
+              rest_until: place.restUntil === null ? null : toIso(place.restUntil),
+              retiring: place.retiring,
+            })),
+            lines: table(
+              ['PLACE', 'ADDRESS', 'COUNTRY', 'IPV', 'STATE'],
+              places.map((place) => [
+                String(place.id),
+                place.address,
+                place.country,
+                String(place.ipv),
+                place.restUntil === null ? place.state : `${place.state} until ${toIso(place.restUntil)}`,
+              ]),
+            ),
+          }
+        }),
+    },
+    {
+      name: 'stock count',
+      summary: 'Counts places by country, kind and state. The states add up to all places.',
+      takes: [],
+      options: [],
+      run: (given) =>
+        open(given, async ({ stockDesk }) => {
+          const counts = await stockDesk.counts()
+          return {
+            json: counts,
+            lines: table(
+              ['COUNTRY', 'IPV', 'STATE', 'PLACES'],
+              counts.map((each) => [each.country, String(each.ipv), each.state, String(each.count)]),
+            ),
+          }
+        }),
+    },
+    {
+      name: 'stock retire',
+      summary: 'Takes an address, or a whole IPv6 block, off sale; what is leased retires when its lease ends.',
+      takes: [{ name: 'WHAT', meaning: 'an address in stock, or an IPv6 block' }],
+      options: [{ flag: 'undo', meaning: 'put it back on sale' }],
+      run: (given) => open(given, ({ stockDesk }) => retire(stockDesk, given)),
+    },
+    {
+      name: 'stock quarantine',
+      summary: 'Keeps a free address from being sold for some days.',
+      takes: [addressWord],
+      options: [{ flag: 'days', value: 'N', meaning: 'how long; 7 unless said' }],
+      run: (given) =>
+        open(given, async ({ stockDesk }) => {
+          const address = readStockAddress(given.words[0])
+          const days = readNumber(given.flags['days'] ?? '7', 'days', 3650)
+          const places = await stockDesk.quarantine(address, days)
+          return {
+            json: { address: formatAddress(address), places, days },
+            lines: [`${places} resting for ${days} days.`],
+          }
+        }),
+    },
+  ]
+}
+
+async function add(stock: Stock, given: Given) {
+  const what = given.words[0] ?? ''
+  const prefix = readPrefix(what)
+  const added = prefix
+    ? await stock.add(assertVersion(prefix, readKind(given)), readKind(given), showProgress)
+    : await addFile(stock, what)
+  return { json: { added }, lines: [`Added ${added}.`] }
+}
+
+/** A file of many kinds is added kind by kind; a line that cannot be read stops it before anything is added. */
+async function addFile(stock: Stock, path: string): Promise<number> {
+  const file = Bun.file(path)
+  if (!(await file.exists())) throw mistyped(`${path} is neither a prefix nor a file.`)
+  const kinds = new Map<string, { kind: Kind; addresses: string[] }>()
+  for (const [index, line] of (await file.text()).split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#') || /^address\s*,/i.test(line)) continue
+    const [text = '', country = '', ipv = ''] = line.split(',').map((part) => part.trim())
+    const where = `Line ${index + 1} of ${path}: `
+    const address = readAddress(text)
+    if (!address) throw mistyped(`${where}"${text}" is not an address.`)
+    const kind = { country: readKindCountry(country, where), ipv: readKindIpv(ipv, where) }
+    assertVersion({ base: address, length: address.bytes.length * 8 }, kind, where)
+    const name = `${kind.country} ${kind.ipv}`
+    const group = kinds.get(name) ?? { kind, addresses: [] }
+    group.addresses.push(formatAddress(address))
+    kinds.set(name, group)
+  }
+  let added = 0
+  for (const { kind, addresses } of kinds.values()) added += await stock.addAddresses(addresses, kind, showProgress)
+  return added
+}
+
+async function retire(stockDesk: StockDesk, given: Given) {
+  const what = given.words[0] ?? ''
+  if (what.includes('/')) {
+    const prefix = readPrefix(what)
+    if (!prefix) throw mistyped(`${what} is not a prefix.`)
+    if (given.has('undo')) {
+      await stockDesk.restorePrefix(prefix)
+      return { json: { restored: what }, lines: [`${what} is on sale again.`] }
+    }
+    await stockDesk.retirePrefix(prefix)
+    return { json: { retired: what }, lines: [`${what} is retired: no new address of it is sold.`] }
+  }
+  const address = readStockAddress(what)
+  const places = await (given.has('undo') ? stockDesk.restore(address) : stockDesk.retire(address))
+  return { json: { address: what, places }, lines: [`${places} place${places === 1 ? '' : 's'} changed.`] }
+}
+
+function readKind(given: Given): Kind {
+  return { country: readKindCountry(given.flags['country'] ?? ''), ipv: readKindIpv(given.flags['ipv'] ?? '') }
+}
+
+function readKindCountry(text: string, where = '') {
+  const country = readCountry(text)
+  if (!country) throw mistyped(`${where}"${text}" is not a country code${where === '' ? '; say --country DE' : ''}.`)
+  return country
+}
+
+function readKindIpv(text: string, where = ''): Ipv {
+  const ipv = allIpv.find((each) => String(each) === text)
+  if (!ipv) throw mistyped(`${where}"${text}" is not a kind${where === '' ? '; say --ipv 3, 4 or 6' : ': 3, 4 or 6'}.`)
+  return ipv
+}
+
+function assertVersion(prefix: Prefix, kind: Kind, where = ''): Prefix {
+  const wanted = kind.ipv === 6 ? 6 : 4
+  if (prefix.base.version !== wanted) throw mistyped(`${where}ipv ${kind.ipv} takes IPv${wanted} addresses.`)
+  if (kind.ipv === 6 ? prefix.length < 32 : prefix.length < 12) {
+    throw mistyped(kind.ipv === 6 ? 'An IPv6 block is at most a /32.' : 'An IPv4 block is at most a /12.')
+  }
+  return prefix
+}
+
+function readStockAddress(text = '') {
+  const address = readAddress(text)
+  if (!address) throw mistyped(`"${text}" is not an address.`)
+  return address
+}
+
+function readState(text = ''): string {
+  if (text !== '' && !placeStates.some((state) => state === text))
+    throw mistyped(`--state is ${placeStates.join(', ')}.`)
+  return text
+}
+
+function readNumber(text: string, flag: string, most: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : -1
+  if (value < 0 || value > most) throw mistyped(`--${flag} is a whole number up to ${most}.`)
+  return value
+}
+
+function showProgress(done: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${done} added`)
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'bun:test'
+import { engines, openTestDatabase } from '../../test/harness/database.ts'
+import { Bundle } from './bundle.ts'
+
+describe('writes that nobody waits for', () => {
+  test('to different tables they become one statement with its values in order', () => {
+    const bundle = new Bundle()
+    expect(bundle.add('UPDATE a SET x = $2 WHERE id = $1', [1, 2])).toBe(true)
+    expect(bundle.add('INSERT INTO b (y, z) VALUES ($1, $2)', ['three', null])).toBe(true)
+    expect(bundle.take()).toEqual({
+      sql: 'WITH part0 AS (UPDATE a SET x = $2 WHERE id = $1) INSERT INTO b (y, z) VALUES ($3, $4)',
+      values: [1, 2, 'three', null],
+    })
+    expect(bundle.take()).toBeUndefined()
+  })
+
+  test('two writes to one table, a statement with rows to answer, and a large one stay apart', () => {
+    const bundle = new Bundle()
+    expect(bundle.add('DELETE FROM a WHERE id = $1', [1])).toBe(true)
+    expect(bundle.add('INSERT INTO a (id) VALUES ($1)', [1])).toBe(false)
+    expect(bundle.add('INSERT INTO b (id) VALUES ($1) RETURNING id', [1])).toBe(false)
+    expect(
+      bundle.add(
+        'INSERT INTO b (id) VALUES ($1)',
+        Array.from({ length: 41 }, () => 1),
+      ),
+    ).toBe(false)
+    expect(bundle.take()).toEqual({ sql: 'DELETE FROM a WHERE id = $1', values: [1] })
+  })
+})
+
+describe.each([...engines])('writes that nobody waits for, on %s', (engine) => {
+  test('they are all there, in order, for whatever is asked next', async () => {
+    const { db, close } = await openTestDatabase(engine)
+    try {
+      await db.transact(async (tx) => {
+        tx.send('INSERT INTO counters (name, next) VALUES ($1, $2)', ['one', 1])
+        tx.send('INSERT INTO usage_boots (node, boot, last_at) VALUES ($1, $2, $3)', ['n', 'b', 5])
+        tx.send('UPDATE counters SET next = next + $2 WHERE name = $1', ['one', 10])
+        tx.send('DELETE FROM usage_boots WHERE node = $1', ['n'])
+        tx.send('INSERT INTO usage_boots (node, boot, last_at) VALUES ($1, $2, $3)', ['n', 'b', 6])
+        expect(await tx.first<{ next: bigint }>('SELECT next FROM counters WHERE name = $1', ['one'])).toEqual({
+          next: 11n,
+        })
+      })
+      expect(await db.all<{ last_at: bigint }>('SELECT last_at FROM usage_boots')).toEqual([{ last_at: 6n }])
+    } finally {
+      await close()
+    }
+  })
+
+  test('one that fails undoes those it travelled with', async () => {
+    const { db, close } = await openTestDatabase(engine)
+    try {
+      const attempt = db.transact(async (tx) => {
+        tx.send('INSERT INTO counters (name, next) VALUES ($1, $2)', ['one', 1])
+        tx.send(
+          'INSERT INTO accounts (customer_id, balance, api_spent, seq, head, last_at) VALUES ($1, $2, 0, 0, $3, 0)',
+          ['nobody', -1, new Uint8Array(32)],
+        )
+      })
+      expect(await attempt.catch((error: unknown) => (error as Error).name)).toBe('ConstraintViolation')
+      expect(await db.all('SELECT * FROM counters')).toEqual([])
+    } finally {
+      await close()
+    }
+  })
+})

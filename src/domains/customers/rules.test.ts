@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { hintOf, isTokenText, makeTokenText, sameBytes, tokenRandomBytes } from './rules.ts'
+
+const random = fc.uint8Array({ minLength: tokenRandomBytes, maxLength: tokenRandomBytes })
+
+describe('the text of a token', () => {
+  test('tells the sandbox from the real shop and passes its own check', () => {
+    fc.assert(
+      fc.property(random, (bytes) => {
+        for (const [mode, prefix] of [
+          ['sandbox', 'tp_test_'],
+          ['production', 'tp_live_'],
+        ] as const) {
+          const text = makeTokenText(mode, bytes)
+          expect(text.startsWith(prefix)).toBe(true)
+          expect(text).toMatch(/^tp_(live|test)_[0-9a-z]{39}$/)
+          expect(isTokenText(text)).toBe(true)
+        }
+      }),
+    )
+  })
+
+  test('holds 160 bits of chance: every one of them changes it', () => {
+    const texts = new Set<string>()
+    for (let byte = 0; byte < tokenRandomBytes; byte += 1) {
+      for (let bit = 0; bit < 5; bit += 1) {
+        const bytes = new Uint8Array(tokenRandomBytes)
+        bytes[byte] = 1 << bit
+        texts.add(makeTokenText('production', bytes))
+      }
+    }
+    expect(texts.size).toBe(160)
+  })
+
+  test('with one character mistyped, or two neighbours swapped, is no token', () => {
+    const alphabet = '0123456789abcdefghjkmnpqrstvwxyzIOLU_-'.split('')
+    fc.assert(
+      fc.property(random, fc.nat(46), fc.constantFrom(...alphabet), (bytes, at, typed) => {
+        const text = makeTokenText('production', bytes)
+        const slipped = text.slice(0, at) + typed + text.slice(at + 1)
+        expect(isTokenText(slipped)).toBe(slipped === text)
+        const swapped = text.slice(0, at) + text.slice(at + 1, at + 2) + text.slice(at, at + 1) + text.slice(at + 2)
+        expect(isTokenText(swapped)).toBe(swapped === text)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('of the sandbox does not become one of the real shop by its prefix alone', () => {
+    const text = makeTokenText('sandbox', new Uint8Array(tokenRandomBytes))
+    expect(isTokenText(text.replace('tp_test_', 'tp_live_'))).toBe(false)
+  })
+
+  test('may be shown by its first twelve characters, which give away 20 of the 160 bits', () => {
+    expect(hintOf(makeTokenText('production', new Uint8Array(tokenRandomBytes)))).toBe('tp_live_0000')
+  })
+
+  test('other texts are no tokens, however long', () => {
+    for (const text of ['', 'tp_live_', 'tp_live_'.repeat(1000), 'x'.repeat(47), 'é'.repeat(47), '\0'.repeat(47)]) {
+      expect(isTokenText(text)).toBe(false)
+    }
+  })
+})
+
+test('digests are the same only when every byte and their length are', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ maxLength: 40 }), (a, b) => {
+      expect(sameBytes(a, b)).toBe(Buffer.compare(a, b) === 0)
+      expect(sameBytes(a, Uint8Array.from(a))).toBe(true)
+    }),
+  )
+})

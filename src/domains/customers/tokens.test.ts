@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import { addCustomer, wire } from '../../../test/harness/wired.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database } from '../../db/transaction.ts'
+import { readAddress, readPrefix } from '../../kernel/address.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import type { Services } from '../../main/services.ts'
+import { makeTokenText, tokenRandomBytes } from './rules.ts'
+
+/** The same database, with every question it is asked written down. */
+function overheard(db: Database): { db: Database; questions: string[] } {
+  const questions: string[] = []
+  return {
+    questions,
+    db: {
+      ...db,
+      all: (sql, values) => {
+        questions.push(sql)
+        return db.all(sql, values)
+      },
+      first: (sql, values) => {
+        questions.push(sql)
+        return db.first(sql, values)
+      },
+    },
+  }
+}
+
+describe.each([...engines])('tokens on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let clock: HandClock
+  let services: Services
+  let customer: CustomerId
+  let questions: string[]
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+  })
+  afterAll(() => opened.close())
+  beforeEach(async () => {
+    clock = new HandClock()
+    const ear = overheard(opened.db)
+    questions = ear.questions
+    services = wire(ear.db, clock)
+    customer = await addCustomer(services, 0n)
+  })
+  const issue = async (wish: Partial<Parameters<Services['customers']['issueToken']>[1]> = {}) =>
+    services.customers.issueToken(customer, { name: 'test', ...wish })
+  const enter = (text: string | undefined, from?: string, scope: 'read' | 'trade' = 'read', of = services) =>
+    of.customers.authenticate(text, from === undefined ? undefined : readAddress(from), scope)
+  const codeOf = async (attempt: Promise<unknown>) => (await refusalOf(attempt)).code
+
+  test('a token opens the door to its own customer', async () => {
+    const { text, token } = await issue()
+    expect(await enter(text)).toEqual({ customer, token: { id: token.id, cap: null } })
+  })
+
+  test('the text is kept nowhere: not in a row, not in a list', async () => {
+    const { text } = await issue()
+    const rows = await opened.db.all('SELECT * FROM tokens')
+    const listed = await services.customers.listTokens(customer)
+    const shown = Bun.inspect([rows, listed], { depth: 10 })
+    expect(shown).not.toContain(text)
+    expect(shown).not.toContain(text.slice(13))
+  })
+
+  test('a text that fails its checksum is refused without asking the database anything', async () => {
+    const { text } = await issue()
+    questions.length = 0
+    for (const bad of [
+      undefined,
+      '',
+      'x',
+      text.slice(0, -1),
+      `${text}0`,
+      text.toUpperCase(),
+      ` ${text}`,
+      'tp_live_'.repeat(9),
+    ]) {
+      expect(await codeOf(enter(bad))).toBe('invalid_token')
+    }
+    const flipped = text.slice(0, -1) + (text.endsWith('0') ? '1' : '0')
+    expect(await codeOf(enter(flipped))).toBe('invalid_token')
+    expect(questions).toEqual([])
+    await enter(text)
+    expect(questions).toHaveLength(1)
+  })
+
+  test('an unknown token with a good checksum is refused, and is asked about anew each time', async () => {
+    const unknown = makeTokenText('production', crypto.getRandomValues(new Uint8Array(tokenRandomBytes)))
+    questions.length = 0
+    expect(await codeOf(enter(unknown))).toBe('invalid_token')
+    expect(await codeOf(enter(unknown))).toBe('invalid_token')
+    expect(questions).toHaveLength(2)
+  })
+
+  test('many requests of one token at once ask the database once', async () => {
+    const { text } = await issue()
+    questions.length = 0
+    await Promise.all(Array.from({ length: 100 }, () => enter(text)))
+    expect(questions).toHaveLength(1)
+  })
+
+  test('a revoked token opens nothing from that moment on in the process that revoked it', async () => {
+    const { text, token } = await issue()
+    await enter(text)
+    await services.customers.revokeToken(token.id)
+    expect(await codeOf(enter(text))).toBe('invalid_token')
+  })
+
+  test('a token revoked, or a customer blocked, by another process is known here within a second', async () => {
+    const elsewhere = wire(openDatabase(opened.place.address), clock)
+    const { text, token } = await issue()
+    await enter(text)
+    await elsewhere.customers.setBlocked(customer, true)
+    clock.advance(1000)
+    expect(await codeOf(enter(text))).toBe('forbidden')
+    await elsewhere.customers.setBlocked(customer, false)
+    clock.advance(1000)
+    await enter(text)
+    await elsewhere.customers.revokeToken(token.id)
+    clock.advance(1000)
+    expect(await codeOf(enter(text))).toBe('invalid_token')
+    await elsewhere.db.close()
+  })
+
+  test('it is known within a second of real time too', async () => {
+    const here = wire(opened.db)
+    const elsewhere = wire(openDatabase(opened.place.address))
+    const { text, token } = await here.customers.issueToken(customer, { name: 'real time' })
+    await enter(text, undefined, 'read', here)
+    await elsewhere.customers.revokeToken(token.id)
+    await Bun.sleep(1000)
+    expect(await codeOf(enter(text, undefined, 'read', here))).toBe('invalid_token')
+    await elsewhere.db.close()
+  })
+
+  test('a token made by another process works here at once', async () => {
+    const elsewhere = wire(openDatabase(opened.place.address), clock)
+    const { text } = await elsewhere.customers.issueToken(customer, { name: 'new' })
+    expect(await enter(text)).toMatchObject({ customer })
+    await elsewhere.db.close()
+  })
+
+  test('a token ends at its moment, to the millisecond, remembered or not', async () => {
+    const { text } = await issue({ expiresAt: clock.nowMs + 1000 })
+    await enter(text)
+    clock.advance(999)
+    await enter(text)
+    clock.advance(1)
+    expect(await codeOf(enter(text))).toBe('invalid_token')
+  })
+
+  test('a locked token works from its addresses only, however they are spelled', async () => {
+    const allowedFrom = ['203.0.113.0/24', '2001:db8::/32'].map(
+      (text) => readPrefix(text) as NonNullable<ReturnType<typeof readPrefix>>,
+    )
+    const { text } = await issue({ allowedFrom })
+    for (const from of ['203.0.113.1', '203.0.113.255', '::ffff:203.0.113.9', '2001:db8:ffff::1']) {
+      expect(await enter(text, from)).toMatchObject({ customer })
+    }
+    for (const from of ['203.0.114.1', '2001:db9::1', '127.0.0.1', '::1', undefined]) {
+      expect(await codeOf(enter(text, from))).toBe('forbidden')
+    }
+  })
+
+  test('a token does no more than its scopes', async () => {
+    const { text } = await issue({ scopes: ['read'] })
+    await enter(text)
+    expect(await codeOf(enter(text, undefined, 'trade'))).toBe('forbidden')
+  })
+
+  test('a token of a customer who is not there cannot be made', async () => {
+    const nobody = 'cus_00000000000000000000000000' as CustomerId
+    expect(await codeOf(services.customers.issueToken(nobody, { name: 'x' }))).toBe('not_found')
+  })
+
+  test("a sandbox's fixed token is for a sandbox only", async () => {
+    expect(await codeOf(services.customers.admitSandboxToken('a-fixed-token'))).toBe('conflict')
+    expect(await codeOf(enter('a-fixed-token'))).toBe('invalid_token')
+  })
+})

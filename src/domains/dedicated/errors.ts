@@ -1,0 +1,28 @@
+import { Refusal } from '../../kernel/refusal.ts'
+
+export const noSuchProxy = (ids: readonly number[]): Refusal =>
+  new Refusal(
+    'missing',
+    'not_found',
+    ids.length === 1
+      ? `There is no proxy ${ids[0]}. Nothing was changed.`
+      : `There are no proxies ${ids.slice(0, 20).join(', ')}. Nothing was changed.`,
+    { ids: ids.slice(0, 1000), charged: false },
+  )
+
+export const replacedLately = (againAt: string): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `This proxy's address was replaced lately. It can be replaced again at ${againAt}.`,
+    {
+      again_at: againAt,
+      charged: false,
+    },
+  )
+
+export const hasExpired = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This proxy has expired. Prolong it first.', { charged: false })
+
+export const notToRenew = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This proxy is not to be renewed now.', { charged: false })

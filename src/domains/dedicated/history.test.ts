@@ -1,0 +1,426 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { engines } from '../../../test/harness/database.ts'
+import { addStock, buyProxies, type Floor, openFloor, payerOf, shippedWith } from '../../../test/harness/proxies.ts'
+import { scaled } from '../../../test/harness/scale.ts'
+import { addCustomer, credit, findingsOf } from '../../../test/harness/wired.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
+import type { Ipv } from '../stock/rules.ts'
+
+const dayMs = 86_400_000
+const hourMs = 3_600_000
+
+type Shelf = { code: string; ipv: Ipv; prefix?: string; periods: readonly number[] }
+
+/** Histories share a database, each in two countries of its own: making one for each would take most of the time. */
+const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE IS IT LI LT LU LV MC MT NO PL PT RO SE SI SK TR'.split(' ')
+const perFloor = codes.length / 2
+
+/** Little of everything, one kind that never runs out, and one with nothing. */
+function shelvesFor(number: number): readonly Shelf[] {
+  const [one = '', other = ''] = codes.slice(number * 2)
+  return [
+    { code: one, ipv: 4, prefix: `10.4.${number}.0/29`, periods: [7, 14, 30] },
+    { code: one, ipv: 3, prefix: `10.3.${number}.0/31`, periods: [7, 14, 30] },
+    { code: one, ipv: 6, prefix: `2001:db8:${number}::/126`, periods: [3, 7, 30] },
+    { code: other, ipv: 6, prefix: `2001:db8:${number}:1::/64`, periods: [3, 7, 30] },
+    { code: other, ipv: 4, periods: [7, 30] },
+  ]
+}
+const shelves = shelvesFor(0).length
+/** The last one is poor. */
+const money = [10n ** 8n, 10n ** 8n, 20_000n]
+
+type Step =
+  | { do: 'buy'; who: number; kind: number; period: number; count: number }
+  | { do: 'prolong'; who: number; picks: number[]; period: number; strange: number }
+  | { do: 'replace'; who: number; pick: number; strange: number }
+  | { do: 'protocol'; who: number; pick: number; type: 'http' | 'socks'; strange: number }
+  | { do: 'renewal'; who: number; pick: number; period: number | null }
+  | { do: 'chore'; chore: 'release' | 'rest' | 'renew' }
+  | { do: 'credit'; amount: bigint }
+  | { do: 'wait'; ms: number }
+
+const who = fc.nat(money.length - 1)
+const pick = fc.nat(30)
+/** Now and then a request names somebody else's proxy. */
+const strange = fc.nat(9)
+const of = <Name extends Step['do']>(name: Name) => fc.constant(name)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.record({
+      do: of('buy'),
+      who,
+      kind: fc.nat(shelves - 1),
+      period: pick,
+      count: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: of('prolong'),
+      who,
+      picks: fc.array(pick, { minLength: 1, maxLength: 4 }),
+      period: fc.constantFrom(3, 7, 30),
+      strange,
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: of('replace'), who, pick, strange }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: of('protocol'),
+      who,
+      pick,
+      type: fc.constantFrom<'http' | 'socks'>('http', 'socks'),
+      strange,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: of('renewal'), who: fc.nat(1), pick, period: fc.constantFrom(null, 3, 7) }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: of('chore'),
+      chore: fc.constantFrom<'release' | 'rest' | 'renew'>('release', 'rest', 'renew'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: of('credit'), amount: fc.bigInt({ min: 1n, max: 20_000n }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: of('wait'),
+      ms: fc.constantFrom(1, hourMs, dayMs - 1, dayMs, 3 * dayMs, 4 * dayMs, 7 * dayMs, 11 * dayMs, 40 * dayMs),
+    }),
+  },
+)
+const history = fc.array(step, { minLength: 30, maxLength: 30 })
+
+/** A proxy as it should be. */
+type Held = {
+  readonly id: number
+  readonly who: number
+  readonly kind: number
+  address: string
+  expiresAt: number
+  portType: 'http' | 'socks'
+  replacedAt: number | undefined
+  renew: number | null
+  triedAt: number | undefined
+  gone: boolean
+}
+
+/** What should be so: who has what until when, which addresses rest, and what everybody has left. */
+class Model {
+  readonly proxies: Held[] = []
+  /** Places that rest, by address; a shared address is here once for each slot. */
+  resting: { kind: number; address: string; until: number }[] = []
+  readonly balances = [...money]
+  nowMs = 0
+
+  constructor(
+    readonly catalogue: Catalogue,
+    readonly kinds: readonly Shelf[],
+    readonly addresses: readonly (readonly string[])[],
+  ) {}
+
+  slots(kind: number): number {
+    return this.kinds[kind]?.ipv === 3 ? 3 : 1
+  }
+
+  taken(kind: number, address: string): number {
+    const held = this.proxies.filter((each) => !each.gone && each.kind === kind && each.address === address)
+    return held.length + this.resting.filter((each) => each.kind === kind && each.address === address).length
+  }
+
+  isFree(kind: number, address: string, buyer: number): boolean {
+    const own = this.proxies.some((each) => !each.gone && each.who === buyer && each.address === address)
+    return !own && this.taken(kind, address) < this.slots(kind)
+  }
+
+  available(kind: number, buyer: number): number {
+    // A large block makes new addresses; all others are written out.
+    if (this.kinds[kind]?.prefix?.endsWith('/64')) return Number.POSITIVE_INFINITY
+    return (this.addresses[kind] ?? []).filter((address) => this.isFree(kind, address, buyer)).length
+  }
+
+  isHeld = (proxy: Held): boolean => !proxy.gone && this.nowMs < proxy.expiresAt + 3 * dayMs
+
+  priceOf(ids: readonly Held[], period: number): bigint {
+    const lines = new Map<number, number>()
+    for (const proxy of ids) lines.set(proxy.kind, (lines.get(proxy.kind) ?? 0) + 1)
+    let sum = 0n
+    for (const [kind, count] of lines) {
+      const { code, ipv } = this.kinds[kind] ?? { code: '', ipv: 4 }
+      sum += priceProlonging(this.catalogue, { country: code, ipv, period, count }).total
+    }
+    return sum
+  }
+
+  prolong(proxies: readonly Held[], period: number): void {
+    for (const proxy of proxies) {
+      proxy.expiresAt = Math.max(proxy.expiresAt, this.nowMs) + period * dayMs
+      proxy.triedAt = undefined
+    }
+  }
+
+  release(): void {
+    for (const proxy of this.proxies) {
+      if (proxy.gone || this.nowMs < proxy.expiresAt + 3 * dayMs) continue
+      proxy.gone = true
+      this.resting.push({ kind: proxy.kind, address: proxy.address, until: proxy.expiresAt + 10 * dayMs })
+    }
+  }
+
+  rest(): void {
+    this.resting = this.resting.filter((each) => each.until > this.nowMs)
+  }
+
+  renew(): void {
+    for (const proxy of this.proxies) {
+      if (proxy.renew === null || proxy.gone || proxy.expiresAt > this.nowMs + dayMs) continue
+      if (proxy.triedAt !== undefined && proxy.triedAt > this.nowMs - hourMs) continue
+      proxy.triedAt = this.nowMs
+      if (!this.isHeld(proxy)) continue
+      this.balances[proxy.who] = (this.balances[proxy.who] ?? 0n) - this.priceOf([proxy], proxy.renew)
+      this.prolong([proxy], proxy.renew)
+    }
+  }
+}
+
+/** The code of a refusal, or what came of it. */
+async function outcomeOf<Result>(promise: Promise<Result>): Promise<Result | string> {
+  try {
+    return await promise
+  } catch (error) {
+    if (error instanceof Refusal) return error.code
+    throw error
+  }
+}
+
+class Replay {
+  private constructor(
+    readonly floor: Floor,
+    readonly customers: readonly CustomerId[],
+    readonly model: Model,
+  ) {}
+
+  static async begin(floor: Floor, number: number): Promise<Replay> {
+    const kinds = shelvesFor(number)
+    const addresses: string[][] = []
+    for (const { code, ipv, prefix } of kinds) {
+      if (prefix) await addStock(floor.services, prefix, code, ipv)
+      const filter = { country: code, ipv, state: '', after: 0, limit: 1000 }
+      const places = prefix ? await floor.services.stockDesk.list(filter) : []
+      addresses.push([...new Set(places.map((place) => place.address))])
+    }
+    const customers: CustomerId[] = []
+    for (const each of money) customers.push(await addCustomer(floor.services, each))
+    const model = new Model(await floor.services.pricing.current(), kinds, addresses)
+    return new Replay(floor, customers, model)
+  }
+
+  customer(index: number): CustomerId {
+    const found = this.customers[index]
+    if (!found) throw new Error('there is no such customer')
+    return found
+  }
+
+  /** A proxy of this customer that was bought at any time, or of another if the step is a strange one. */
+  choose(by: number, wanted: number, odd: number): Held | undefined {
+    const own = this.model.proxies.filter((each) => (odd === 0 ? each.who !== by : each.who === by))
+    // Mostly the newest ones: the oldest are gone.
+    return own.at(-1 - (wanted % Math.max(1, Math.min(own.length, 8))))
+  }
+
+  async take(each: Step): Promise<void> {
+    const { model, floor } = this
+    model.nowMs = floor.clock.nowMs
+    if (each.do === 'wait') floor.clock.advance(each.ms)
+    else if (each.do === 'buy') await this.buy(each)
+    else if (each.do === 'prolong') await this.prolong(each)
+    else if (each.do === 'replace') await this.replace(each)
+    else if (each.do === 'protocol') await this.protocol(each)
+    else if (each.do === 'renewal') await this.renewal(each)
+    else if (each.do === 'chore') await this.chore(each.chore)
+    else {
+      await credit(floor.services, this.customer(2), each.amount)
+      model.balances[2] = (model.balances[2] ?? 0n) + each.amount
+    }
+  }
+
+  async buy(each: Extract<Step, { do: 'buy' }>): Promise<void> {
+    const { model, floor } = this
+    const kind = model.kinds[each.kind]
+    const period = kind?.periods[each.period % kind.periods.length] ?? 7
+    if (!kind) throw new Error('there is no such kind')
+    const wish = { country: kind.code, ipv: kind.ipv, period, count: each.count }
+    const price = priceDedicated(model.catalogue, wish).total
+    const available = model.available(each.kind, each.who)
+    const outcome = await outcomeOf(
+      buyProxies(floor.services, this.customer(each.who), {
+        code: kind.code,
+        ipv: kind.ipv,
+        period,
+        count: each.count,
+      }),
+    )
+    if (price > (model.balances[each.who] ?? 0n)) return expect(outcome).toBe('insufficient_funds')
+    if (available < each.count) return expect(outcome).toBe('out_of_stock')
+    if (typeof outcome === 'string') throw new Error(`a purchase was refused: ${outcome}`)
+    expect(outcome.price).toBe(price)
+    expect(outcome.proxies).toHaveLength(each.count)
+    model.balances[each.who] = (model.balances[each.who] ?? 0n) - price
+    for (const proxy of outcome.proxies) {
+      expect(model.isFree(each.kind, proxy.address, each.who)).toBeTrue()
+      expect(proxy.expiresAt).toBe(model.nowMs + period * dayMs)
+      model.proxies.push({
+        id: proxy.id,
+        who: each.who,
+        kind: each.kind,
+        address: proxy.address,
+        expiresAt: proxy.expiresAt,
+        portType: 'http',
+        replacedAt: undefined,
+        renew: null,
+        triedAt: undefined,
+        gone: false,
+      })
+    }
+  }
+
+  async prolong(each: Extract<Step, { do: 'prolong' }>): Promise<void> {
+    const { model, floor } = this
+    const chosen = new Set<Held>()
+    for (const [index, wanted] of each.picks.entries()) {
+      const proxy = this.choose(each.who, wanted, index === 0 ? each.strange : 1)
+      if (proxy) chosen.add(proxy)
+    }
+    const all = [...chosen]
+    if (all.length === 0) return
+    const ids = all.map((proxy) => proxy.id)
+    const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
+    const quoted = await outcomeOf(floor.services.dedicated.quoteProlonging(this.customer(each.who), ids, each.period))
+    const outcome = await outcomeOf(
+      floor.services.dedicated.prolong(payerOf(this.customer(each.who)), ids, each.period, ticket),
+    )
+    if (!all.every((proxy) => proxy.who === each.who && model.isHeld(proxy))) {
+      expect([quoted, outcome]).toEqual(['not_found', 'not_found'])
+      return
+    }
+    const price = model.priceOf(all, each.period)
+    expect(typeof quoted === 'string' ? quoted : quoted.total).toBe(price as never)
+    if (price > (model.balances[each.who] ?? 0n)) return expect(outcome).toBe('insufficient_funds')
+    expect(outcome).toBeObject()
+    model.balances[each.who] = (model.balances[each.who] ?? 0n) - price
+    model.prolong(all, each.period)
+  }
+
+  async replace(each: Extract<Step, { do: 'replace' }>): Promise<void> {
+    const { model, floor } = this
+    const proxy = this.choose(each.who, each.pick, each.strange)
+    if (!proxy) return
+    const outcome = await outcomeOf(floor.services.dedicated.replace(this.customer(each.who), proxy.id))
+    if (proxy.who !== each.who || !model.isHeld(proxy)) return expect(outcome).toBe('not_found')
+    const lately = proxy.replacedAt !== undefined && model.nowMs < proxy.replacedAt + dayMs
+    if (model.nowMs >= proxy.expiresAt || lately) return expect(outcome).toBe('conflict')
+    if (model.available(proxy.kind, each.who) < 1) return expect(outcome).toBe('out_of_stock')
+    if (typeof outcome === 'string') throw new Error(`a replacement was refused: ${outcome}`)
+    expect(model.isFree(proxy.kind, outcome.address, each.who)).toBeTrue()
+    model.resting.push({ kind: proxy.kind, address: proxy.address, until: model.nowMs + 7 * dayMs })
+    proxy.address = outcome.address
+    proxy.replacedAt = model.nowMs
+  }
+
+  async protocol(each: Extract<Step, { do: 'protocol' }>): Promise<void> {
+    const proxy = this.choose(each.who, each.pick, each.strange)
+    if (!proxy) return
+    const outcome = await outcomeOf(
+      this.floor.services.dedicated.setProtocol(this.customer(each.who), [proxy.id], each.type),
+    )
+    const fine = proxy.who === each.who && this.model.isHeld(proxy)
+    expect<unknown>(outcome).toBe(fine ? undefined : 'not_found')
+    if (fine) proxy.portType = each.type
+  }
+
+  async renewal(each: Extract<Step, { do: 'renewal' }>): Promise<void> {
+    const proxy = this.choose(each.who, each.pick, 1)
+    if (!proxy) return
+    const outcome = await outcomeOf(
+      this.floor.services.dedicated.setRenewal(this.customer(each.who), [proxy.id], each.period),
+    )
+    if (!this.model.isHeld(proxy)) return expect<unknown>(outcome).toBe('not_found')
+    expect(outcome).toBeUndefined()
+    proxy.renew = each.period
+    proxy.triedAt = undefined
+  }
+
+  async chore(chore: 'release' | 'rest' | 'renew'): Promise<void> {
+    const { dedicatedUpkeep, stock } = this.floor.services
+    if (chore === 'release') await dedicatedUpkeep.release(1000)
+    else if (chore === 'rest') await stock.endRest(1000)
+    else await dedicatedUpkeep.renew(1000)
+    this.model[chore]()
+  }
+
+  /** Everything that customers and operators can see, against the model. */
+  async compare(): Promise<void> {
+    const { model, floor } = this
+    model.nowMs = floor.clock.nowMs
+    const filter = {
+      before: Number.MAX_SAFE_INTEGER,
+      limit: 1000,
+      status: '' as const,
+      country: '',
+      ipv: 0,
+      comment: '',
+    }
+    for (const [index, customer] of this.customers.entries()) {
+      const shown = await floor.services.dedicated.list(customer, { ...filter, expiresBefore: Number.MAX_SAFE_INTEGER })
+      const expected = model.proxies.filter((each) => each.who === index && model.isHeld(each)).toReversed()
+      const brief = ({ id, address, expiresAt, portType }: Held | (typeof shown)[number]) =>
+        `${id} ${address} ${expiresAt} ${portType}`
+      expect(shown.map(brief)).toEqual(expected.map(brief))
+      expect((await floor.services.ledger.balance(customer)).balance).toBe((model.balances[index] ?? 0n) as never)
+    }
+    const states: Record<string, number> = { leased: 0, resting: 0 }
+    for (const each of await floor.services.stockDesk.counts()) {
+      if (model.kinds.some(({ code }) => code === each.country))
+        states[each.state] = (states[each.state] ?? 0) + each.count
+    }
+    expect(states['leased']).toBe(model.proxies.filter((each) => !each.gone).length)
+    expect(states['resting']).toBe(model.resting.length)
+    expect(states['retired']).toBeUndefined()
+    expect(await findingsOf(floor.services)).toEqual([])
+  }
+}
+
+const histories = { sqlite: scaled(200), postgres: scaled(60) }
+
+describe.each([...engines])('over random histories on %s', (engine) => {
+  test('addresses, terms, prices and balances are what a simple model says, and verify finds nothing', async () => {
+    let floor: Floor | undefined
+    let number = 0
+    await fc.assert(
+      fc.asyncProperty(history, async (steps) => {
+        if (number % perFloor === 0) {
+          await floor?.close()
+          floor = undefined
+        }
+        floor ??= await openFloor(engine, shippedWith(...codes))
+        const replay = await Replay.begin(floor, number % perFloor)
+        number += 1
+        for (const each of steps) await replay.take(each)
+        await replay.compare()
+      }),
+      { numRuns: histories[engine] },
+    )
+    await floor?.close()
+  })
+})

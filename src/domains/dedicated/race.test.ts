@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../../../test/harness/database.ts'
+import {
+  addStock,
+  buyProxies,
+  type Floor,
+  kindIn,
+  openFloor,
+  placesByState,
+  prolongProxies,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
+import { scaled } from '../../../test/harness/scale.ts'
+import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
+import type { CustomerId, TokenId } from '../../kernel/ids.ts'
+import type { Kopecks } from '../../kernel/money.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Ipv } from '../stock/rules.ts'
+
+const dayMs = 86_400_000
+const rich = 10n ** 11n
+const rounds = scaled(20)
+
+/** What each attempt came to: how many were done, and the code of each refusal. A fault is passed on. */
+async function tally(attempts: readonly Promise<unknown>[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const outcome of await Promise.allSettled(attempts)) {
+    if (outcome.status === 'rejected' && !(outcome.reason instanceof Refusal)) throw outcome.reason as Error
+    const name = outcome.status === 'fulfilled' ? 'done' : (outcome.reason as Refusal).code
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}
+
+describe.each([...engines])('many at once on %s', (engine) => {
+  let floor: Floor
+  let customers: CustomerId[]
+  let block = 0
+  beforeAll(async () => {
+    floor = await openFloor(engine, shippedWith('AT', 'BE', 'CH', 'CZ'))
+    customers = await Promise.all(Array.from({ length: 500 }, () => addCustomer(floor.services, rich)))
+  })
+  afterAll(() => floor.close())
+  const oneOf = (customer: CustomerId, code: string, ipv: Ipv, count = 1) =>
+    buyProxies(floor.services, customer, { code, ipv, period: 7, count })
+
+  /** Fifty addresses: 32 + 16 + 2. */
+  async function addFifty(code: string, ipv: Ipv): Promise<void> {
+    block += 1
+    for (const prefix of ['0/27', '32/28', '48/31'])
+      await addStock(floor.services, `10.${block}.0.${prefix}`, code, ipv)
+  }
+
+  test(`500 buyers of one each for 50 addresses make exactly 50 sales, ${rounds} times over`, async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      await addFifty('AT', 4)
+      const counts = await tally(customers.map((customer) => oneOf(customer, 'AT', 4)))
+      expect(counts).toEqual({ done: 50, out_of_stock: 450 })
+    }
+    const held = await floor.db.first<{ n: bigint; addresses: bigint }>(
+      `SELECT COUNT(*) AS n, COUNT(DISTINCT address) AS addresses FROM proxies WHERE country = 'AT'`,
+    )
+    expect([Number(held?.n), Number(held?.addresses)]).toEqual([50 * rounds, 50 * rounds])
+    expect(await placesByState(floor.services)).toEqual({ free: 0, leased: 50 * rounds, resting: 0, retired: 0 })
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+
+  test('500 buyers of one slot each for 50 shared addresses make exactly 150 sales', async () => {
+    await addFifty('BE', 3)
+    const counts = await tally(customers.map((customer) => oneOf(customer, 'BE', 3)))
+    expect(counts).toEqual({ done: 150, out_of_stock: 350 })
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+
+  test('as many buyers as there are slots of shared addresses all get one', async () => {
+    for (let round = 0; round < rounds * 2; round += 1) {
+      block += 1
+      await addStock(floor.services, `10.${block}.0.0/29`, 'CH', 3)
+      const counts = await tally(customers.slice(0, 24).map((customer) => oneOf(customer, 'CH', 3)))
+      expect(counts).toEqual({ done: 24 })
+    }
+  })
+
+  test('an address that somebody tries to buy and cannot pay for is not missing for the others', async () => {
+    for (let round = 0; round < rounds * 2; round += 1) {
+      block += 1
+      await addStock(floor.services, `10.${block}.0.0`, 'BE', 4)
+      const poor = customers.slice(0, 12).map(async (customer, index) => {
+        const token = { id: `tok_${round}_${index}` as TokenId, cap: 0n as Kopecks }
+        const wish = { ...kindIn('BE', 4), period: 7, count: 1 }
+        return floor.services.dedicated.buy({ customer, token }, wish, {
+          key: undefined,
+          request: new Uint8Array(),
+          shape: () => '',
+        })
+      })
+      const payer = customers[20 + round]
+      if (!payer) throw new Error('there are too few customers')
+      const counts = await tally([...poor.slice(0, 6), oneOf(payer, 'BE', 4), ...poor.slice(6)])
+      expect(counts['done']).toBe(1)
+    }
+  })
+
+  test('buyers of several each never leave so much unsold that one of them could have had', async () => {
+    await addFifty('CH', 4)
+    const counts = await tally(customers.slice(0, 60).map((customer) => oneOf(customer, 'CH', 4, 7)))
+    expect(counts).toEqual({ done: 7, out_of_stock: 53 })
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+
+  test('one customer with many requests at once pays for no more than there is money for', async () => {
+    await addStock(floor.services, '10.200.0.0/24', 'CZ', 4)
+    // A week in CZ is seven roubles.
+    const customer = await addCustomer(floor.services, 7_000n)
+    const counts = await tally(Array.from({ length: 40 }, () => oneOf(customer, 'CZ', 4)))
+    expect(counts).toEqual({ done: 10, insufficient_funds: 30 })
+    expect((await floor.services.ledger.balance(customer)).balance).toBe(0n as never)
+  })
+
+  test('prolongings of the same proxies at once all add up', async () => {
+    const [customer] = customers
+    if (!customer) throw new Error('there are no customers')
+    const { proxies } = await oneOf(customer, 'CZ', 4, 3)
+    const ids = proxies.map((each) => each.id)
+    const attempts = Array.from({ length: 30 }, (_, index) =>
+      prolongProxies(floor.services, customer, index % 2 === 0 ? ids : ids.toReversed(), 3),
+    )
+    expect(await tally(attempts)).toEqual({ done: 30 })
+    for (const id of ids) {
+      const { expiresAt } = await floor.services.dedicated.load(customer, id)
+      expect(expiresAt).toBe(floor.clock.nowMs + (7 + 90) * dayMs)
+    }
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+
+  test('one customer who swaps and buys shared addresses at once never holds one twice', async () => {
+    const turns = scaled(40)
+    for (let turn = 0; turn < turns; turn += 1) {
+      const customer = await addCustomer(floor.services, rich)
+      block += 1
+      await addStock(floor.services, `10.${block}.0.0/29`, 'CZ', 3)
+      const { proxies } = await oneOf(customer, 'CZ', 3, 4)
+      await tally([
+        ...proxies.map((proxy) => floor.services.dedicated.replace(customer, proxy.id)),
+        oneOf(customer, 'CZ', 3, 2),
+        oneOf(customer, 'CZ', 3),
+      ])
+    }
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+
+  test('buying, swapping, prolonging, ending and resting at once leave everything in order', async () => {
+    const { services, clock } = floor
+    const turns = scaled(30)
+    const few = customers.slice(0, 8)
+    for (let turn = 0; turn < turns; turn += 1) {
+      const held = await floor.db.all<{ id: bigint; customer_id: string }>(
+        `SELECT id, customer_id FROM proxies WHERE state = 'held' AND country IN ('CZ', 'CH') ORDER BY id LIMIT 24`,
+      )
+      clock.advanceDays(4)
+      await tally([
+        ...few.map((customer, index) => oneOf(customer, 'CZ', index % 2 === 0 ? 4 : 3)),
+        services.dedicatedUpkeep.release(50),
+        ...held.map((row, index) =>
+          index % 3 === 0
+            ? prolongProxies(services, row.customer_id as CustomerId, [Number(row.id)], 3)
+            : services.dedicated.replace(row.customer_id as CustomerId, Number(row.id)),
+        ),
+        services.dedicatedUpkeep.release(50),
+        services.stock.endRest(50),
+        services.stock.endRest(50),
+        ...few.map((customer) => oneOf(customer, 'CH', 4)),
+      ])
+      expect(await findingsOf(services)).toEqual([])
+    }
+  })
+})

@@ -1,0 +1,85 @@
+import { expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { scaled } from '../../../test/harness/scale.ts'
+import { realSurroundings } from '../../main/services.ts'
+import {
+  credentialRandomBytes,
+  isHeld,
+  isToRenew,
+  makeCredentials,
+  prolonged,
+  readUsername,
+  statusAt,
+} from './rules.ts'
+
+const runs = { numRuns: scaled(2000) }
+const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+const chance = fc.uint8Array({ minLength: credentialRandomBytes, maxLength: credentialRandomBytes })
+const dayMs = 86_400_000
+
+test('a name leads back to its proxy and to no other, and both name and password are safe in a URL', () => {
+  fc.assert(
+    fc.property(id, chance, (number, random) => {
+      const { username, password } = makeCredentials(number, random)
+      expect(readUsername(username)).toBe(number)
+      expect(`${encodeURIComponent(username)}:${encodeURIComponent(password)}`).toBe(`${username}:${password}`)
+    }),
+    runs,
+  )
+})
+
+test('a password has at least 96 random bits: a hundred, each of which matters', () => {
+  fc.assert(
+    fc.property(chance, fc.nat(credentialRandomBytes - 5), fc.nat(4), (random, at, bit) => {
+      const other = random.slice()
+      other[4 + at] = (random[4 + at] ?? 0) ^ (1 << bit)
+      expect(makeCredentials(1, random).password).not.toBe(makeCredentials(1, other).password)
+    }),
+    runs,
+  )
+  const seen = new Set(
+    Array.from({ length: 5000 }, () => makeCredentials(1, realSurroundings.random(credentialRandomBytes)).password),
+  )
+  expect(seen.size).toBe(5000)
+})
+
+test('credentials are not made of too little chance', () => {
+  expect(() => makeCredentials(1, new Uint8Array(8))).toThrow(RangeError)
+})
+
+test('a text that is no name leads nowhere', () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      const found = readUsername(text)
+      if (found !== undefined) expect(text).toMatch(/^tp[0-9a-z]{5,15}$/)
+    }),
+    runs,
+  )
+})
+
+test('a term ends to the moment, and grace three days after it', () => {
+  const proxy = { expiresAt: 1_000_000_000_000, state: 'held' as const }
+  expect(statusAt(proxy, proxy.expiresAt - 1)).toBe('active')
+  expect(statusAt(proxy, proxy.expiresAt)).toBe('expired')
+  expect(isHeld(proxy, proxy.expiresAt + 3 * dayMs - 1)).toBeTrue()
+  expect(isHeld(proxy, proxy.expiresAt + 3 * dayMs)).toBeFalse()
+  expect(isHeld({ ...proxy, state: 'gone' }, 0)).toBeFalse()
+})
+
+test('prolonging never takes time away, and adds whole days to what is left or to now', () => {
+  const moment = fc.integer({ min: 0, max: 4_000_000_000_000 })
+  fc.assert(
+    fc.property(moment, moment, fc.integer({ min: 1, max: 3650 }), (expiresAt, nowMs, days) => {
+      expect(prolonged({ expiresAt }, days, nowMs)).toBe(Math.max(expiresAt, nowMs) + days * dayMs)
+    }),
+    runs,
+  )
+})
+
+test('a renewal is due within a day of the end, for the period that is wished for now', () => {
+  const proxy = { expiresAt: 10 * dayMs, renewPeriod: 30 }
+  expect(isToRenew(proxy, 30, 9 * dayMs)).toBeTrue()
+  expect(isToRenew(proxy, 30, 9 * dayMs - 1)).toBeFalse()
+  expect(isToRenew(proxy, 7, 9 * dayMs)).toBeFalse()
+  expect(isToRenew({ ...proxy, renewPeriod: null }, 30, 9 * dayMs)).toBeFalse()
+})

@@ -1,0 +1,85 @@
+import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import { addDays } from '../../kernel/terms.ts'
+import type { Ipv } from '../stock/rules.ts'
+
+export type PortType = 'http' | 'socks'
+
+export type Proxy = {
+  readonly id: number
+  readonly customer: CustomerId
+  readonly order: OrderId
+  readonly place: number
+  readonly address: string
+  readonly country: string
+  readonly ipv: Ipv
+  readonly portType: PortType
+  readonly username: string
+  readonly sealedPassword: Uint8Array
+  readonly passwordDigest: Uint8Array
+  readonly comment: string
+  readonly state: 'held' | 'gone'
+  readonly startedAt: number
+  readonly expiresAt: number
+  readonly replacedAt: number | null
+  readonly renewPeriod: number | null
+  readonly changedAt: number
+}
+
+/** How it looks to its customer: `expired` is the time of grace. */
+export type ProxyStatus = 'active' | 'expired'
+
+const dayMs = 86_400_000
+export const graceMs = 3 * dayMs
+export const restMs = 7 * dayMs
+/** A proxy's address can be swapped once in this long. */
+export const replaceEveryMs = dayMs
+/** Automatic renewal happens this long before the end, and is tried again at this pace while there is no money. */
+export const renewAheadMs = dayMs
+export const renewRetryMs = 3_600_000
+
+export const statusAt = (proxy: Pick<Proxy, 'expiresAt'>, nowMs: number): ProxyStatus =>
+  nowMs < proxy.expiresAt ? 'active' : 'expired'
+
+/** Until when a proxy can be prolonged. */
+export const graceEnd = (proxy: Pick<Proxy, 'expiresAt'>): number => proxy.expiresAt + graceMs
+
+/** Whether its customer still has it, in use or in grace. */
+export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt'>, nowMs: number): boolean =>
+  proxy.state === 'held' && nowMs < graceEnd(proxy)
+
+/** Time is added to what is left; in grace nothing is left, and the new term begins now. */
+export const prolonged = (proxy: Pick<Proxy, 'expiresAt'>, days: number, nowMs: number): number =>
+  addDays(Math.max(proxy.expiresAt, nowMs), days)
+
+/** Whether its customer still wants it renewed by this many days, and its time has come. */
+export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, period: number, nowMs: number): boolean =>
+  proxy.renewPeriod === period && proxy.expiresAt <= nowMs + renewAheadMs
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const letters = (bytes: Uint8Array): string => [...bytes].map((byte) => alphabet.charAt(byte & 31)).join('')
+
+const tagLength = 4
+/** 20 characters of 5 bits: 100 random bits. */
+export const passwordLength = 20
+/** How many random bytes a proxy's credentials are made of. */
+export const credentialRandomBytes = tagLength + passwordLength
+
+/** The name carries the proxy's number, so it is unique without asking anybody, and found without an index of names. */
+export function makeCredentials(id: number, random: Uint8Array): { username: string; password: string } {
+  if (random.length !== credentialRandomBytes) throw new RangeError('credentials are made of 24 random bytes')
+  return {
+    username: `tp${id.toString(36)}${letters(random.subarray(0, tagLength))}`,
+    password: letters(random.subarray(tagLength)),
+  }
+}
+
+/** The number of the proxy that a name can only belong to. */
+export function readUsername(username: string): number | undefined {
+  const match = /^tp([0-9a-z]{1,11})[0-9a-hjkmnp-tv-z]{4}$/.exec(username)
+  const id = match ? Number.parseInt(match[1] ?? '', 36) : Number.NaN
+  return Number.isSafeInteger(id) ? id : undefined
+}
+
+export const vaultContext = (id: number): string => `proxy ${id}`
+
+export const kindName = (ipv: Ipv): string => ({ 3: 'shared IPv4', 4: 'IPv4', 6: 'IPv6' })[ipv]

@@ -1,0 +1,200 @@
+import type { Database, Reader } from '../../db/transaction.ts'
+import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { Orders } from '../orders/index.ts'
+import type { Order, Plain } from '../orders/rules.ts'
+import type { Pricing } from '../pricing/index.ts'
+import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
+import type { StockDesk } from '../stock/index.ts'
+import { type Proxy, vaultContext } from './rules.ts'
+import * as store from './store.ts'
+
+const page = 500
+
+/** Recomputes the promises about dedicated proxies: places, leases, terms and prices. */
+export function createDedicatedVerifier(deps: {
+  db: Database
+  orders: Orders
+  pricing: Pricing
+  stockDesk: StockDesk
+  vault: Vault
+  sha256: (text: string) => Uint8Array
+}): Verifier {
+  return {
+    name: 'dedicated',
+    verify: () =>
+      deps.db.snapshot(async (reader): Promise<Audit> => {
+        const findings: Finding[] = []
+        const proxies = await readProxies(reader)
+        const sold = await checkOrders(reader, deps, findings)
+        for (const proxy of proxies.values()) findings.push(...checkProxy(proxy, sold, deps))
+        checkShared(proxies, findings)
+        const leased = new Set<number>()
+        const stock = await deps.stockDesk.verify(reader, (lease) => {
+          leased.add(lease.proxy)
+          return checkLease(lease, proxies.get(lease.proxy))
+        })
+        findings.push(...stock.findings)
+        for (const proxy of proxies.values()) {
+          if (proxy.state === 'held' && !leased.has(proxy.id)) {
+            findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem: 'it is held and has no lease' })
+          }
+        }
+        for (const [order, { count }] of sold.bought) {
+          if (count !== 0)
+            findings.push({
+              promise: 'delivery',
+              where: `order ${order}`,
+              problem: `${count} proxies of it are missing`,
+            })
+        }
+        return { findings, covered: { proxies: proxies.size, places: stock.places, leases: stock.leases } }
+      }),
+  }
+}
+
+async function readProxies(reader: Reader): Promise<Map<number, Proxy>> {
+  const proxies = new Map<number, Proxy>()
+  for (let after = -1; ; ) {
+    const batch = await store.proxiesAfter(reader, after, page)
+    for (const proxy of batch) proxies.set(proxy.id, proxy)
+    const last = batch.at(-1)
+    if (!last || batch.length < page) return proxies
+    after = last.id
+  }
+}
+
+/** What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging. */
+type Sold = {
+  readonly bought: Map<string, { customer: string; count: number; expiresAt: number; country: string; ipv: number }>
+  readonly until: Map<number, number>
+}
+
+type BuyNote = {
+  catalogue: number
+  country: string
+  ipv: number
+  period: number
+  count: number
+  kopecks: string
+  expires_at: number
+}
+type ProlongNote = {
+  catalogue: number
+  lines: { country: string; ipv: number; period: number; count: number; kopecks: string }[]
+  proxies: [id: number, expiresAt: number][]
+}
+
+async function checkOrders(
+  reader: Reader,
+  deps: { orders: Orders; pricing: Pricing },
+  findings: Finding[],
+): Promise<Sold> {
+  const sold: Sold = { bought: new Map(), until: new Map() }
+  await deps.orders.walk(reader, 'dedicated', async (order) => {
+    const version = (order.calculation as { catalogue?: Plain } | null)?.catalogue
+    const catalogue = typeof version === 'number' ? await deps.pricing.version(reader, version) : undefined
+    if (!catalogue || !isPricedRight(order, catalogue, sold)) {
+      findings.push({ promise: 'price', where: `order ${order.id}`, problem: 'its price does not come out again' })
+    }
+  })
+  return sold
+}
+
+/** A calculation that cannot even be read again is as wrong as one that comes out otherwise. */
+function isPricedRight(order: Order, catalogue: Catalogue, sold: Sold): boolean {
+  try {
+    return (order.action === 'buy' ? priceBuying : priceProlongings)(order, catalogue, sold) === order.price
+  } catch {
+    return false
+  }
+}
+
+function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
+  const note = order.calculation as unknown as BuyNote
+  sold.bought.set(order.id, {
+    customer: order.customer,
+    count: note.count,
+    expiresAt: note.expires_at,
+    country: note.country,
+    ipv: note.ipv,
+  })
+  const wish = order.wish as unknown as { country_code: string; ipv: number; period: number; count: number }
+  const asked = { country: wish.country_code, ipv: wish.ipv, period: wish.period, count: wish.count }
+  const { country, ipv, period, count } = note
+  const same = JSON.stringify(asked) === JSON.stringify({ country, ipv, period, count })
+  const { total } = priceDedicated(catalogue, asked)
+  return same && note.kopecks === String(total) ? total : undefined
+}
+
+function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
+  const note = order.calculation as unknown as ProlongNote
+  const wish = order.wish as unknown as { ids: number[]; period: number }
+  // Each prolonging ends later than the one before; orders of one millisecond come in no particular order.
+  for (const [id, expiresAt] of note.proxies) sold.until.set(id, Math.max(expiresAt, sold.until.get(id) ?? 0))
+  const count = note.lines.reduce((sum, line) => sum + line.count, 0)
+  const named = new Set(note.proxies.map(([id]) => id))
+  if (count !== wish.ids.length || named.size !== count || !wish.ids.every((id) => named.has(id))) return undefined
+  let total = 0n
+  for (const line of note.lines) {
+    const price = priceProlonging(catalogue, { ...line, period: wish.period })
+    if (line.period !== wish.period || line.kopecks !== String(price.total)) return undefined
+    total += price.total
+  }
+  return total
+}
+
+function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (text: string) => Uint8Array }): Finding[] {
+  const where = `proxy ${proxy.id}`
+  const findings: Finding[] = []
+  const order = sold.bought.get(proxy.order)
+  if (!order) return [{ promise: 'delivery', where, problem: 'no order bought it' }]
+  order.count -= 1
+  if (order.customer !== proxy.customer) {
+    findings.push({ promise: 'delivery', where, problem: 'another customer has it than the one who bought it' })
+  }
+  if (order.country !== proxy.country || order.ipv !== proxy.ipv) {
+    findings.push({ promise: 'delivery', where, problem: 'it is not of the kind that was bought' })
+  }
+  if (proxy.expiresAt !== (sold.until.get(proxy.id) ?? order.expiresAt)) {
+    findings.push({ promise: 'term', where, problem: 'it does not run for as long as was paid' })
+  }
+  if (!opens(proxy, deps))
+    findings.push({ promise: 'secret', where, problem: 'its password does not open, or is not the one nodes know' })
+  return findings
+}
+
+function opens(proxy: Proxy, deps: { vault: Vault; sha256: (text: string) => Uint8Array }): boolean {
+  try {
+    const password = deps.vault.open(proxy.sealedPassword, vaultContext(proxy.id))
+    return deps.sha256(password).toHex() === proxy.passwordDigest.toHex()
+  } catch {
+    return false
+  }
+}
+
+/** One customer never holds two slots of one shared address. */
+function checkShared(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): void {
+  const seen = new Set<string>()
+  for (const proxy of proxies.values()) {
+    if (proxy.state !== 'held') continue
+    const name = `${proxy.customer} ${proxy.address}`
+    if (seen.has(name)) {
+      findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem: 'its customer has this address twice' })
+    }
+    seen.add(name)
+  }
+}
+
+function checkLease(
+  lease: { place: number; proxy: number; address: string; country: string; ipv: number },
+  proxy: Proxy | undefined,
+): Finding | undefined {
+  const wrong = (problem: string): Finding => ({ promise: 'lease', where: `lease of place ${lease.place}`, problem })
+  if (!proxy) return wrong('no proxy holds it')
+  if (proxy.state !== 'held') return wrong(`proxy ${proxy.id} is gone and still holds it`)
+  if (proxy.place !== lease.place || proxy.address !== lease.address)
+    return wrong(`proxy ${proxy.id} shows another address`)
+  if (proxy.country !== lease.country || proxy.ipv !== lease.ipv) return wrong('the place is of another kind')
+  return undefined
+}

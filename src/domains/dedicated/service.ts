@@ -1,0 +1,307 @@
+import type { Counter, Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import { type Kopecks, total } from '../../kernel/money.ts'
+import { addDays } from '../../kernel/terms.ts'
+import { type Clock, toIso } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { Ledger, Payer } from '../ledger/index.ts'
+import { assertCovers } from '../ledger/rules.ts'
+import type { Orders, Paid, Placed, Ticket } from '../orders/index.ts'
+import type { Plain } from '../orders/rules.ts'
+import type { Pricing } from '../pricing/index.ts'
+import { type Catalogue, type DedicatedPrice, priceDedicated, priceProlonging, shareOut } from '../pricing/rules.ts'
+import type { Stock } from '../stock/index.ts'
+import type { Kind } from '../stock/rules.ts'
+import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
+import {
+  credentialRandomBytes,
+  isHeld,
+  isToRenew,
+  kindName,
+  makeCredentials,
+  type PortType,
+  type Proxy,
+  prolonged,
+  replaceEveryMs,
+  restMs,
+  statusAt,
+  vaultContext,
+} from './rules.ts'
+import * as store from './store.ts'
+
+export type Dedicated = ReturnType<typeof createDedicated>
+
+export type Wish = Kind & { readonly period: number; readonly count: number }
+
+/** A proxy as its customer sees it: the password is open here and nowhere else. */
+export type OpenProxy = Proxy & { readonly password: string }
+
+export type Bought = {
+  readonly paid: Paid
+  readonly wish: Wish
+  readonly price: Kopecks
+  readonly proxies: readonly OpenProxy[]
+}
+
+/** One proxy of a prolonging: its share of the price, and until when it will run. */
+export type ProlongItem = { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }
+export type ProlongPrice = {
+  readonly items: readonly ProlongItem[]
+  readonly total: Kopecks
+  readonly calculation: Plain
+}
+export type Prolonged = { readonly paid: Paid; readonly period: number } & ProlongPrice
+
+export type DedicatedDeps = {
+  readonly db: Database
+  readonly ledger: Pick<Ledger, 'lock'>
+  readonly orders: Orders
+  readonly pricing: Pricing
+  readonly stock: Stock
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  readonly proxyIds: Counter
+}
+
+const product = 'dedicated'
+
+export function createDedicated(deps: DedicatedDeps) {
+  const { db, orders, pricing, stock, clock, vault } = deps
+
+  const openProxy = (proxy: Proxy): OpenProxy => ({
+    ...proxy,
+    password: vault.open(proxy.sealedPassword, vaultContext(proxy.id)),
+  })
+
+  /** The customer's proxies with these numbers, or a refusal that names the ones that are not there. */
+  function assertAll(ids: readonly number[], found: readonly Proxy[], nowMs: number): readonly Proxy[] {
+    const held = new Set(found.filter((proxy) => isHeld(proxy, nowMs)).map((proxy) => proxy.id))
+    const missing = ids.filter((id) => !held.has(id))
+    if (missing.length > 0) throw noSuchProxy(missing)
+    return found
+  }
+
+  const lockAll = async (tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<readonly Proxy[]> =>
+    assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
+
+  function makeProxies(
+    wish: Wish,
+    of: { customer: CustomerId; order: Proxy['order']; ids: readonly number[]; nowMs: number },
+    places: readonly { id: number; address: string }[],
+  ): OpenProxy[] {
+    const expiresAt = addDays(of.nowMs, wish.period)
+    return places.map((place, index) => {
+      const id = of.ids[index]
+      if (id === undefined) throw new Error('there are fewer numbers than places')
+      const { username, password } = makeCredentials(id, deps.random(credentialRandomBytes))
+      return {
+        id,
+        customer: of.customer,
+        order: of.order,
+        place: place.id,
+        address: place.address,
+        country: wish.country,
+        ipv: wish.ipv,
+        portType: 'http',
+        username,
+        password,
+        sealedPassword: vault.seal(password, vaultContext(id)),
+        passwordDigest: deps.sha256(password),
+        comment: '',
+        state: 'held',
+        startedAt: of.nowMs,
+        expiresAt,
+        replacedAt: null,
+        renewPeriod: null,
+        changedAt: of.nowMs,
+      }
+    })
+  }
+
+  /** Charges and assigns in one transaction: nobody pays for an address he did not get. */
+  async function buy(by: Payer, wish: Wish, ticket: Ticket<Bought>): Promise<Placed> {
+    const catalogue = await pricing.current()
+    // Numbers come from transactions of their own, so they are fetched before this one begins.
+    const ids = await deps.proxyIds.take(wish.count)
+    const spareIds = await stock.spareIds(wish, wish.count)
+    return orders.place(by, { product, action: 'buy', wish: wishJson(wish) }, ticket, async (tx, order, account) => {
+      // Priced in here, past the key: a repeat is answered even if the price list no longer sells what was bought.
+      const price = priceDedicated(catalogue, wish)
+      assertCovers(account, price.total)
+      const nowMs = clock()
+      const held = wish.ipv === 3 ? await store.heldAddresses(tx, by.customer, wish.country) : new Set<string>()
+      const places = await stock.take(tx, wish, wish.count, held, spareIds)
+      const proxies = makeProxies(wish, { customer: by.customer, order, ids, nowMs }, places)
+      stock.lease(
+        tx,
+        proxies.map((proxy) => ({ place: proxy.place, proxy: proxy.id })),
+        nowMs,
+      )
+      store.insertProxies(tx, proxies)
+      return {
+        price: price.total,
+        calculation: buyJson(catalogue, wish, price, addDays(nowMs, wish.period)),
+        note: `${wish.count} × ${wish.country} ${kindName(wish.ipv)}, ${wish.period} days`,
+        deliver: (paid) => ({ paid, wish, price: price.total, proxies }),
+      }
+    })
+  }
+
+  async function prolong(
+    by: Payer,
+    ids: readonly number[],
+    period: number,
+    ticket: Ticket<Prolonged>,
+    action: 'prolong' | 'renew' = 'prolong',
+  ): Promise<Placed> {
+    const catalogue = await pricing.current()
+    return orders.place(by, { product, action, wish: { ids, period } }, ticket, async (tx) => {
+      const nowMs = clock()
+      const proxies = await lockAll(tx, by.customer, ids)
+      // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
+      if (action === 'renew' && !proxies.every((proxy) => isToRenew(proxy, period, nowMs))) throw notToRenew()
+      const price = priceItems(catalogue, proxies, period, nowMs)
+      store.setExpiry(
+        tx,
+        price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
+        nowMs,
+      )
+      return {
+        price: price.total,
+        calculation: price.calculation,
+        note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
+        deliver: (paid) => ({ paid, period, ...price }),
+      }
+    })
+  }
+
+  return {
+    async quote(wish: Wish): Promise<DedicatedPrice & { available: number }> {
+      const price = priceDedicated(await pricing.current(), wish)
+      return { ...price, available: await stock.available(wish) }
+    },
+
+    buy,
+
+    async quoteProlonging(customer: CustomerId, ids: readonly number[], period: number): Promise<ProlongPrice> {
+      const found = assertAll(ids, await store.findProxies(db, customer, ids), clock())
+      return priceItems(await pricing.current(), found, period, clock())
+    },
+
+    /** All or nothing: ids, addresses and credentials stay, and time is added to what is left. */
+    prolong,
+
+    /** What a customer has, newest first. */
+    async list(customer: CustomerId, filter: Omit<store.ListFilter, 'nowMs'>): Promise<OpenProxy[]> {
+      return (await store.listProxies(db, customer, { ...filter, nowMs: clock() })).map(openProxy)
+    },
+
+    setProtocol: (customer: CustomerId, ids: readonly number[], portType: PortType): Promise<void> =>
+      db.transact(async (tx) => {
+        await lockAll(tx, customer, ids)
+        store.setPortType(tx, ids, portType, clock())
+      }),
+
+    setComment: (customer: CustomerId, ids: readonly number[], comment: string): Promise<void> =>
+      db.transact(async (tx) => {
+        await lockAll(tx, customer, ids)
+        store.setComment(tx, ids, comment)
+      }),
+
+    /** Renews by this many days, a day ahead, until told otherwise. The period must be one that can be bought. */
+    async setRenewal(customer: CustomerId, ids: readonly number[], period: number | null): Promise<void> {
+      const catalogue = await pricing.current()
+      await db.transact(async (tx) => {
+        const proxies = await lockAll(tx, customer, ids)
+        if (period !== null) priceItems(catalogue, proxies, period, clock())
+        store.setRenewal(tx, ids, period)
+      })
+    },
+
+    /** Swaps the address for a free one of the same kind. The old one rests; id, credentials and term stay. */
+    async replace(customer: CustomerId, id: number): Promise<OpenProxy> {
+      const [unlocked] = await store.findProxies(db, customer, [id])
+      if (!unlocked) throw noSuchProxy([id])
+      const spareIds = await stock.spareIds(kindOf(unlocked), 1)
+      return db.transact(async (tx) => {
+        // In turn with the customer's purchases and other swaps: two at once could choose slots of one shared address.
+        await deps.ledger.lock(tx, customer)
+        const [proxy] = await lockAll(tx, customer, [id])
+        if (!proxy) throw noSuchProxy([id])
+        const nowMs = clock()
+        if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
+        if (proxy.replacedAt !== null && nowMs < proxy.replacedAt + replaceEveryMs) {
+          throw replacedLately(toIso(proxy.replacedAt + replaceEveryMs))
+        }
+        const held = proxy.ipv === 3 ? await store.heldAddresses(tx, customer, proxy.country) : new Set<string>()
+        const [place] = await stock.take(tx, kindOf(proxy), 1, held, spareIds)
+        if (!place) throw noSuchProxy([id])
+        stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
+        stock.lease(tx, [{ place: place.id, proxy: id }], nowMs)
+        store.setAddress(tx, id, place, nowMs)
+        return openProxy({ ...proxy, place: place.id, address: place.address, replacedAt: nowMs, changedAt: nowMs })
+      })
+    },
+
+    /** A proxy with its password, for who checks it on its customer's behalf. */
+    async load(customer: CustomerId, id: number): Promise<OpenProxy> {
+      const [proxy] = assertAll([id], await store.findProxies(db, customer, [id]), clock())
+      if (!proxy) throw noSuchProxy([id])
+      return openProxy(proxy)
+    },
+  }
+}
+
+export const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country as Kind['country'], ipv: proxy.ipv })
+
+/** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
+function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {
+  const lines = new Map<string, Proxy[]>()
+  for (const proxy of proxies) {
+    const name = `${proxy.country} ${proxy.ipv}`
+    lines.set(name, [...(lines.get(name) ?? []), proxy])
+  }
+  const items: ProlongItem[] = []
+  const priced: Plain[] = []
+  for (const line of lines.values()) {
+    const first = line[0]
+    if (!first) continue
+    const wish = { country: first.country, ipv: first.ipv, period, count: line.length }
+    const price = priceProlonging(catalogue, wish)
+    const shares = shareOut(price.total, line.length)
+    priced.push({ ...wish, kopecks: String(price.total) })
+    for (const [index, proxy] of line.entries()) {
+      items.push({ proxy, price: shares[index] ?? price.total, expiresAt: prolonged(proxy, period, nowMs) })
+    }
+  }
+  items.sort((a, b) => a.proxy.id - b.proxy.id)
+  return {
+    items,
+    total: total(items.map((item) => item.price)),
+    calculation: {
+      catalogue: catalogue.version,
+      lines: priced,
+      proxies: items.map((item) => [item.proxy.id, item.expiresAt]),
+    },
+  }
+}
+
+const wishJson = (wish: Wish): Plain => ({
+  country_code: wish.country,
+  period: wish.period,
+  count: wish.count,
+  ipv: wish.ipv,
+})
+
+const buyJson = (catalogue: Catalogue, wish: Wish, price: DedicatedPrice, expiresAt: number): Plain => ({
+  catalogue: catalogue.version,
+  country: wish.country,
+  ipv: wish.ipv,
+  period: wish.period,
+  count: wish.count,
+  kopecks: String(price.total),
+  discount_percent: price.discountPercent,
+  expires_at: expiresAt,
+})

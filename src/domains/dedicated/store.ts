@@ -1,0 +1,228 @@
+import { list, sendRows } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { Ipv } from '../stock/rules.ts'
+import { graceMs, type PortType, type Proxy } from './rules.ts'
+
+type Row = {
+  id: bigint
+  customer_id: string
+  order_id: string
+  place_id: bigint
+  address: string
+  country: string
+  ipv: bigint
+  port_type: string
+  username: string
+  password: Uint8Array
+  password_digest: Uint8Array
+  comment: string
+  state: string
+  started_at: bigint
+  expires_at: bigint
+  replaced_at: bigint | null
+  renew_period: bigint | null
+  changed_at: bigint
+}
+
+const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
+
+const toProxy = (row: Row): Proxy => ({
+  id: Number(row.id),
+  customer: row.customer_id as CustomerId,
+  order: row.order_id as OrderId,
+  place: Number(row.place_id),
+  address: row.address,
+  country: row.country,
+  ipv: Number(row.ipv) as Ipv,
+  portType: row.port_type as PortType,
+  username: row.username,
+  sealedPassword: row.password,
+  passwordDigest: row.password_digest,
+  comment: row.comment,
+  state: row.state as Proxy['state'],
+  startedAt: Number(row.started_at),
+  expiresAt: Number(row.expires_at),
+  replacedAt: maybe(row.replaced_at),
+  renewPeriod: maybe(row.renew_period),
+  changedAt: Number(row.changed_at),
+})
+
+export function insertProxies(tx: Tx, proxies: readonly Proxy[]): void {
+  sendRows(
+    tx,
+    `INSERT INTO proxies (id, customer_id, order_id, place_id, address, country, ipv, port_type, username, password,
+       password_digest, comment, state, started_at, expires_at, changed_at)`,
+    proxies.map((proxy) => [
+      proxy.id,
+      proxy.customer,
+      proxy.order,
+      proxy.place,
+      proxy.address,
+      proxy.country,
+      proxy.ipv,
+      proxy.portType,
+      proxy.username,
+      proxy.sealedPassword,
+      proxy.passwordDigest,
+      proxy.comment,
+      proxy.state,
+      proxy.startedAt,
+      proxy.expiresAt,
+      proxy.changedAt,
+    ]),
+  )
+}
+
+/** A customer's proxies among these numbers, locked in one order, so that two requests never wait for each other in turn. */
+export async function lockProxies(tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
+  const rows = await tx.all<Row>(
+    `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id FOR UPDATE`,
+    [customer, ...ids],
+  )
+  return rows.map(toProxy)
+}
+
+export async function findProxies(reader: Reader, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id`,
+    [customer, ...ids],
+  )
+  return rows.map(toProxy)
+}
+
+export async function findProxy(reader: Reader, id: number): Promise<Proxy | undefined> {
+  const row = await reader.first<Row>('SELECT * FROM proxies WHERE id = $1', [id])
+  return row && toProxy(row)
+}
+
+export type ListFilter = {
+  readonly before: number
+  readonly limit: number
+  readonly nowMs: number
+  readonly status: '' | 'active' | 'expired'
+  readonly country: string
+  readonly ipv: number
+  readonly expiresBefore: number
+  readonly comment: string
+}
+
+/** A page of what a customer has, newest first. What is bought meanwhile comes above and moves nothing. */
+export async function listProxies(reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM proxies
+     WHERE customer_id = $1 AND id < $2 AND state = 'held' AND expires_at > $3
+       AND ($4 = '' OR ($4 = 'active' AND expires_at > $5) OR ($4 = 'expired' AND expires_at <= $5))
+       AND ($6 = '' OR country = $6) AND ($7 = 0 OR ipv = $7) AND expires_at < $8 AND ($9 = '' OR comment = $9)
+     ORDER BY id DESC LIMIT $10`,
+    [
+      customer,
+      filter.before,
+      filter.nowMs - graceMs,
+      filter.status,
+      filter.nowMs,
+      filter.country,
+      filter.ipv,
+      filter.expiresBefore,
+      filter.comment,
+      filter.limit,
+    ],
+  )
+  return rows.map(toProxy)
+}
+
+/** The shared addresses that a customer has already. */
+export async function heldAddresses(reader: Reader, customer: CustomerId, country: string): Promise<Set<string>> {
+  const rows = await reader.all<{ address: string }>(
+    `SELECT address FROM proxies WHERE customer_id = $1 AND ipv = 3 AND country = $2 AND state = 'held'`,
+    [customer, country],
+  )
+  return new Set(rows.map((row) => row.address))
+}
+
+export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: number }[], nowMs: number): void {
+  for (const proxy of proxies) {
+    tx.send('UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL WHERE id = $1', [
+      proxy.id,
+      proxy.expiresAt,
+      nowMs,
+    ])
+  }
+}
+
+export function setPortType(tx: Tx, ids: readonly number[], portType: PortType, nowMs: number): void {
+  tx.send(`UPDATE proxies SET port_type = $1, changed_at = $2 WHERE id IN (${list(ids.length, 2)})`, [
+    portType,
+    nowMs,
+    ...ids,
+  ])
+}
+
+export function setComment(tx: Tx, ids: readonly number[], comment: string): void {
+  tx.send(`UPDATE proxies SET comment = $1 WHERE id IN (${list(ids.length, 1)})`, [comment, ...ids])
+}
+
+export function setRenewal(tx: Tx, ids: readonly number[], period: number | null): void {
+  tx.send(`UPDATE proxies SET renew_period = $1, renew_tried_at = NULL WHERE id IN (${list(ids.length, 1)})`, [
+    period,
+    ...ids,
+  ])
+}
+
+export function setAddress(tx: Tx, id: number, place: { id: number; address: string }, nowMs: number): void {
+  tx.send('UPDATE proxies SET place_id = $2, address = $3, replaced_at = $4, changed_at = $4 WHERE id = $1', [
+    id,
+    place.id,
+    place.address,
+    nowMs,
+  ])
+}
+
+/** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */
+export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<Proxy[]> {
+  const rows = await tx.all<Row>(
+    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    [nowMs - graceMs, most],
+  )
+  return rows.map(toProxy)
+}
+
+export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
+  tx.send(`UPDATE proxies SET state = 'gone', changed_at = $1 WHERE id IN (${list(ids.length, 1)})`, [nowMs, ...ids])
+}
+
+/** Proxies that want to be renewed and have not been tried lately. */
+export async function findToRenew(
+  reader: Reader,
+  before: number,
+  triedBefore: number,
+  most: number,
+): Promise<{ proxy: Proxy; period: number }[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM proxies
+     WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1
+       AND (renew_tried_at IS NULL OR renew_tried_at <= $2)
+     ORDER BY expires_at LIMIT $3`,
+    [before, triedBefore, most],
+  )
+  return rows.map((row) => ({ proxy: toProxy(row), period: Number(row.renew_period ?? 0n) }))
+}
+
+export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<void> {
+  await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
+}
+
+/** What changed since a moment, for nodes. Overlap the moments: a commit may become visible after a later one. */
+export async function changedSince(reader: Reader, since: number, after: number, limit: number): Promise<Proxy[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM proxies WHERE changed_at > $1 OR (changed_at = $1 AND id > $2) ORDER BY changed_at, id LIMIT $3`,
+    [since, after, limit],
+  )
+  return rows.map(toProxy)
+}
+
+/** Every proxy there ever was, in the order of their numbers, for `verify`. */
+export async function proxiesAfter(reader: Reader, after: number, limit: number): Promise<Proxy[]> {
+  const rows = await reader.all<Row>('SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+  return rows.map(toProxy)
+}

@@ -1,0 +1,254 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { engines } from '../../../test/harness/database.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import {
+  addStock,
+  applyCatalogue,
+  buyProxies,
+  type Floor,
+  kindIn,
+  openFloor,
+  placesByState,
+  prolongProxies,
+  shipped,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
+import { addCustomer, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { openDatabase } from '../../db/open.ts'
+import { dedicatedChores } from '../../jobs/dedicated.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+
+const dayMs = 86_400_000
+const hourMs = 3_600_000
+const rich = 10n ** 9n
+
+describe.each([...engines])('what time does to proxies on %s', (engine) => {
+  let floor: Floor
+  beforeEach(async () => {
+    floor = await openFloor(engine, shippedWith('AT'))
+    await addStock(floor.services, '203.0.113.0/30', 'AT', 4)
+  })
+  afterEach(async () => {
+    expect(await findingsOf(floor.services)).toEqual([])
+    await floor.close()
+  })
+  const all = { before: Number.MAX_SAFE_INTEGER, limit: 500, status: '' as const, country: '', ipv: 0, comment: '' }
+  const listed = (customer: CustomerId) =>
+    floor.services.dedicated.list(customer, { ...all, expiresBefore: Number.MAX_SAFE_INTEGER })
+  const statusOf = async (customer: CustomerId, status: 'active' | 'expired') =>
+    (await floor.services.dedicated.list(customer, { ...all, status, expiresBefore: Number.MAX_SAFE_INTEGER })).length
+  const endOf = async (customer: CustomerId) => (await listed(customer))[0]?.expiresAt ?? 0
+  const balanceOf = async (customer: CustomerId) => (await floor.services.ledger.balance(customer)).balance
+  const doChores = async () => {
+    for (const chore of dedicatedChores(floor.services)) await chore.work()
+  }
+
+  test('a proxy expires to the moment, is gone three days later, and its address is for sale seven days after that', async () => {
+    const { services, clock } = floor
+    const customer = await addCustomer(services, rich)
+    await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
+    const end = clock.nowMs + 7 * dayMs
+    clock.nowMs = end - 1
+    await doChores()
+    expect([await statusOf(customer, 'active'), await statusOf(customer, 'expired')]).toEqual([4, 0])
+    clock.nowMs = end
+    await doChores()
+    expect([await statusOf(customer, 'active'), await statusOf(customer, 'expired')]).toEqual([0, 4])
+    clock.nowMs = end + 3 * dayMs - 1
+    await doChores()
+    expect(await statusOf(customer, 'expired')).toBe(4)
+    expect(await placesByState(services)).toMatchObject({ leased: 4 })
+    clock.nowMs = end + 3 * dayMs
+    expect(await listed(customer)).toEqual([])
+    await doChores()
+    expect(await placesByState(services)).toEqual({ free: 0, leased: 0, resting: 4, retired: 0 })
+    clock.nowMs = end + 10 * dayMs - 1
+    await doChores()
+    const refusal = await refusalOf(buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7 }))
+    expect(refusal.code).toBe('out_of_stock')
+    clock.nowMs = end + 10 * dayMs
+    await doChores()
+    expect(await placesByState(services)).toEqual({ free: 4, leased: 0, resting: 0, retired: 0 })
+    expect((await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })).proxies).toHaveLength(4)
+  })
+
+  test('a shop that stood still for a year ends up where one that ran all the time would', async () => {
+    const outcomes: unknown[] = []
+    for (const pace of ['every day', 'once'] as const) {
+      const own = await openFloor(engine, shippedWith('AT'))
+      await addStock(own.services, '203.0.113.0/28', 'AT', 4)
+      const customer = await addCustomer(own.services, rich)
+      const start = own.clock.nowMs
+      for (const period of [7, 14, 30, 60, 90]) {
+        await buyProxies(own.services, customer, { code: 'AT', ipv: 4, period, count: 3 })
+      }
+      for (let day = 1; day <= 365; day += 1) {
+        own.clock.advanceDays(1)
+        // Every fifth day is enough to be on time here: nothing is bought meanwhile.
+        const due = pace === 'every day' ? day % 5 === 0 : day === 365
+        if (due) for (const chore of dedicatedChores(own.services)) await chore.work()
+      }
+      const leases = await own.db.all<{ place_id: bigint; ended_at: bigint }>(
+        'SELECT place_id, started_at, ended_at, proxy_id FROM leases ORDER BY place_id',
+      )
+      expect(leases.every((lease) => Number(lease.ended_at) > start)).toBeTrue()
+      outcomes.push({ leases, states: await placesByState(own.services) })
+      expect(await findingsOf(own.services)).toEqual([])
+      await own.close()
+    }
+    expect(outcomes[1]).toEqual(outcomes[0])
+  })
+
+  test('more than one batch falls due at once and all of it is done', async () => {
+    const { services, clock } = floor
+    await addStock(services, '198.51.100.0/23', 'AT', 4)
+    const customer = await addCustomer(services, rich)
+    await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 450 })
+    clock.advanceDays(11)
+    await doChores()
+    expect(await placesByState(services)).toMatchObject({ leased: 0, resting: 450 })
+    clock.advanceDays(7)
+    await doChores()
+    expect(await placesByState(services)).toMatchObject({ free: 516, resting: 0 })
+  })
+
+  test('the chores of two shops at once on one database release each proxy once', async () => {
+    const { services, clock } = floor
+    const customer = await addCustomer(services, rich)
+    await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
+    const otherDb = openDatabase(floor.place.address)
+    const other = wire(otherDb, clock)
+    clock.advanceDays(10)
+    const released = await Promise.all([services.dedicatedUpkeep.release(200), other.dedicatedUpkeep.release(200)])
+    expect(released[0] + released[1]).toBe(4)
+    clock.advanceDays(7)
+    const rested = await Promise.all([services.stock.endRest(200), other.stock.endRest(200)])
+    expect(rested[0] + rested[1]).toBe(4)
+    await otherDb.close()
+  })
+
+  describe('with automatic renewal', () => {
+    let customer: CustomerId
+    let id: number
+    let start: number
+    beforeEach(async () => {
+      customer = await addCustomer(floor.services, 10_000n)
+      start = floor.clock.nowMs
+      const bought = await buyProxies(floor.services, customer, { code: 'AT', ipv: 4, period: 7 })
+      id = bought.proxies[0]?.id ?? 0
+      await floor.services.dedicated.setRenewal(customer, [id], 30)
+    })
+    const renew = () => floor.services.dedicatedUpkeep.renew(200)
+
+    test('a proxy is renewed one day ahead, not sooner, once, and not as money spent through a token', async () => {
+      const { clock, services } = floor
+      clock.nowMs = start + 6 * dayMs - 1
+      expect(await renew()).toBe(0)
+      const before = await balanceOf(customer)
+      clock.advance(1)
+      expect(await renew()).toBe(1)
+      expect(await renew()).toBe(0)
+      clock.advance(hourMs)
+      expect(await renew()).toBe(0)
+      expect(await endOf(customer)).toBe(start + 37 * dayMs)
+      expect(before - (await balanceOf(customer))).toBe(2_850n)
+      expect((await services.ledger.balance(customer)).apiSpent).toBe(0n as never)
+      const [order] = await services.orders.list(customer, undefined, 1)
+      expect(order).toMatchObject({ product: 'dedicated', action: 'renew', price: 2_850n })
+      clock.nowMs = start + 36 * dayMs
+      expect(await renew()).toBe(1)
+      expect(await endOf(customer)).toBe(start + 67 * dayMs)
+    })
+
+    test('two shops that renew at the same moment charge once', async () => {
+      const { clock } = floor
+      const otherDb = openDatabase(floor.place.address)
+      const other = wire(otherDb, clock)
+      for (let round = 1; round <= 5; round += 1) {
+        clock.nowMs = (await endOf(customer)) - dayMs
+        const before = await balanceOf(customer)
+        await credit(floor.services, customer, 2_850n)
+        const renewed = await Promise.all([renew(), other.dedicatedUpkeep.renew(200), renew()])
+        expect(renewed.reduce((sum, each) => sum + each, 0)).toBe(1)
+        expect(await balanceOf(customer)).toBe(before)
+      }
+      expect(await endOf(customer)).toBe(start + (7 + 5 * 30) * dayMs)
+      await otherDb.close()
+    })
+
+    test('without money nothing happens, it is tried again after an hour, and works once there is money', async () => {
+      const { clock, services } = floor
+      await prolongProxies(services, customer, [id], 90)
+      const end = await endOf(customer)
+      const left = await balanceOf(customer)
+      expect(left).toBeLessThan(2_850n)
+      clock.nowMs = end - dayMs
+      expect(await renew()).toBe(0)
+      expect([await endOf(customer), await balanceOf(customer)]).toEqual([end, left])
+      await credit(services, customer, 10_000n)
+      clock.advance(hourMs - 1)
+      expect(await renew()).toBe(0)
+      clock.advance(1)
+      expect(await renew()).toBe(1)
+      expect(await endOf(customer)).toBe(end + 30 * dayMs)
+    })
+
+    test('it goes on through the grace, from then on, and ends with it', async () => {
+      const { clock, services } = floor
+      await prolongProxies(services, customer, [id], 90)
+      const end = await endOf(customer)
+      clock.nowMs = end + dayMs
+      expect(await renew()).toBe(0)
+      await credit(services, customer, 2_850n)
+      clock.advance(hourMs)
+      expect(await renew()).toBe(1)
+      expect(await endOf(customer)).toBe(end + dayMs + hourMs + 30 * dayMs)
+      clock.nowMs = (await endOf(customer)) + 3 * dayMs
+      await credit(services, customer, 10_000n)
+      const before = await balanceOf(customer)
+      expect(await renew()).toBe(0)
+      expect(await balanceOf(customer)).toBe(before)
+    })
+
+    test('set to null it stops', async () => {
+      const { clock, services } = floor
+      await services.dedicated.setRenewal(customer, [id], null)
+      clock.nowMs = start + 6 * dayMs
+      expect(await renew()).toBe(0)
+      expect(await endOf(customer)).toBe(start + 7 * dayMs)
+    })
+
+    test('a proxy that is prolonged by hand while its renewal is under way is not renewed on top of that', async () => {
+      const { clock, services } = floor
+      clock.nowMs = start + 6 * dayMs
+      await Promise.all([renew(), prolongProxies(services, customer, [id], 30)])
+      for (const order of await services.orders.list(customer, undefined, 10)) {
+        if (order.action === 'renew') expect(order.calculation).toMatchObject({ proxies: [[id, start + 37 * dayMs]] })
+      }
+      expect(await renew()).toBe(0)
+    })
+
+    test('a period that cannot be bought is refused when it is set, and one that is taken off sale later charges nothing', async () => {
+      const { clock, services } = floor
+      const refusal = await refusalOf(services.dedicated.setRenewal(customer, [id], 31))
+      expect(refusal.details).toMatchObject([{ field: 'period', allowed: [3, 7, 14, 30, 60, 90] }])
+      expect((await listed(customer))[0]?.renewPeriod).toBe(30)
+      const fewer = shippedWith('AT')
+      fewer.dedicated.prolong_periods = [7]
+      await applyCatalogue(services, fewer)
+      clock.nowMs = start + 6 * dayMs
+      const before = await balanceOf(customer)
+      expect(await renew()).toBe(0)
+      expect(await balanceOf(customer)).toBe(before)
+    })
+
+    test('a country that is sold no more stops renewing without a fault, and what was bought stays', async () => {
+      const { clock, services } = floor
+      await applyCatalogue(services, shipped())
+      clock.nowMs = start + 6 * dayMs
+      expect(await renew()).toBe(0)
+      expect(await listed(customer)).toHaveLength(1)
+      expect(await services.stock.available(kindIn('AT', 4))).toBe(3)
+    })
+  })
+})

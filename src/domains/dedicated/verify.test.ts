@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Engine, engines, makePlace, type Place } from '../../../test/harness/database.ts'
+import { addStock, buyProxies, openFloor, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+
+/** Statements that do what no code of ours does, some only possible once the database's own guards are gone. */
+type Corruption = {
+  readonly name: string
+  readonly promise: string
+  readonly spoil: (tx: Tx) => Promise<unknown>
+}
+
+const newest = `(SELECT MAX(id) FROM proxies WHERE state = 'held' AND ipv = 4)`
+const oldest = `(SELECT MIN(id) FROM proxies WHERE state = 'held' AND ipv = 4)`
+const orderOf = (action: string) => `(SELECT MIN(id) FROM orders WHERE action = '${action}')`
+const edit = (action: string, from: string, to: string) => (tx: Tx) =>
+  tx.run(`UPDATE orders SET calculation = REPLACE(calculation, '${from}', '${to}') WHERE id = ${orderOf(action)}`)
+const run = (sql: string) => (tx: Tx) => tx.run(sql)
+
+const corruptions: readonly Corruption[] = [
+  {
+    name: 'a leased place is put back on the shelf',
+    promise: 'lease',
+    spoil: run(`UPDATE stock SET state = 'free' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+  },
+  {
+    name: 'a free place is marked as leased',
+    promise: 'lease',
+    spoil: run(`UPDATE stock SET state = 'leased' WHERE id = (SELECT MIN(id) FROM stock WHERE state = 'free')`),
+  },
+  {
+    name: 'a leased place is retired under its holder',
+    promise: 'lease',
+    spoil: run(`UPDATE stock SET state = 'retired' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+  },
+  {
+    name: 'a place is deleted',
+    promise: 'lease',
+    spoil: run(`DELETE FROM stock WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+  },
+  {
+    name: 'an open lease is deleted',
+    promise: 'lease',
+    spoil: run(`DELETE FROM leases WHERE proxy_id = ${newest}`),
+  },
+  {
+    name: 'an open lease is ended',
+    promise: 'lease',
+    spoil: run(`UPDATE leases SET ended_at = started_at + 1 WHERE proxy_id = ${newest}`),
+  },
+  {
+    name: 'an ended lease is opened again',
+    promise: 'lease',
+    spoil: run('UPDATE leases SET ended_at = NULL WHERE ended_at IS NOT NULL'),
+  },
+  {
+    name: 'a lease is added on a free place',
+    promise: 'lease',
+    spoil: run(
+      `INSERT INTO leases (place_id, started_at, proxy_id)
+       SELECT MIN(id), 5, ${newest} FROM stock WHERE state = 'free'`,
+    ),
+  },
+  {
+    name: 'a lease in the past is added over another',
+    promise: 'lease',
+    spoil: run(
+      `INSERT INTO leases (place_id, started_at, ended_at, proxy_id)
+       SELECT place_id, started_at - 5, started_at + 5, ${oldest} FROM leases WHERE proxy_id = ${newest}`,
+    ),
+  },
+  {
+    name: 'a lease goes to another proxy',
+    promise: 'lease',
+    spoil: run(`UPDATE leases SET proxy_id = ${oldest} WHERE proxy_id = ${newest}`),
+  },
+  {
+    name: "a proxy's address is changed",
+    promise: 'lease',
+    spoil: run(`UPDATE proxies SET address = '192.0.2.1' WHERE id = ${newest}`),
+  },
+  {
+    name: "a proxy's place is changed",
+    promise: 'lease',
+    spoil: run(`UPDATE proxies SET place_id = place_id + 100000 WHERE id = ${newest}`),
+  },
+  {
+    name: "a place's address is changed",
+    promise: 'lease',
+    spoil: run(`UPDATE stock SET address = '192.0.2.1' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+  },
+  {
+    name: 'a proxy is given more time than was paid for',
+    promise: 'term',
+    spoil: run(`UPDATE proxies SET expires_at = expires_at + 86400000 WHERE id = ${newest}`),
+  },
+  {
+    name: 'a proxy that was prolonged is given less',
+    promise: 'term',
+    spoil: run(`UPDATE proxies SET expires_at = expires_at - 1 WHERE id = ${oldest}`),
+  },
+  { name: 'a proxy is deleted', promise: 'delivery', spoil: run(`DELETE FROM proxies WHERE id = ${newest}`) },
+  {
+    name: 'a proxy that is over is deleted',
+    promise: 'delivery',
+    spoil: run(`DELETE FROM proxies WHERE state = 'gone'`),
+  },
+  {
+    name: 'a proxy is moved to an order that did not buy it',
+    promise: 'delivery',
+    spoil: run(
+      `UPDATE proxies SET order_id = (SELECT order_id FROM proxies WHERE id = ${oldest}) WHERE id = ${newest}`,
+    ),
+  },
+  {
+    name: 'a proxy becomes one of another country',
+    promise: 'delivery',
+    spoil: run(`UPDATE proxies SET country = 'BE' WHERE id = ${newest}`),
+  },
+  {
+    name: 'a proxy is given to another customer',
+    promise: 'delivery',
+    spoil: run(
+      `UPDATE proxies SET customer_id = (SELECT MIN(id) FROM customers WHERE id <> customer_id) WHERE id = ${newest}`,
+    ),
+  },
+  {
+    name: 'a proxy that is over is held again',
+    promise: 'lease',
+    spoil: run(`UPDATE proxies SET state = 'held' WHERE state = 'gone'`),
+  },
+  {
+    name: 'a proxy that is held is declared over',
+    promise: 'lease',
+    spoil: run(`UPDATE proxies SET state = 'gone' WHERE id = ${newest}`),
+  },
+  {
+    name: 'the passwords of two proxies are swapped',
+    promise: 'secret',
+    spoil: async (tx) => {
+      const rows = await tx.all<{ id: bigint; password: Uint8Array; password_digest: Uint8Array }>(
+        `SELECT id, password, password_digest FROM proxies WHERE state = 'held' ORDER BY id LIMIT 2`,
+      )
+      for (const [index, row] of rows.entries()) {
+        const other = rows[1 - index]
+        if (!other) throw new Error('there are too few proxies')
+        await tx.run('UPDATE proxies SET password = $2, password_digest = $3 WHERE id = $1', [
+          row.id,
+          other.password,
+          other.password_digest,
+        ])
+      }
+    },
+  },
+  {
+    name: 'the digest that nodes know is another',
+    promise: 'secret',
+    spoil: (tx) => tx.run(`UPDATE proxies SET password_digest = $1 WHERE id = ${newest}`, [new Uint8Array(32)]),
+  },
+  {
+    name: "an order's price is changed",
+    promise: 'price',
+    spoil: run(`UPDATE orders SET price = price + 1 WHERE id = ${orderOf('buy')}`),
+  },
+  {
+    name: "a prolonging's price is changed",
+    promise: 'price',
+    spoil: run(`UPDATE orders SET price = price - 1 WHERE id = ${orderOf('prolong')}`),
+  },
+  { name: 'a calculation names another country', promise: 'price', spoil: edit('buy', '"AT"', '"DE"') },
+  { name: 'a calculation names a country without a price', promise: 'price', spoil: edit('buy', '"AT"', '"JP"') },
+  { name: 'a calculation names another period', promise: 'price', spoil: edit('buy', '"period":30', '"period":60') },
+  { name: 'a calculation names a period not sold', promise: 'price', spoil: edit('buy', '"period":30', '"period":31') },
+  { name: 'a calculation names another count', promise: 'price', spoil: edit('buy', '"count":2', '"count":1') },
+  { name: 'a calculation names another sum', promise: 'price', spoil: edit('buy', '"kopecks":"', '"kopecks":"9') },
+  { name: 'a calculation names no such list', promise: 'price', spoil: edit('buy', '"catalogue":1', '"catalogue":9') },
+  { name: 'a calculation names no list', promise: 'price', spoil: edit('buy', '"catalogue"', '"katalog"') },
+  { name: "a prolonging's line is changed", promise: 'price', spoil: edit('prolong', '"count":1', '"count":2') },
+  { name: "a prolonging's lines are lost", promise: 'price', spoil: edit('prolong', '"lines"', '"Lines"') },
+  { name: "a prolonging's proxies are lost", promise: 'price', spoil: edit('prolong', '"proxies"', '"Proxies"') },
+  {
+    name: 'an order is deleted',
+    promise: 'delivery',
+    spoil: run(`DELETE FROM orders WHERE id = ${orderOf('buy')}`),
+  },
+  {
+    name: 'one customer holds one shared address twice',
+    promise: 'lease',
+    spoil: run(`UPDATE proxies SET customer_id = (SELECT MIN(customer_id) FROM proxies WHERE ipv = 3) WHERE ipv = 3`),
+  },
+  {
+    name: 'an address of one’s own is in stock as a shared one too',
+    promise: 'stock',
+    spoil: run(
+      `INSERT INTO stock (id, address, slot, country, ipv, state, retiring)
+       SELECT 900000, address, 1, country, 3, 'free', 0 FROM stock WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`,
+    ),
+  },
+]
+
+async function dropGuards(db: Database): Promise<void> {
+  await db.transact(async (tx) => {
+    const on = db.engine === 'postgres' ? ' ON leases' : ''
+    for (const name of ['leases_never_overlap', 'leases_keep_their_past', 'leases_remain']) {
+      await tx.run(`DROP TRIGGER ${name}${on}`)
+    }
+    await tx.run('DROP INDEX leases_one_at_a_time')
+  })
+}
+
+/** A shop with proxies of all kinds, prolonged, swapped, expired and gone, closed so that it can be copied. */
+async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Promise<void> }> {
+  const floor = await openFloor(engine, shippedWith('AT'))
+  const { services, clock } = floor
+  await addStock(services, '203.0.113.0/27', 'AT', 4)
+  await addStock(services, '198.51.100.0', 'AT', 3)
+  await addStock(services, '2001:db8::/64', 'AT', 6)
+  const [one, two] = [await addCustomer(services, 10n ** 7n), await addCustomer(services, 10n ** 7n)]
+  const first = await buyProxies(services, one, { code: 'AT', ipv: 4, count: 2 })
+  const [proxy] = first.proxies
+  clock.advance(1)
+  await prolongProxies(services, one, [proxy?.id ?? 0], 30)
+  await buyProxies(services, two, { code: 'AT', ipv: 4, count: 1, period: 7 })
+  clock.advanceDays(10)
+  await services.dedicatedUpkeep.release(100)
+  for (const customer of [one, two]) await buyProxies(services, customer, { code: 'AT', ipv: 3 })
+  await buyProxies(services, two, { code: 'AT', ipv: 6, count: 2 })
+  await services.dedicated.replace(one, proxy?.id ?? 0)
+  clock.advanceDays(1)
+  await buyProxies(services, two, { code: 'AT', ipv: 4, count: 3 })
+  expect(await findingsOf(services)).toEqual([])
+  await dropGuards(floor.db)
+  expect(await findingsOf(services)).toEqual([])
+  await floor.db.close()
+  return { place: floor.place, remove: () => floor.place.remove() }
+}
+
+class Undone extends Error {}
+
+describe.each([...engines])('verify on %s', (engine) => {
+  let original: Awaited<ReturnType<typeof makeHistory>>
+  let copy: Place
+  let db: Database
+  beforeAll(async () => {
+    original = await makeHistory(engine)
+    copy = await makePlace(engine, original.place)
+    db = openDatabase(copy.address)
+  })
+  afterAll(async () => {
+    await db.close()
+    await copy.remove()
+    await original.remove()
+  })
+
+  /** What verify would find, with the change undone afterwards, so that one copy serves all. */
+  async function findingsAfter(corruption: Corruption): Promise<{ promise: string }[]> {
+    let found: { promise: string }[] = []
+    await db
+      .transact(async (tx) => {
+        await corruption.spoil(tx)
+        // verify reads what this transaction sees: the same statements, on its own connection.
+        const inside: Database = { ...db, ...tx, snapshot: (work) => work(tx), transact: (work) => work(tx) }
+        found = await findingsOf(wire(inside))
+        throw new Undone()
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof Undone)) throw error
+      })
+    return found
+  }
+
+  test.each(corruptions.map((each) => ({ ...each })))('finds it when $name', async (corruption) => {
+    const found = await findingsAfter(corruption)
+    expect(found.map((each) => each.promise)).toContain(corruption.promise)
+    expect(await findingsOf(wire(db))).toEqual([])
+  })
+})

@@ -1,0 +1,1 @@
+export { createFleet, type Fleet } from './service.ts'

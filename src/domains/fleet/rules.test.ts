@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import type { NodeId } from '../../kernel/ids.ts'
+import { chooseNode, isLive, liveWithinMs, locationsOf, type Node } from './rules.ts'
+
+const nowMs = 1_000_000_000
+
+const node = (id: string, of: Partial<Node> = {}): Node => ({
+  id: id as NodeId,
+  kind: 'vpn',
+  name: id,
+  location: 'here',
+  countryCode: null,
+  city: null,
+  endpoint: null,
+  publicKey: 'key',
+  state: 'open',
+  version: null,
+  lastSeenAt: nowMs,
+  createdAt: 0,
+  ...of,
+})
+
+const fleet = Array.from({ length: 8 }, (_, index) => node(`nod_${index}`))
+const subjects = Array.from({ length: 4000 }, (_, index) => `dev_${index}`)
+
+describe('nodes', () => {
+  test('a node is live for 90 seconds after it was heard of, and never when it is closed', () => {
+    expect(isLive(node('a', { lastSeenAt: nowMs - liveWithinMs }), nowMs)).toBe(true)
+    expect(isLive(node('a', { lastSeenAt: nowMs - liveWithinMs - 1 }), nowMs)).toBe(false)
+    expect(isLive(node('a', { lastSeenAt: null }), nowMs)).toBe(false)
+    expect(isLive(node('a', { state: 'closed' }), nowMs)).toBe(false)
+  })
+
+  test('subjects spread over nodes, none of which gets half as much or twice as much as its share', () => {
+    const counts = new Map<string, number>()
+    for (const subject of subjects) {
+      const id = chooseNode(fleet, subject, nowMs)?.id ?? ''
+      counts.set(id, (counts.get(id) ?? 0) + 1)
+    }
+    const share = subjects.length / fleet.length
+    for (const { id } of fleet) {
+      expect(counts.get(id) ?? 0).toBeGreaterThan(share / 2)
+      expect(counts.get(id) ?? 0).toBeLessThan(share * 2)
+    }
+  })
+
+  test('when a node goes only its own subjects move, and the order in which nodes are listed changes nothing', () => {
+    fc.assert(
+      fc.property(fc.nat(fleet.length - 1), fc.constantFrom(...subjects), (gone, subject) => {
+        const before = chooseNode(fleet, subject, nowMs)
+        const left = fleet.filter((_, index) => index !== gone)
+        expect(chooseNode(fleet.toReversed(), subject, nowMs)).toBe(before as Node)
+        if (before !== fleet[gone]) expect(chooseNode(left, subject, nowMs)).toBe(before as Node)
+      }),
+    )
+  })
+
+  test('a live node is preferred to one that is not, and a closed one is never chosen', () => {
+    const quiet = fleet.map((each) => ({ ...each, lastSeenAt: 0 }))
+    const awake = node('nod_awake')
+    for (const subject of subjects.slice(0, 100)) {
+      expect(chooseNode([...quiet, awake], subject, nowMs)).toBe(awake)
+      expect(chooseNode(quiet, subject, nowMs)).toBeDefined()
+      expect(chooseNode([node('nod_closed', { state: 'closed' })], subject, nowMs)).toBeUndefined()
+    }
+  })
+
+  test('a place is listed while one of its nodes is open', () => {
+    const places = locationsOf([
+      node('a', { location: 'oslo', city: 'Oslo', countryCode: 'NO' }),
+      node('b', { location: 'bern', state: 'closed' }),
+      node('c', { location: 'oslo' }),
+    ])
+    expect(places.map((place) => [place.name, place.nodes.length, place.city])).toEqual([['oslo', 2, 'Oslo']])
+  })
+})

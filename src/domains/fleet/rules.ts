@@ -1,0 +1,78 @@
+import type { NodeId } from '../../kernel/ids.ts'
+
+export type NodeKind = 'gateway' | 'vpn'
+
+export type Endpoint = { readonly host: string; readonly port: number }
+
+/** A machine that carries traffic. Without an endpoint of its own it is reached where the operator's settings say. */
+export type Node = {
+  readonly id: NodeId
+  readonly kind: NodeKind
+  readonly name: string
+  readonly location: string
+  readonly countryCode: string | null
+  readonly city: string | null
+  readonly endpoint: Endpoint | null
+  readonly publicKey: string | null
+  readonly state: 'open' | 'closed'
+  readonly version: string | null
+  readonly lastSeenAt: number | null
+  readonly createdAt: number
+}
+
+/** A place that a customer may choose, with the nodes that stand there. */
+export type Location = {
+  readonly name: string
+  readonly countryCode: string | null
+  readonly city: string | null
+  readonly nodes: readonly Node[]
+}
+
+/** A node that was not heard of for this long is not counted on. */
+export const liveWithinMs = 90_000
+
+export const isLive = (node: Node, nowMs: number): boolean =>
+  node.state === 'open' && node.lastSeenAt !== null && nowMs - node.lastSeenAt <= liveWithinMs
+
+/** Small letters, digits and dashes: it travels in addresses and file names. */
+export const isLocationName = (text: string): boolean => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(text) && text.length <= 32
+
+/** The places of nodes that are open, by name. */
+export function locationsOf(nodes: readonly Node[]): Location[] {
+  const byName = new Map<string, Node[]>()
+  for (const node of nodes) {
+    if (node.state === 'open') byName.set(node.location, [...(byName.get(node.location) ?? []), node])
+  }
+  return [...byName]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, there]) => ({
+      name,
+      countryCode: there[0]?.countryCode ?? null,
+      city: there[0]?.city ?? null,
+      nodes: there,
+    }))
+}
+
+/**
+ * The node that serves a subject. Each node draws a number from the subject and itself, and the largest wins: subjects spread
+ * evenly, and when a node goes only its own subjects move. A live node is preferred to any that is not.
+ */
+export function chooseNode(nodes: readonly Node[], subject: string, nowMs: number): Node | undefined {
+  const open = nodes.filter((node) => node.state === 'open')
+  const live = open.filter((node) => isLive(node, nowMs))
+  let best: { node: Node; drawn: number } | undefined
+  for (const node of live.length > 0 ? live : open) {
+    const drawn = draw(`${subject} ${node.id}`)
+    if (!best || drawn > best.drawn || (drawn === best.drawn && node.id > best.node.id)) best = { node, drawn }
+  }
+  return best?.node
+}
+
+/** FNV-1a, with its bits mixed once more: ids differ mostly at their ends. It spreads; it guards nothing. */
+function draw(text: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

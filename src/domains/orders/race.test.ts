@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Engine, openTestDatabase } from '../../../test/harness/database.ts'
+import { scaled } from '../../../test/harness/scale.ts'
+import { addCustomer, buy, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database } from '../../db/transaction.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../kernel/money.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Services } from '../../main/services.ts'
+import type { Payer } from '../ledger/index.ts'
+import type { Placed } from './service.ts'
+
+type Stage = { readonly name: string; readonly engine: Engine; readonly shops: number }
+const stages: readonly Stage[] = [
+  { name: 'SQLite', engine: 'sqlite', shops: 1 },
+  { name: 'PostgreSQL', engine: 'postgres', shops: 1 },
+  { name: 'PostgreSQL with two shops on it', engine: 'postgres', shops: 2 },
+  { name: 'SQLite with two shops on it', engine: 'sqlite', shops: 2 },
+]
+const rounds = scaled(20)
+
+/** How often each code came out; `sold` and `replayed` stand for success. A fault is passed on. */
+async function tally(attempts: readonly Promise<Placed>[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const outcome of await Promise.allSettled(attempts)) {
+    if (outcome.status === 'rejected' && !(outcome.reason instanceof Refusal)) throw outcome.reason
+    const name =
+      outcome.status === 'rejected' ? (outcome.reason as Refusal).code : outcome.value.replayed ? 'replayed' : 'sold'
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}
+
+describe.each([...stages])('at the same moment on $name', ({ engine, shops: count }) => {
+  let shops: Services[]
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  const more: Database[] = []
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    for (let extra = 1; extra < count; extra += 1) more.push(openDatabase(opened.place.address))
+    shops = [opened.db, ...more].map((db) => wire(db))
+  })
+  afterAll(async () => {
+    for (const db of more) await db.close()
+    await opened.close()
+  })
+  const shop = (index: number): Services => shops[index % shops.length] as Services
+  const customerWith = (money: bigint) => addCustomer(shop(0), money)
+  const payer = (customer: CustomerId): Payer => ({ customer, token: null })
+  const ordersOf = async (customer: CustomerId) => (await shop(0).orders.list(customer, undefined, 500)).length
+
+  test('of 500 purchases with money for exactly 137, exactly 137 succeed and 363 are told there is not enough', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const customer = await customerWith(137n * 900n + 899n)
+      const attempts = Array.from({ length: 500 }, (_, index) => buy(shop(index), payer(customer), 900n))
+      expect(await tally(attempts)).toEqual({ sold: 137, insufficient_funds: 363 })
+      expect(await shop(0).ledger.balance(customer)).toMatchObject({ balance: 899n as Kopecks })
+      expect(await ordersOf(customer)).toBe(137)
+    }
+  })
+
+  test('the same key sent 50 times has one effect, and every answer is the first one, byte for byte', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const customer = await customerWith(10_000n)
+      const send = (index: number) => buy(shop(index), payer(customer), 900n, { key: `round-${round}` })
+      const attempts = Array.from({ length: 50 }, (_, index) => send(index))
+      const { sold, replayed = 0, request_in_progress: inProgress = 0, ...others } = await tally(attempts)
+      expect(others).toEqual({})
+      expect(sold).toBe(1)
+      expect(replayed + inProgress).toBe(49)
+      // While the first one runs, its own process knows; another process waits for it and replays.
+      expect(replayed).toBeLessThanOrEqual(count - 1)
+      const bodies = (await Promise.allSettled(attempts)).flatMap((each) =>
+        each.status === 'fulfilled' ? [each.value.body] : [],
+      )
+      const again = await Promise.all(shops.map((_, index) => send(index)))
+      expect(again.every((each) => each.replayed)).toBe(true)
+      expect(new Set([...bodies, ...again.map((each) => each.body)]).size).toBe(1)
+      expect(await ordersOf(customer)).toBe(1)
+      expect(await shop(0).ledger.balance(customer)).toMatchObject({ balance: 9_100n as Kopecks })
+    }
+  })
+
+  test('one key for two different purchases buys one of them and refuses the other', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const customer = await customerWith(10_000n)
+      const attempts = Array.from({ length: 20 }, (_, index) =>
+        buy(shop(index), payer(customer), 900n, { key: 'one', text: index % 4 < 2 ? 'this' : 'that' }),
+      )
+      const counts = await tally(attempts)
+      expect(counts['sold']).toBe(1)
+      const expected = ['sold', 'replayed', 'request_in_progress', 'idempotency_key_reused']
+      expect(Object.keys(counts).every((name) => expected.includes(name))).toBe(true)
+      const later = await tally([buy(shop(0), payer(customer), 900n, { key: 'one', text: 'this' })])
+      const other = await tally([buy(shop(1), payer(customer), 900n, { key: 'one', text: 'that' })])
+      expect({ ...later, ...other }).toEqual({ replayed: 1, idempotency_key_reused: 1 })
+      expect(await ordersOf(customer)).toBe(1)
+    }
+  })
+
+  test('a spending cap is never passed, however many spend at once', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const customer = await customerWith(1_000_000n)
+      const cap = kopecks(10_000n)
+      const { token } = await shop(0).customers.issueToken(customer, { name: 'capped', cap })
+      const by: Payer = { customer, token: { id: token.id, cap } }
+      const attempts = Array.from({ length: 60 }, (_, index) => buy(shop(index), by, 900n))
+      expect(await tally(attempts)).toEqual({ sold: 11, forbidden: 49 })
+      expect(await shop(0).ledger.balance(customer)).toMatchObject({ apiSpent: 9_900n as Kopecks })
+    }
+  })
+
+  test('an order refunded many times at once is refunded once', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const customer = await customerWith(900n)
+      const { body } = await buy(shop(0), payer(customer), 900n)
+      const { order } = JSON.parse(body) as { order: Parameters<Services['orders']['refund']>[0] }
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, index) => shop(index).orders.refund(order, 'all', 'sorry')),
+      )
+      expect(outcomes.filter((each) => each.status === 'fulfilled')).toHaveLength(1)
+      for (const each of outcomes)
+        if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'conflict' })
+      expect(await shop(0).ledger.balance(customer)).toMatchObject({ balance: 900n as Kopecks })
+    }
+  })
+
+  test('after all that every promise about money holds', async () => {
+    expect(await findingsOf(shop(0))).toEqual([])
+  })
+})

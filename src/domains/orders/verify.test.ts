@@ -1,0 +1,391 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, makePlace, openTestDatabase, type Place } from '../../../test/harness/database.ts'
+import { failureOf } from '../../../test/harness/failure.ts'
+import { runTurnpike } from '../../../test/harness/turnpike.ts'
+import { addCustomer, buy, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
+import { kopecks } from '../../kernel/money.ts'
+import { realSurroundings } from '../../main/services.ts'
+import { openAccount, post } from '../ledger/rules.ts'
+import { type PostingRow, toPosting } from '../ledger/store.ts'
+
+/** The people of the healthy shop. `busy` has postings before and after the checkpoints, `rested` only before. */
+type Cast = {
+  busy: CustomerId
+  rested: CustomerId
+  capped: TokenId
+  firstOrder: OrderId
+  lastOrder: OrderId
+  lastSeq: number
+}
+
+async function buildHealthyShop(db: Database): Promise<Cast> {
+  const clock = new HandClock()
+  const services = wire(db, clock)
+  const busy = await addCustomer(services, 100_000n)
+  const rested = await addCustomer(services, 50_000n)
+  const { token: capped } = await services.customers.issueToken(busy, { name: 'capped', cap: kopecks(50_000n) })
+  const { token: open } = await services.customers.issueToken(busy, { name: 'open' })
+  const orderOf = async (customer: CustomerId, price: bigint, token: typeof capped | null) => {
+    clock.advance(1000)
+    const by = { customer, token: token && { id: token.id, cap: token.cap } }
+    return (JSON.parse((await buy(services, by, price)).body) as { order: OrderId }).order
+  }
+  const firstOrder = await orderOf(busy, 1_000n, capped)
+  await orderOf(busy, 2_000n, open)
+  await orderOf(busy, 0n, open)
+  const third = await orderOf(busy, 3_000n, null)
+  await orderOf(rested, 4_000n, null)
+  await services.orders.refund(third, kopecks(500n), 'part of it')
+  for (let made = 0; made < 3; made += 1) {
+    clock.advance(120_000)
+    if (!(await services.ledgerAudit.makeCheckpoint())) throw new Error('no checkpoint was made')
+    await credit(services, busy, 700n)
+  }
+  clock.advance(120_000)
+  const lastOrder = await orderOf(busy, 6_000n, capped)
+  await services.orders.refund(lastOrder, kopecks(2_500n), 'part of it')
+  const lastSeq = (await services.ledger.history(busy, undefined, 1))[0]?.seq ?? 0
+  return { busy, rested, capped: capped.id, firstOrder, lastOrder, lastSeq }
+}
+
+/** What somebody with the database's own password could do: first of all, put the guards to sleep. */
+async function dropGuards(db: Database): Promise<void> {
+  await db.transact(async (tx) => {
+    for (const table of ['postings', 'checkpoints']) {
+      for (const guard of ['stay', 'remain']) {
+        await tx.run(`DROP TRIGGER ${table}_${guard}${db.engine === 'postgres' ? ` ON ${table}` : ''}`)
+      }
+    }
+    await tx.run('DROP INDEX postings_refunded_once')
+  })
+}
+
+/** Writes an account's numbers, balances and hashes anew, so that the chain by itself looks right again. */
+async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
+  const rows = await tx.all<PostingRow>('SELECT * FROM postings WHERE customer_id = $1 ORDER BY seq', [customer])
+  await tx.run('DELETE FROM postings WHERE customer_id = $1', [customer])
+  let account = openAccount(customer)
+  for (const row of rows) {
+    const made = post(account, toPosting(row), Number(row.at), realSurroundings.sha256)
+    account = made.account
+    const values = [customer, made.posting.seq, row.kind, row.house, row.amount, made.posting.balanceAfter]
+    await tx.run('INSERT INTO postings VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)', [
+      ...values,
+      row.order_id,
+      row.token_id,
+      row.refund_of,
+      row.note,
+      made.posting.at,
+      made.posting.hash,
+    ])
+  }
+  await tx.run('UPDATE accounts SET balance = $2, api_spent = $3, seq = $4, head = $5 WHERE customer_id = $1', [
+    customer,
+    account.balance,
+    account.apiSpent,
+    account.seq,
+    account.head,
+  ])
+}
+
+type Damage = {
+  readonly what: string
+  readonly by: (tx: Tx, cast: Cast) => Promise<unknown>
+  readonly finds: string
+}
+
+const damages: readonly Damage[] = [
+  {
+    what: 'a balance was raised',
+    by: (tx, { busy }) => tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [busy]),
+    finds: 'balance: account of',
+  },
+  {
+    what: 'an amount was changed',
+    by: (tx, { busy }) => tx.run('UPDATE postings SET amount = amount - 1 WHERE customer_id = $1 AND seq = 2', [busy]),
+    finds: 'chain: posting 2 of',
+  },
+  {
+    what: 'the last amount was changed, with all balances to match',
+    async by(tx, { busy, lastSeq }) {
+      await tx.run(
+        'UPDATE postings SET amount = amount + 7, balance_after = balance_after + 7 WHERE customer_id = $1 AND seq = $2',
+        [busy, lastSeq],
+      )
+      await tx.run('UPDATE accounts SET balance = balance + 7, api_spent = api_spent - 7 WHERE customer_id = $1', [
+        busy,
+      ])
+    },
+    finds: 'chain: posting',
+  },
+  {
+    what: 'a hash was changed',
+    by: (tx, { busy }) =>
+      tx.run('UPDATE postings SET hash = $2 WHERE customer_id = $1 AND seq = 3', [busy, new Uint8Array(32)]),
+    finds: 'chain: posting 3 of',
+  },
+  {
+    what: 'the words of a posting were changed',
+    by: (tx, { busy }) => tx.run(`UPDATE postings SET note = 'gift' WHERE customer_id = $1 AND seq = 2`, [busy]),
+    finds: 'chain: posting 2 of',
+  },
+  {
+    what: 'the time of a posting was changed',
+    by: (tx, { busy }) => tx.run('UPDATE postings SET at = at - 10000000 WHERE customer_id = $1 AND seq = 4', [busy]),
+    finds: 'chain: posting 4 of',
+  },
+  {
+    what: 'a posting in the middle was deleted',
+    by: (tx, { busy }) => tx.run('DELETE FROM postings WHERE customer_id = $1 AND seq = 3', [busy]),
+    finds: 'follows number 2: postings are missing',
+  },
+  {
+    what: 'the last posting was deleted',
+    by: (tx, { busy, lastSeq }) => tx.run('DELETE FROM postings WHERE customer_id = $1 AND seq = $2', [busy, lastSeq]),
+    finds: 'its head is not the hash of the last posting',
+  },
+  {
+    what: 'the first posting was deleted',
+    by: (tx, { busy }) => tx.run('DELETE FROM postings WHERE customer_id = $1 AND seq = 1', [busy]),
+    finds: 'chain: posting 2 of',
+  },
+  {
+    what: 'two postings changed places',
+    async by(tx, { busy }) {
+      await tx.run('UPDATE postings SET seq = 1000 WHERE customer_id = $1 AND seq = 2', [busy])
+      await tx.run('UPDATE postings SET seq = 2 WHERE customer_id = $1 AND seq = 3', [busy])
+      await tx.run('UPDATE postings SET seq = 3 WHERE customer_id = $1 AND seq = 1000', [busy])
+    },
+    finds: 'chain: posting 2 of',
+  },
+  {
+    what: 'a posting was handed to another customer',
+    by: (tx, { busy, rested, lastSeq }) =>
+      tx.run('UPDATE postings SET customer_id = $2 WHERE customer_id = $1 AND seq = $3', [busy, rested, lastSeq]),
+    finds: 'chain: posting',
+  },
+  {
+    what: 'an account vanished with all its postings and orders',
+    async by(tx, { rested }) {
+      await tx.run('DELETE FROM orders WHERE customer_id = $1', [rested])
+      await tx.run('DELETE FROM postings WHERE customer_id = $1', [rested])
+      await tx.run('DELETE FROM accounts WHERE customer_id = $1', [rested])
+    },
+    finds: 'checkpoint: checkpoint 1',
+  },
+  {
+    what: 'an account vanished and its postings stayed',
+    by: (tx, { rested }) => tx.run('DELETE FROM accounts WHERE customer_id = $1', [rested]),
+    finds: 'chain: postings:',
+  },
+  {
+    what: 'an old posting was changed and every hash after it written anew',
+    async by(tx, { busy }) {
+      await tx.run(`UPDATE postings SET note = 'gift' WHERE customer_id = $1 AND seq = 2`, [busy])
+      await forgeChain(tx, busy)
+    },
+    finds: 'checkpoint: checkpoint 1',
+  },
+  {
+    what: 'what was spent through the API was changed',
+    by: (tx, { busy }) => tx.run('UPDATE accounts SET api_spent = api_spent + 1 WHERE customer_id = $1', [busy]),
+    finds: 'api_spent: account of',
+  },
+  {
+    what: 'what a capped token has spent was changed',
+    by: (tx, { capped }) => tx.run('UPDATE token_spending SET spent = spent - 1 WHERE token_id = $1', [capped]),
+    finds: 'cap: token',
+  },
+  {
+    what: 'what a capped token has spent was forgotten',
+    by: (tx, { capped }) => tx.run('DELETE FROM token_spending WHERE token_id = $1', [capped]),
+    finds: 'cap: token',
+  },
+  {
+    what: 'a token has spent more than its cap',
+    by: (tx, { capped }) => tx.run('UPDATE tokens SET cap_kopecks = 1 WHERE id = $1', [capped]),
+    finds: 'it spent more than its cap',
+  },
+  {
+    what: "an order's price was changed",
+    by: (tx, { firstOrder }) => tx.run('UPDATE orders SET price = price + 1 WHERE id = $1', [firstOrder]),
+    finds: 'it was not charged its price',
+  },
+  {
+    what: 'an order was deleted',
+    by: (tx, { firstOrder }) => tx.run('DELETE FROM orders WHERE id = $1', [firstOrder]),
+    finds: 'it charges for no order',
+  },
+  {
+    what: 'an order was added that nobody paid',
+    by: (tx, { busy }) =>
+      tx.run(
+        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, wish, calculation, created_at)
+         VALUES ('ord_99999999999999999999999999', $1, 'things', 'buy', 900, 900, '{}', '{}', 1)`,
+        [busy],
+      ),
+    finds: 'its charge is not there',
+  },
+  {
+    what: 'an order was added that shares the charge of another',
+    by: (tx, { busy }) =>
+      tx.run(
+        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, wish, calculation, created_at)
+         VALUES ('ord_99999999999999999999999999', $1, 'things', 'buy', 1000, 2, '{}', '{}', 1)`,
+        [busy],
+      ),
+    finds: 'its charge is for another order',
+  },
+  {
+    what: 'an order belongs to nobody',
+    by: (tx, { firstOrder }) =>
+      tx.run(`UPDATE orders SET customer_id = 'cus_00000000000000000000000000' WHERE id = $1`, [firstOrder]),
+    finds: 'order: orders:',
+  },
+  {
+    what: 'an order was moved to another product',
+    by: (tx, { firstOrder }) => tx.run(`UPDATE orders SET product = 'others' WHERE id = $1`, [firstOrder]),
+    finds: 'its charge is counted for another product',
+  },
+  {
+    what: 'a charge was refunded twice, the chain forged',
+    async by(tx, { busy, lastSeq }) {
+      await tx.run(
+        `INSERT INTO postings SELECT customer_id, seq + 1, kind, house, amount, balance_after, order_id, token_id,
+           refund_of, note, at, hash FROM postings WHERE customer_id = $1 AND seq = $2`,
+        [busy, lastSeq],
+      )
+      await forgeChain(tx, busy)
+    },
+    finds: 'its charge was refunded before',
+  },
+  {
+    what: 'a refund is larger than its charge, the chain forged',
+    async by(tx, { busy, lastSeq }) {
+      await tx.run('UPDATE postings SET amount = 6001 WHERE customer_id = $1 AND seq = $2', [busy, lastSeq])
+      await forgeChain(tx, busy)
+    },
+    finds: 'it is larger than its charge',
+  },
+  {
+    what: 'a refund points to no charge, the chain forged',
+    async by(tx, { busy, lastSeq }) {
+      await tx.run('UPDATE postings SET refund_of = 1 WHERE customer_id = $1 AND seq = $2', [busy, lastSeq])
+      await forgeChain(tx, busy)
+    },
+    finds: 'it refunds a charge that is not there',
+  },
+  {
+    what: 'a checkpoint was changed',
+    by: (tx) => tx.run('UPDATE checkpoints SET balances = balances + 1 WHERE number = 2'),
+    finds: 'checkpoint: checkpoint 2',
+  },
+  {
+    what: "a checkpoint's digest was changed",
+    by: (tx) => tx.run('UPDATE checkpoints SET digest = $1 WHERE number = 3', [new Uint8Array(32)]),
+    finds: 'checkpoint: checkpoint 3',
+  },
+  {
+    what: 'the first checkpoint was deleted',
+    by: (tx) => tx.run('DELETE FROM checkpoints WHERE number = 1'),
+    finds: 'checkpoint 2: it follows number 0',
+  },
+  {
+    what: 'a checkpoint in the middle was deleted',
+    by: (tx) => tx.run('DELETE FROM checkpoints WHERE number = 2'),
+    finds: 'checkpoint 3: it follows number 1',
+  },
+]
+
+describe.each([...engines])('verify on %s', (engine) => {
+  let healthy: Place
+  let cast: Cast
+  beforeAll(async () => {
+    const { db, place } = await openTestDatabase(engine)
+    cast = await buildHealthyShop(db)
+    await db.close()
+    healthy = place
+  })
+  afterAll(() => healthy.remove())
+
+  /** Works on a copy, which is closed and removed afterwards. */
+  async function onCopy<Result>(work: (db: Database, place: Place) => Promise<Result>): Promise<Result> {
+    const copy = await makePlace(engine, healthy)
+    const db = openDatabase(copy.address)
+    try {
+      return await work(db, copy)
+    } finally {
+      await db.close()
+      await copy.remove()
+    }
+  }
+  const verifyAs = (place: Place, ...more: string[]) =>
+    runTurnpike([
+      'verify',
+      '--data',
+      place.folder,
+      ...(engine === 'postgres' ? ['--database-url', place.address] : []),
+      ...more,
+    ])
+
+  test('a healthy shop has nothing wrong, and the tool says how much it looked at and ends with 0', async () => {
+    await onCopy(async (db, place) => {
+      expect(await findingsOf(wire(db))).toEqual([])
+      const words = await verifyAs(place)
+      expect(words).toMatchObject({ exit: 0, err: '' })
+      expect(words.out).toMatch(/^All promises hold: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
+      const json = await verifyAs(place, '--json')
+      expect(json.exit).toBe(0)
+      expect(JSON.parse(json.out)).toMatchObject({ ok: true, findings: [], found: 0, covered: { postings: 12 } })
+    })
+  })
+
+  test('a damaged shop is named by the tool, which ends with 1', async () => {
+    await onCopy(async (db, place) => {
+      await db.transact((tx) => tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [cast.busy]))
+      const words = await verifyAs(place)
+      expect(words.exit).toBe(1)
+      expect(words.out).toContain(`WRONG  balance: account of ${cast.busy}`)
+      const json = await verifyAs(place, '--json')
+      expect(json.exit).toBe(1)
+      expect(JSON.parse(json.out)).toMatchObject({ ok: false, found: 2 })
+    })
+  })
+
+  test('rows that cannot even be read are reported as a finding, not as a fault of the tool', async () => {
+    await onCopy(async (db, place) => {
+      await db.transact((tx) => tx.run(`UPDATE orders SET wish = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
+      const { exit, out } = await verifyAs(place)
+      expect(exit).toBe(1)
+      expect(out).toContain('WRONG  money: database: it cannot be read')
+    })
+  })
+
+  test.each([...damages])('$what: it is found', async ({ by, finds }) => {
+    await onCopy(async (db) => {
+      await dropGuards(db)
+      await db.transact((tx) => by(tx, cast))
+      const findings = await findingsOf(wire(db))
+      expect(findings.map((each) => `${each.promise}: ${each.where}: ${each.problem}`).join('\n')).toContain(finds)
+    })
+  })
+
+  test('the database itself refuses to change or delete what was posted or checkpointed', async () => {
+    await onCopy(async (db) => {
+      for (const statement of [
+        `UPDATE postings SET note = 'gift'`,
+        'DELETE FROM postings',
+        'UPDATE checkpoints SET accounts = 0',
+        'DELETE FROM checkpoints',
+        ...(engine === 'postgres' ? ['TRUNCATE postings', 'TRUNCATE checkpoints'] : []),
+      ]) {
+        expect(await failureOf(db.transact((tx) => tx.run(statement)))).toMatchObject({ name: 'ConstraintViolation' })
+      }
+      expect(await findingsOf(wire(db))).toEqual([])
+    })
+  })
+})

@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { engines } from '../../../test/harness/database.ts'
+import { failureOf, refusalOf } from '../../../test/harness/failure.ts'
+import { addStock, applyCatalogue, buyProxies, type Floor, openFloor, shipped } from '../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+
+function dearer() {
+  const list = shipped()
+  const kind = list.dedicated.kinds['4']
+  if (kind) kind.countries['DE'] = { per_day: 12 }
+  return list
+}
+
+describe.each([...engines])('price lists on %s', (engine) => {
+  let floor: Floor
+  beforeEach(async () => {
+    floor = await openFloor(engine)
+  })
+  afterEach(() => floor.close())
+
+  test('applying one keeps all before it, and each order names the one it was priced with', async () => {
+    const { services } = floor
+    await addStock(services, '203.0.113.0/28', 'DE', 4)
+    const customer = await addCustomer(services, 1_000_000n)
+    const first = await buyProxies(services, customer, { code: 'DE', ipv: 4 })
+    expect(await applyCatalogue(services, dearer())).toBe(2)
+    const second = await buyProxies(services, customer, { code: 'DE', ipv: 4 })
+    expect(second.price).toBe((first.price * 2n) as typeof first.price)
+    const orders = await services.orders.list(customer, undefined, 10)
+    expect(new Map(orders.map((each) => [each.id, (each.calculation as { catalogue: number }).catalogue]))).toEqual(
+      new Map([
+        [first.paid.order, 1],
+        [second.paid.order, 2],
+      ]),
+    )
+    expect((await services.pricing.versions()).map((each) => each.version)).toEqual([1, 2])
+    expect((await services.pricing.show(1))?.value).toEqual(shipped())
+    expect((await services.pricing.show())?.value).toEqual(dearer())
+    // Another process, which has never seen version 1 in force, prices the old order again as it was.
+    expect(await findingsOf(wire(floor.db, floor.clock))).toEqual([])
+  })
+
+  test('one that is refused changes nothing', async () => {
+    const { services } = floor
+    const bad = shipped()
+    bad.dedicated.prolong_periods = [7, 3]
+    expect((await refusalOf(applyCatalogue(services, bad))).code).toBe('invalid_request')
+    expect(await services.pricing.versions()).toHaveLength(1)
+    expect((await services.pricing.current()).version).toBe(1)
+  })
+
+  test('another shop on the same database knows a new one within half a second', async () => {
+    const other = wire(floor.db, floor.clock)
+    expect((await other.pricing.current()).version).toBe(1)
+    await applyCatalogue(floor.services, dearer())
+    floor.clock.advance(500)
+    expect((await other.pricing.current()).version).toBe(2)
+  })
+
+  test('of two applied at once neither is lost or mixed: one is the next version, the other is too or fails', async () => {
+    const outcomes = await Promise.allSettled([
+      applyCatalogue(floor.services, dearer()),
+      applyCatalogue(wire(floor.db, floor.clock), dearer()),
+    ])
+    const versions = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    expect(versions.length).toBeGreaterThan(0)
+    expect(new Set(versions).size).toBe(versions.length)
+    expect((await floor.services.pricing.versions()).map((each) => each.version)).toEqual(
+      [1, ...versions].toSorted((a, b) => a - b),
+    )
+  })
+
+  test('the database itself refuses to change or delete one', async () => {
+    for (const statement of [
+      `UPDATE catalogues SET text = '{}' WHERE version = 1`,
+      'UPDATE catalogues SET version = 9 WHERE version = 1',
+      'DELETE FROM catalogues WHERE version = 1',
+    ]) {
+      await failureOf(floor.db.transact((tx) => tx.run(statement)))
+    }
+    expect((await floor.services.pricing.show(1))?.value).toEqual(shipped())
+  })
+
+  test('a shop without one sells nothing and says so', async () => {
+    const empty = await openFloor(engine)
+    const services = wire(empty.db, empty.clock)
+    await empty.db.transact(async (tx) => {
+      await tx.run(
+        engine === 'sqlite' ? 'DROP TRIGGER catalogues_remain' : 'DROP TRIGGER catalogues_stay ON catalogues',
+      )
+      await tx.run('DELETE FROM catalogues')
+    })
+    const customer = await addCustomer(services, 1_000n)
+    expect((await refusalOf(buyProxies(services, customer, { code: 'DE', ipv: 4 }))).code).toBe('unavailable')
+    await empty.close()
+  })
+})

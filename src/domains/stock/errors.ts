@@ -1,0 +1,13 @@
+import { Refusal } from '../../kernel/refusal.ts'
+
+export const outOfStock = (available: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'out_of_stock',
+    available === 0
+      ? 'None are free here now. Nothing was charged.'
+      : `Only ${available} are free here now. Nothing was charged.`,
+    { available, charged: false },
+  )
+
+export const noSuchAddress = (): Refusal => new Refusal('missing', 'not_found', 'There is no such address in stock.')

@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { scaled } from '../../../test/harness/scale.ts'
+import { contains, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { randomAddress, scattered, sizeOf } from './rules.ts'
+
+function prefixOf(text: string): Prefix {
+  const prefix = readPrefix(text)
+  if (!prefix) throw new Error(`${text} is not a prefix`)
+  return prefix
+}
+
+test('writing out a block visits every address of it once, whatever its size', () => {
+  for (let length = 32; length >= 16; length -= 1) {
+    const prefix = prefixOf(`10.0.0.0/${length}`)
+    const seen = new Set(scattered(prefix))
+    expect(BigInt(seen.size)).toBe(sizeOf(prefix))
+  }
+  for (let length = 128; length >= 114; length -= 1) {
+    const prefix = prefixOf(`2001:db8::/${length}`)
+    const seen = [...scattered(prefix)]
+    expect(BigInt(new Set(seen).size)).toBe(sizeOf(prefix))
+    for (const text of seen.slice(0, 100)) {
+      const address = readAddress(text)
+      expect(address && contains(prefix, address)).toBeTrue()
+    }
+  }
+})
+
+test('neighbours are not sold one after another', () => {
+  const numbers = [...scattered(prefixOf('203.0.113.0/24'))].map((text) => Number(text.split('.')[3]))
+  for (const [index, each] of numbers.entries()) {
+    if (index > 0) expect(Math.abs(each - (numbers[index - 1] ?? 0))).toBeGreaterThan(10)
+  }
+})
+
+test('a block too large to be written out is not written out', () => {
+  expect(() => [...scattered(prefixOf('2001:db8::/64'))]).toThrow(RangeError)
+})
+
+test('an address drawn from a block is of that block and never its first, which is the routers’', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 16, maxLength: 16 }),
+      fc.integer({ min: 32, max: 127 }),
+      (chance, length) => {
+        const prefix = prefixOf(`2001:db8::/${length}`)
+        const address = randomAddress(prefix, () => chance)
+        expect(contains(prefix, address)).toBeTrue()
+        expect(address.bytes).not.toEqual(prefix.base.bytes)
+      },
+    ),
+    { numRuns: scaled(2000) },
+  )
+})

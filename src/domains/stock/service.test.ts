@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../../../test/harness/database.ts'
+import { failureOf, refusalOf } from '../../../test/harness/failure.ts'
+import {
+  addStock,
+  buyProxies,
+  type Floor,
+  kindIn,
+  openFloor,
+  placesByState,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { type Address, contains, readAddress, readPrefix } from '../../kernel/address.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { realSurroundings } from '../../main/services.ts'
+import type { Ipv } from './rules.ts'
+
+const dayMs = 86_400_000
+const countries = ['AT', 'BE', 'CH', 'CZ', 'DK', 'ES', 'FI', 'GR', 'HU', 'IE', 'IT', 'NO', 'PL', 'PT', 'SE']
+
+function addressOf(text: string): Address {
+  const address = readAddress(text)
+  if (!address) throw new Error(`${text} is not an address`)
+  return address
+}
+
+describe.each([...engines])('stock on %s', (engine) => {
+  let floor: Floor
+  let customer: CustomerId
+  let used = 0
+  beforeAll(async () => {
+    floor = await openFloor(engine, shippedWith(...countries))
+    customer = await addCustomer(floor.services, 10n ** 12n)
+  })
+  afterAll(async () => {
+    const states = await placesByState(floor.services)
+    const all = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock')
+    expect(Object.values(states).reduce((sum, each) => sum + each, 0)).toBe(Number(all?.n))
+    expect(await findingsOf(floor.services)).toEqual([])
+    await floor.close()
+  })
+
+  /** A country of the test's own, so that tests do not meet one another's addresses. */
+  const freshCountry = (): string => {
+    used += 1
+    return countries[used - 1] ?? ''
+  }
+  const buy = async (code: string, ipv: Ipv, count = 1, by = customer): Promise<string[]> =>
+    (await buyProxies(floor.services, by, { code, ipv, period: 7, count })).proxies.map((each) => each.address)
+  const free = (code: string, ipv: Ipv): Promise<number> => {
+    floor.clock.advance(1000)
+    return floor.services.stock.available(kindIn(code, ipv))
+  }
+
+  test('adding twice adds nothing, and a block that overlaps adds only what is new', async () => {
+    const code = freshCountry()
+    expect(await addStock(floor.services, '10.1.0.0/24', code, 4)).toBe(256)
+    expect(await addStock(floor.services, '10.1.0.0/24', code, 4)).toBe(0)
+    expect(await addStock(floor.services, '10.1.0.0/23', code, 4)).toBe(256)
+    expect(await free(code, 4)).toBe(512)
+  })
+
+  test('two operators who add the same block at once add it once', async () => {
+    const code = freshCountry()
+    const other = wire(floor.db, floor.clock)
+    const added = await Promise.all([
+      addStock(floor.services, '10.2.0.0/24', code, 4),
+      addStock(other, '10.2.0.0/24', code, 4),
+    ])
+    expect(added[0] + added[1]).toBe(256)
+    expect(await free(code, 4)).toBe(256)
+  })
+
+  test('a shared address has three slots, and the slots of one address are not sold next to each other', async () => {
+    const code = freshCountry()
+    expect(await addStock(floor.services, '10.3.0.0/30', code, 3)).toBe(12)
+    expect(await addStock(floor.services, '10.3.0.0/30', code, 3)).toBe(0)
+    const first = await buy(code, 3, 4)
+    expect(new Set(first).size).toBe(4)
+    expect((await refusalOf(buy(code, 3, 1))).details).toMatchObject({ available: 0 })
+    const others = await Promise.all([addCustomer(floor.services, 10n ** 6n), addCustomer(floor.services, 10n ** 6n)])
+    for (const other of others) expect(new Set(await buy(code, 3, 4, other)).size).toBe(4)
+    const last = await addCustomer(floor.services, 10n ** 6n)
+    expect((await refusalOf(buy(code, 3, 1, last))).details).toMatchObject({ available: 0 })
+  })
+
+  test('an address of one’s own is not in stock as a shared one beside that, in either order, nor in another country', async () => {
+    const [code, other] = [freshCountry(), freshCountry()]
+    expect(await addStock(floor.services, '10.4.0.0/31', code, 4)).toBe(2)
+    expect(await addStock(floor.services, '10.4.0.0/30', code, 3)).toBe(6)
+    expect(await addStock(floor.services, '10.4.0.0/31', other, 3)).toBe(0)
+    expect(await addStock(floor.services, '10.4.0.2/31', code, 4)).toBe(0)
+    expect(await addStock(floor.services, '10.4.0.2/31', other, 3)).toBe(0)
+    expect([await free(code, 4), await free(code, 3), await free(other, 3)]).toEqual([2, 6, 0])
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+
+  test('a retired address is not sold; a leased one retires when its lease ends; both can be put back', async () => {
+    const code = freshCountry()
+    await addStock(floor.services, '10.5.0.0/31', code, 4)
+    const [held = ''] = await buy(code, 4)
+    const other = held.endsWith('0') ? '10.5.0.1' : '10.5.0.0'
+    expect(await floor.services.stockDesk.retire(addressOf(other))).toBe(1)
+    expect(await floor.services.stockDesk.retire(addressOf(held))).toBe(1)
+    expect((await refusalOf(buy(code, 4))).code).toBe('out_of_stock')
+    expect(
+      await floor.services.stockDesk.list({ country: code, ipv: 4, state: 'leased', after: 0, limit: 9 }),
+    ).toMatchObject([{ address: held, retiring: true }])
+    floor.clock.advanceDays(10)
+    await floor.services.dedicatedUpkeep.release(100)
+    floor.clock.advanceDays(30)
+    await floor.services.stock.endRest(1000)
+    expect((await refusalOf(buy(code, 4))).details).toMatchObject({ available: 0 })
+    for (const address of [held, other]) await floor.services.stockDesk.restore(addressOf(address))
+    expect(new Set(await buy(code, 4, 2))).toEqual(new Set([held, other]))
+  })
+
+  test('a quarantined address is sold only after its time, and a leased one is left to its holder', async () => {
+    const code = freshCountry()
+    await addStock(floor.services, '10.6.0.0', code, 4)
+    const address = addressOf('10.6.0.0')
+    await floor.services.stockDesk.quarantine(address, 5)
+    // A shorter quarantine does not end a longer one early.
+    await floor.services.stockDesk.quarantine(address, 1)
+    floor.clock.advance(5 * dayMs - 1)
+    await floor.services.stock.endRest(1000)
+    expect((await refusalOf(buy(code, 4))).code).toBe('out_of_stock')
+    floor.clock.advance(1)
+    await floor.services.stock.endRest(1000)
+    expect(await buy(code, 4)).toEqual(['10.6.0.0'])
+    expect((await refusalOf(floor.services.stockDesk.quarantine(address, 5))).code).toBe('not_found')
+    expect(
+      await floor.services.stockDesk.list({ country: code, ipv: 4, state: 'leased', after: 0, limit: 9 }),
+    ).toHaveLength(1)
+  })
+
+  test('an address that is not in stock can be neither retired nor put back nor quarantined', async () => {
+    const { stockDesk } = floor.services
+    const unknown = addressOf('192.0.2.1')
+    expect((await refusalOf(stockDesk.retire(unknown))).code).toBe('not_found')
+    expect((await refusalOf(stockDesk.restore(unknown))).code).toBe('not_found')
+    expect((await refusalOf(stockDesk.quarantine(unknown, 1))).code).toBe('not_found')
+  })
+
+  test('a /32 of IPv6 is one block, whose addresses become places when they are sold and are all different', async () => {
+    const code = freshCountry()
+    const before = await placesByState(floor.services)
+    expect(await addStock(floor.services, '2001:db8::/32', code, 6)).toBe(1)
+    expect(await addStock(floor.services, '2001:db8::/32', code, 6)).toBe(0)
+    expect(await placesByState(floor.services)).toEqual(before)
+    expect(await free(code, 6)).toBe(20_000)
+    const sold = [...(await buy(code, 6, 300)), ...(await buy(code, 6, 300))]
+    expect(new Set(sold).size).toBe(600)
+    const block = readPrefix('2001:db8::/32')
+    for (const text of sold) expect(block && contains(block, addressOf(text))).toBeTrue()
+    expect((await placesByState(floor.services))['leased']).toBe((before['leased'] ?? 0) + 600)
+  })
+
+  test('an address of a block that has rested is sold again before a new one is made', async () => {
+    const code = freshCountry()
+    await addStock(floor.services, '2001:db8:5::/64', code, 6)
+    const [first] = await buy(code, 6)
+    floor.clock.advanceDays(10)
+    await floor.services.dedicatedUpkeep.release(10_000)
+    floor.clock.advanceDays(7)
+    await floor.services.stock.endRest(10_000)
+    expect(await buy(code, 6)).toEqual([first ?? ''])
+  })
+
+  test('a block that is retired makes no new addresses and leaves those it made, until it is put back', async () => {
+    const code = freshCountry()
+    const block = readPrefix('2001:db8:6::/64')
+    if (!block) throw new Error('not a block')
+    await floor.services.stock.add(block, kindIn(code, 6))
+    await buy(code, 6, 2)
+    await floor.services.stockDesk.retirePrefix(block)
+    expect((await refusalOf(buy(code, 6))).code).toBe('out_of_stock')
+    expect((await refusalOf(floor.services.stockDesk.retirePrefix(block))).code).toBe('not_found')
+    await floor.services.stockDesk.restorePrefix(block)
+    expect(await buy(code, 6, 1)).toHaveLength(1)
+    expect((await refusalOf(floor.services.stockDesk.restorePrefix(block))).code).toBe('not_found')
+  })
+
+  test('a small block of IPv6 is written out, all of it for sale and no more', async () => {
+    const code = freshCountry()
+    expect(await addStock(floor.services, '2001:db8:7::/126', code, 6)).toBe(4)
+    expect(await free(code, 6)).toBe(4)
+    const sold = await buy(code, 6, 4)
+    expect(new Set(sold)).toEqual(new Set(['2001:db8:7::', '2001:db8:7::1', '2001:db8:7::2', '2001:db8:7::3']))
+    expect((await refusalOf(buy(code, 6))).details).toMatchObject({ available: 0 })
+  })
+
+  test('a new address of a block is never one that exists already, even when chance insists', async () => {
+    const code = freshCountry()
+    // Chance that repeats itself: the same few addresses are drawn again and again before a new one.
+    let calls = 0
+    const stuck = (count: number): Uint8Array => {
+      if (count !== 16) return realSurroundings.random(count)
+      calls += 1
+      return new Uint8Array(16).fill(Math.floor(calls / 7))
+    }
+    const { createStock } = await import('./service.ts')
+    const { createCounter } = await import('../../db/counter.ts')
+    const stock = createStock({
+      db: floor.db,
+      clock: floor.clock.read,
+      random: stuck,
+      placeIds: createCounter(floor.db, 'place'),
+    })
+    await addStock(floor.services, '2001:db8:8::/64', code, 6)
+    const seen = new Set<string>()
+    for (let round = 0; round < 5; round += 1) {
+      const ids = await stock.spareIds(kindIn(code, 6), 2)
+      await floor.db.transact(async (tx) => {
+        const places = await stock.take(tx, kindIn(code, 6), 2, new Set(), ids)
+        for (const place of places) {
+          expect(seen.has(place.address)).toBeFalse()
+          seen.add(place.address)
+        }
+        // Free again, so that verify has nothing to say about places without a proxy.
+        await tx.run(`UPDATE stock SET state = 'retired' WHERE country = $1`, [code])
+      })
+    }
+    expect(seen.size).toBe(10)
+  })
+
+  describe('the database itself', () => {
+    const lease = (place: number, from: number, to: number | null) =>
+      floor.db.transact((tx) =>
+        tx.run('INSERT INTO leases (place_id, started_at, ended_at, proxy_id) VALUES ($1, $2, $3, 1)', [
+          place,
+          from,
+          to,
+        ]),
+      )
+    let place = 0
+    beforeAll(async () => {
+      const code = freshCountry()
+      await addStock(floor.services, '10.9.0.0', code, 4)
+      await buyProxies(floor.services, customer, { code, ipv: 4, period: 7 })
+      const row = await floor.db.first<{ id: bigint }>('SELECT id FROM stock WHERE country = $1', [code])
+      place = Number(row?.id)
+    })
+
+    test('refuses two open leases of one place', async () => {
+      await failureOf(lease(place, floor.clock.nowMs + 1, null))
+      // Without the trigger the unique index still refuses. All of this is undone with the transaction.
+      const refused = await failureOf(
+        floor.db.transact(async (tx) => {
+          const on = engine === 'sqlite' ? '' : ' ON leases'
+          await tx.run(`DROP TRIGGER leases_never_overlap${on}`)
+          const at = floor.clock.nowMs + 1
+          await tx.run('INSERT INTO leases (place_id, started_at, proxy_id) VALUES ($1, $2, 1)', [place, at])
+        }),
+      )
+      expect(refused).toMatchObject({ name: 'ConstraintViolation', kind: 'unique' })
+    })
+
+    test('refuses leases of one place that overlap in the past', async () => {
+      const started = await floor.db.first<{ started_at: bigint }>(
+        'SELECT started_at FROM leases WHERE place_id = $1',
+        [place],
+      )
+      const at = Number(started?.started_at)
+      for (const [from, to] of [
+        [at, at + 10],
+        [at - 10, at + 10],
+        [at + 5, at + 10],
+      ] as const) {
+        await failureOf(lease(place, from, to))
+      }
+    })
+
+    test('refuses to delete a lease, to move it, and to change one that has ended', async () => {
+      const statements = [
+        `DELETE FROM leases WHERE place_id = ${place}`,
+        `UPDATE leases SET started_at = started_at - 1 WHERE place_id = ${place}`,
+        `UPDATE leases SET proxy_id = proxy_id + 1 WHERE place_id = ${place}`,
+        `UPDATE leases SET place_id = place_id + 1000000 WHERE place_id = ${place}`,
+        `UPDATE leases SET ended_at = started_at - 1 WHERE place_id = ${place}`,
+        'UPDATE leases SET ended_at = NULL WHERE ended_at IS NOT NULL',
+        'UPDATE leases SET ended_at = ended_at + 1 WHERE ended_at IS NOT NULL',
+      ]
+      const ended = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM leases WHERE ended_at IS NOT NULL')
+      expect(Number(ended?.n)).toBeGreaterThan(0)
+      for (const statement of statements) await failureOf(floor.db.transact((tx) => tx.run(statement)))
+    })
+
+    test('refuses one address twice, a slot too many, and a state that is none', async () => {
+      const add = (address: string, slot: number, ipv: number, state: string) =>
+        floor.db.transact((tx) =>
+          tx.run(
+            `INSERT INTO stock (id, address, slot, country, ipv, state, retiring) VALUES (990000001, $1, $2, 'SE', $3, $4, 0)`,
+            [address, slot, ipv, state],
+          ),
+        )
+      await failureOf(add('10.9.0.0', 0, 4, 'free'))
+      await failureOf(add('10.9.9.9', 1, 4, 'free'))
+      await failureOf(add('10.9.9.9', 3, 3, 'free'))
+      await failureOf(add('10.9.9.9', 0, 4, 'lost'))
+      await failureOf(add('10.9.9.9', 0, 5, 'free'))
+      await failureOf(add('10.9.9.9', 0, 4, 'resting'))
+    })
+  })
+})

@@ -1,0 +1,195 @@
+import type { Counter, Database, Reader, Tx } from '../../db/transaction.ts'
+import { formatAddress, formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
+import type { RandomBytes } from '../../kernel/ids.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { outOfStock } from './errors.ts'
+import { type Kind, mostWrittenOut, type Place, randomAddress, scattered, sizeOf, slotsOf } from './rules.ts'
+import * as store from './store.ts'
+
+/** Past this many the count of what is free is not exact. */
+export const mostCounted = 20_000
+const countRememberedMs = 1_000
+const importChunk = 4_000
+const mintAttempts = 20
+const lastId = Number.MAX_SAFE_INTEGER
+
+export type Stock = ReturnType<typeof createStock>
+
+export function createStock(deps: { db: Database; clock: Clock; random: RandomBytes; placeIds: Counter }) {
+  const { db, clock } = deps
+  /** Where the last sale of each kind ended: the next one begins there and need not pass what is sold. */
+  const cursors = new Map<string, number>()
+  const counts = new Map<string, { count: Promise<number>; askedAt: number }>()
+
+  const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
+
+  /** Asks for places after the cursor, and once more from the beginning for what is missing. */
+  async function around(
+    kind: Kind,
+    count: number,
+    ask: (range: store.Range, missing: number) => Promise<Place[]>,
+  ): Promise<Place[]> {
+    const cursor = cursors.get(nameOf(kind)) ?? 0
+    const ahead = await ask({ after: cursor, upto: lastId }, count)
+    const behind = ahead.length < count && cursor > 0 ? await ask({ after: 0, upto: cursor }, count - ahead.length) : []
+    const last = behind.at(-1) ?? ahead.at(-1)
+    if (last) cursors.set(nameOf(kind), last.id)
+    return [...ahead, ...behind]
+  }
+
+  /** Shared addresses: one slot of an address for a customer, so places are chosen among more than are needed. */
+  async function takeShared(
+    tx: Tx,
+    count: number,
+    held: ReadonlySet<string>,
+    ask: (most: number) => Promise<Place[]>,
+  ): Promise<Place[]> {
+    const taken = new Set(held)
+    const chosen: Place[] = []
+    for (const place of await ask(count * 3 + held.size * 2)) {
+      if (chosen.length === count || taken.has(place.address)) continue
+      taken.add(place.address)
+      chosen.push(place)
+    }
+    store.setLeased(
+      tx,
+      chosen.map((place) => place.id),
+    )
+    return chosen
+  }
+
+  /** What nobody else is looking at, from where the last sale ended. */
+  async function takeAtOnce(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+    if (kind.ipv !== 3) {
+      return around(kind, count, (range, missing) => store.takeFree(tx, kind, range, missing, 'pass over'))
+    }
+    const chosen = await takeShared(tx, count, held, (most) =>
+      around(kind, most, (range, missing) => store.lockFree(tx, kind, range, missing, 'pass over')),
+    )
+    const last = chosen.at(-1)
+    if (last) cursors.set(nameOf(kind), last.id)
+    return chosen
+  }
+
+  /** What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing. */
+  async function takeInTurn(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+    const all = { after: 0, upto: lastId }
+    if (kind.ipv !== 3) return store.takeFree(tx, kind, all, count, 'wait')
+    return takeShared(tx, count, held, (most) => store.lockFree(tx, kind, all, most, 'wait'))
+  }
+
+  /** New places out of large blocks, each block taking its turn. */
+  async function mint(tx: Tx, kind: Kind, ids: readonly number[]): Promise<Place[]> {
+    const prefixes = (await store.prefixesOf(tx, kind)).map(readPrefix).filter((each) => each !== undefined)
+    if (prefixes.length === 0) return []
+    const addresses = new Set<string>()
+    for (let attempt = 0; attempt < mintAttempts && addresses.size < ids.length; attempt += 1) {
+      const drawn = new Set<string>()
+      for (let index = addresses.size; index < ids.length; index += 1) {
+        const prefix = prefixes[index % prefixes.length]
+        if (prefix) drawn.add(formatAddress(randomAddress(prefix, deps.random)))
+      }
+      const known = await store.existing(tx, [...drawn])
+      for (const address of drawn) if (!known.has(address)) addresses.add(address)
+    }
+    const places = [...addresses].map((address, index) => ({ id: ids[index] ?? 0, address }))
+    store.mintPlaces(tx, places, kind)
+    return places
+  }
+
+  return {
+    /** Numbers for places that may have to be minted, fetched before the transaction begins. */
+    spareIds: async (kind: Kind, count: number): Promise<number[]> => (kind.ipv === 6 ? deps.placeIds.take(count) : []),
+
+    /** Takes places for a customer or refuses, saying how many there are. `held` are addresses the customer has already. */
+    async take(
+      tx: Tx,
+      kind: Kind,
+      count: number,
+      held: ReadonlySet<string>,
+      spareIds: readonly number[],
+    ): Promise<Place[]> {
+      const places = await takeAtOnce(tx, kind, count, held)
+      if (places.length < count) places.push(...(await mint(tx, kind, spareIds.slice(0, count - places.length))))
+      if (places.length < count) {
+        const have = new Set([...held, ...places.map((place) => place.address)])
+        places.push(...(await takeInTurn(tx, kind, count - places.length, have)))
+      }
+      if (places.length < count) throw outOfStock(places.length)
+      return places
+    },
+
+    /** Writes down who holds what from now on. */
+    lease: (tx: Tx, leases: readonly { place: number; proxy: number }[], nowMs: number): void =>
+      store.openLeases(tx, leases, nowMs),
+
+    /** Ends leases; the places rest until their time and are then sold again. */
+    release(tx: Tx, places: readonly { id: number; endedAt: number; restUntil: number }[]): void {
+      store.endLeases(tx, places)
+      store.setResting(tx, places)
+    },
+
+    /** Makes rested places free. Returns how many; call again while it is as many as asked for. */
+    endRest: (most: number): Promise<number> => db.transact((tx) => store.endRest(tx, clock(), most)),
+
+    /** How many are free, exact up to 20,000, at most a second old. */
+    available(kind: Kind): Promise<number> {
+      const nowMs = clock()
+      const known = counts.get(nameOf(kind))
+      if (known && Math.abs(nowMs - known.askedAt) < countRememberedMs) return known.count
+      const count = countNow(db, kind)
+      counts.set(nameOf(kind), { count, askedAt: nowMs })
+      count.catch(() => counts.delete(nameOf(kind)))
+      return count
+    },
+
+    /** Adds a block: written out address by address, or as a block if it is too large for that. Adding twice adds nothing. */
+    async add(prefix: Prefix, kind: Kind, onProgress: (done: number) => void = () => {}): Promise<number> {
+      if (sizeOf(prefix) > mostWrittenOut) {
+        return (await db.transact((tx) => store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) ? 1 : 0
+      }
+      return addAddresses(scattered(prefix), kind, onProgress)
+    },
+
+    addAddresses,
+  }
+
+  /** Adds addresses in chunks of one transaction each. A shared address's slots come one after all others' first. */
+  async function addAddresses(
+    addresses: Iterable<string>,
+    kind: Kind,
+    onProgress: (done: number) => void = () => {},
+  ): Promise<number> {
+    const all = [...addresses]
+    let added = 0
+    for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
+      for (let at = 0; at < all.length; at += importChunk) {
+        const chunk = all.slice(at, at + importChunk)
+        const ids = await deps.placeIds.take(chunk.length)
+        const places = chunk.map((address, index) => ({
+          id: ids[index] ?? 0,
+          address,
+          slot,
+          ...kind,
+          state: 'free' as const,
+        }))
+        added += await db.transact(async (tx) => {
+          // The first slot of an address that is another kind's is taken; the other slots must not be sold beside it.
+          const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
+          return store.insertPlaces(
+            tx,
+            places.filter((place) => !others.has(place.address)),
+          )
+        })
+        onProgress(added)
+      }
+    }
+    counts.clear()
+    return added
+  }
+}
+
+async function countNow(reader: Reader, kind: Kind): Promise<number> {
+  if (kind.ipv === 6 && (await store.prefixesOf(reader, kind)).length > 0) return mostCounted
+  return store.countFree(reader, kind, mostCounted)
+}

@@ -1,0 +1,165 @@
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Ipv, PlaceState } from './rules.ts'
+
+export type PlaceRecord = {
+  readonly id: number
+  readonly address: string
+  readonly slot: number
+  readonly country: string
+  readonly ipv: Ipv
+  readonly state: PlaceState
+  readonly restUntil: number | null
+  readonly retiring: boolean
+}
+
+type Row = {
+  id: bigint
+  address: string
+  slot: bigint
+  country: string
+  ipv: bigint
+  state: string
+  rest_until: bigint | null
+  retiring: bigint
+}
+
+const toRecord = (row: Row): PlaceRecord => ({
+  id: Number(row.id),
+  address: row.address,
+  slot: Number(row.slot),
+  country: row.country,
+  ipv: Number(row.ipv) as Ipv,
+  state: row.state as PlaceState,
+  restUntil: row.rest_until === null ? null : Number(row.rest_until),
+  retiring: row.retiring === 1n,
+})
+
+/** A page of places in the order they are sold. An empty text asks for every country or state. */
+export async function listPlaces(
+  reader: Reader,
+  filter: { country: string; ipv: number; state: string; after: number; limit: number },
+): Promise<PlaceRecord[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM stock
+     WHERE id > $1 AND ($2 = '' OR country = $2) AND ($3 = 0 OR ipv = $3) AND ($4 = '' OR state = $4)
+     ORDER BY id LIMIT $5`,
+    [filter.after, filter.country, filter.ipv, filter.state, filter.limit],
+  )
+  return rows.map(toRecord)
+}
+
+/** Every place is in exactly one of these counts. */
+export async function countByState(
+  reader: Reader,
+): Promise<{ country: string; ipv: number; state: PlaceState; count: number }[]> {
+  const rows = await reader.all<{ country: string; ipv: bigint; state: string; n: bigint }>(
+    'SELECT country, ipv, state, COUNT(*) AS n FROM stock GROUP BY country, ipv, state ORDER BY country, ipv, state',
+  )
+  return rows.map((row) => ({
+    country: row.country,
+    ipv: Number(row.ipv),
+    state: row.state as PlaceState,
+    count: Number(row.n),
+  }))
+}
+
+/** A free or resting place retires at once, a leased one when its lease ends. Tells how many places the address has. */
+export async function retire(tx: Tx, address: string): Promise<number> {
+  return tx.run(
+    `UPDATE stock SET retiring = 1,
+       state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END,
+       rest_until = NULL
+     WHERE address = $1`,
+    [address],
+  )
+}
+
+/** Takes a retirement back; what was retired is free again. */
+export async function restore(tx: Tx, address: string): Promise<number> {
+  return tx.run(
+    `UPDATE stock SET retiring = 0, state = CASE WHEN state = 'retired' THEN 'free' ELSE state END WHERE address = $1`,
+    [address],
+  )
+}
+
+/** Keeps a free place from being sold until a moment, or until later if it rests already. A leased one is left to its holder. */
+export async function quarantine(tx: Tx, address: string, until: number): Promise<number> {
+  return tx.run(
+    `UPDATE stock SET state = 'resting', rest_until = CASE WHEN rest_until > $2 THEN rest_until ELSE $2 END
+     WHERE address = $1 AND state IN ('free', 'resting')`,
+    [address, until],
+  )
+}
+
+export async function retirePrefix(tx: Tx, prefix: string, nowMs: number): Promise<boolean> {
+  return (
+    (await tx.run('UPDATE stock_prefixes SET retired_at = $2 WHERE prefix = $1 AND retired_at IS NULL', [
+      prefix,
+      nowMs,
+    ])) === 1
+  )
+}
+
+export async function restorePrefix(tx: Tx, prefix: string): Promise<boolean> {
+  return (
+    (await tx.run('UPDATE stock_prefixes SET retired_at = NULL WHERE prefix = $1 AND retired_at IS NOT NULL', [
+      prefix,
+    ])) === 1
+  )
+}
+
+/** Places that are leased without an open lease, or have one without being leased. */
+export async function disagreements(reader: Reader, most: number): Promise<{ place: number; state: string }[]> {
+  const rows = await reader.all<{ id: bigint; state: string }>(
+    `SELECT stock.id, stock.state FROM stock
+     LEFT JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
+     WHERE (stock.state = 'leased') <> (leases.place_id IS NOT NULL) LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => ({ place: Number(row.id), state: row.state }))
+}
+
+/** Addresses that are in stock as two kinds at once, and so could be sold as one's own and as shared. */
+export async function mixedAddresses(reader: Reader, most: number): Promise<string[]> {
+  const rows = await reader.all<{ address: string }>(
+    `SELECT address FROM stock GROUP BY address HAVING MIN(ipv) <> MAX(ipv) OR MIN(country) <> MAX(country) LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => row.address)
+}
+
+/** Leases that began before the one before them on the same place had ended, and leases of no place. */
+export async function overlaps(reader: Reader, most: number): Promise<number[]> {
+  const rows = await reader.all<{ place_id: bigint }>(
+    `SELECT place_id FROM (
+       SELECT place_id, started_at,
+         LAG(COALESCE(ended_at, 9223372036854775807)) OVER (PARTITION BY place_id ORDER BY started_at) AS before_ended
+       FROM leases) AS walked
+     WHERE before_ended > started_at
+     UNION ALL SELECT place_id FROM leases WHERE NOT EXISTS (SELECT 1 FROM stock WHERE stock.id = leases.place_id)
+     LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => Number(row.place_id))
+}
+
+/** Every open lease, a page at a time. */
+export async function openLeasesAfter(
+  reader: Reader,
+  after: number,
+  limit: number,
+): Promise<{ place: number; proxy: number; address: string; country: string; ipv: number }[]> {
+  const rows = await reader.all<{ place_id: bigint; proxy_id: bigint; address: string; country: string; ipv: bigint }>(
+    `SELECT leases.place_id, leases.proxy_id, stock.address, stock.country, stock.ipv FROM leases
+     JOIN stock ON stock.id = leases.place_id
+     WHERE leases.ended_at IS NULL AND leases.place_id > $1 ORDER BY leases.place_id LIMIT $2`,
+    [after, limit],
+  )
+  return rows.map((row) => ({
+    place: Number(row.place_id),
+    proxy: Number(row.proxy_id),
+    address: row.address,
+    country: row.country,
+    ipv: Number(row.ipv),
+  }))
+}

@@ -1,0 +1,162 @@
+import { list, runRows, sendRows } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
+
+export type Range = { readonly after: number; readonly upto: number }
+
+type PlaceRow = { id: bigint; address: string }
+
+const toPlace = (row: PlaceRow): Place => ({ id: Number(row.id), address: row.address })
+
+/**
+ * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited. Nobody
+ * gets the same one either way, because its row is locked and changes state.
+ */
+export type Patience = 'pass over' | 'wait'
+const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
+
+/** Takes free places in the order of their numbers within a range. */
+export async function takeFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
+  const rows = await tx.all<PlaceRow>(
+    `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (
+       SELECT id FROM stock
+       WHERE country = $1 AND ipv = $2 AND state = 'free' AND id > $3 AND id <= $4
+       ORDER BY id LIMIT $5 ${lockOf[patience]})
+     RETURNING id, address`,
+    [kind.country, kind.ipv, range.after, range.upto, count],
+  )
+  return rows.map(toPlace).toSorted((a, b) => a.id - b.id)
+}
+
+/** Free places of a kind, their rows held until the transaction ends, for who must choose among them. */
+export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
+  const rows = await tx.all<PlaceRow>(
+    `SELECT id, address FROM stock
+     WHERE country = $1 AND ipv = $2 AND state = 'free' AND id > $3 AND id <= $4
+     ORDER BY id LIMIT $5 ${lockOf[patience]}`,
+    [kind.country, kind.ipv, range.after, range.upto, count],
+  )
+  return rows.map(toPlace)
+}
+
+export function setLeased(tx: Tx, ids: readonly number[]): void {
+  for (const chunk of chunks(ids)) {
+    tx.send(`UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (${list(chunk.length)})`, chunk)
+  }
+}
+
+/** The unique index on an open lease is what makes a double sale impossible, whatever the code above it does. */
+export function openLeases(tx: Tx, leases: readonly { place: number; proxy: number }[], nowMs: number): void {
+  sendRows(
+    tx,
+    'INSERT INTO leases (place_id, started_at, proxy_id)',
+    leases.map((lease) => [lease.place, nowMs, lease.proxy]),
+  )
+}
+
+export function endLeases(tx: Tx, places: readonly { id: number; endedAt: number }[]): void {
+  for (const place of places) {
+    tx.send('UPDATE leases SET ended_at = $2 WHERE place_id = $1 AND ended_at IS NULL', [place.id, place.endedAt])
+  }
+}
+
+/** A place whose lease has ended rests, or retires if the operator has asked for that meanwhile. */
+export function setResting(tx: Tx, places: readonly { id: number; restUntil: number }[]): void {
+  for (const place of places) {
+    tx.send(
+      `UPDATE stock SET
+         state = CASE WHEN retiring = 1 THEN 'retired' ELSE 'resting' END,
+         rest_until = CASE WHEN retiring = 1 THEN NULL ELSE $2 END
+       WHERE id = $1 AND state = 'leased'`,
+      [place.id, place.restUntil],
+    )
+  }
+}
+
+/** Ends the rest of a bounded number of places whose time has come. */
+export async function endRest(tx: Tx, nowMs: number, most: number): Promise<number> {
+  return tx.run(
+    `UPDATE stock SET state = 'free', rest_until = NULL WHERE state = 'resting' AND id IN (
+       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1 ORDER BY rest_until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+    [nowMs, most],
+  )
+}
+
+/** Adds places; one that is there already stays as it is. Tells how many were new. */
+export async function insertPlaces(
+  tx: Tx,
+  places: readonly { id: number; address: string; slot: number; country: string; ipv: Ipv; state: PlaceState }[],
+): Promise<number> {
+  return runRows(
+    tx,
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring)',
+    places.map((place) => [place.id, place.address, place.slot, place.country, place.ipv, place.state, 0]),
+    'ON CONFLICT (address, slot) DO NOTHING',
+  )
+}
+
+/** Mints places from a large block. A clash with a place that exists makes the transaction fail on the unique address. */
+export function mintPlaces(tx: Tx, places: readonly Place[], kind: Kind): void {
+  sendRows(
+    tx,
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring)',
+    places.map((place) => [place.id, place.address, 0, kind.country, kind.ipv, 'leased', 0]),
+  )
+}
+
+export async function existing(reader: Reader, addresses: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const chunk of chunks(addresses)) {
+    const rows = await reader.all<{ address: string }>(
+      `SELECT address FROM stock WHERE slot = 0 AND address IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) found.add(row.address)
+  }
+  return found
+}
+
+/** Which of these addresses are in stock as something else: in another country, or as an address of one's own. */
+export async function ofOtherKind(reader: Reader, addresses: readonly string[], kind: Kind): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const chunk of chunks(addresses)) {
+    const rows = await reader.all<{ address: string }>(
+      `SELECT address FROM stock WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${list(chunk.length, 2)})`,
+      [kind.country, kind.ipv, ...chunk],
+    )
+    for (const row of rows) found.add(row.address)
+  }
+  return found
+}
+
+export async function prefixesOf(reader: Reader, kind: Kind): Promise<string[]> {
+  const rows = await reader.all<{ prefix: string }>(
+    'SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL ORDER BY prefix',
+    [kind.country, kind.ipv],
+  )
+  return rows.map((row) => row.prefix)
+}
+
+export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: number): Promise<boolean> {
+  const added = await tx.run(
+    'INSERT INTO stock_prefixes (prefix, country, ipv, added_at) VALUES ($1, $2, $3, $4) ON CONFLICT (prefix) DO NOTHING',
+    [prefix, kind.country, kind.ipv, nowMs],
+  )
+  return added === 1
+}
+
+/** How many are free, counted no further than `most`: past that the exact number helps nobody and costs time. */
+export async function countFree(reader: Reader, kind: Kind, most: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COUNT(*) AS n FROM (
+       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' LIMIT $3) AS counted`,
+    [kind.country, kind.ipv, most],
+  )
+  return Number(row?.n ?? 0n)
+}
+
+const chunkSize = 500
+
+function* chunks<Item>(items: readonly Item[]): Generator<Item[]> {
+  for (let at = 0; at < items.length; at += chunkSize) yield items.slice(at, at + chunkSize)
+}

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { readPrefix } from '../../kernel/address.ts'
+import { bytes } from '../../kernel/bytes.ts'
+import { kopecks } from '../../kernel/money.ts'
+import { toIso } from '../../kernel/time.ts'
+import { ipv4Text, ipv6Of, rangeOf } from './addresses.ts'
+import { isDeviceName, makeUuid, readUuid, refundOf, spanAfter, trafficLimitAfter } from './rules.ts'
+
+const dayMs = 86_400_000
+/** A century, from 2000 with its leap day to 2100 without one. */
+const moment = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2100, 11, 31) })
+const term = fc.constantFrom(1, 3, 6, 12)
+
+/** The calendar rule, written the slow way: month by month, and the last day where the month is too short. */
+function slowEnd(fromMs: number, months: number, day: number): number {
+  const from = new Date(fromMs)
+  let [year, month] = [from.getUTCFullYear(), from.getUTCMonth()]
+  for (let step = 0; step < months; step += 1) {
+    month += 1
+    if (month === 12) [year, month] = [year + 1, 0]
+  }
+  for (let tried = day; ; tried -= 1) {
+    const at = new Date(Date.UTC(year, month, tried))
+    if (at.getUTCMonth() === month) return at.getTime() + (((fromMs % dayMs) + dayMs) % dayMs)
+  }
+}
+
+describe('the time of a subscription', () => {
+  test('31 January and a month is the last day of February, and then the 31st again', () => {
+    let span = spanAfter(undefined, 1, Date.parse('2027-01-31T08:00:00Z'))
+    expect(toIso(span.endsAt)).toBe('2027-02-28T08:00:00.000Z')
+    span = spanAfter({ expiresAt: span.endsAt, anchorDay: span.anchorDay }, 1, span.startsAt)
+    expect(toIso(span.endsAt)).toBe('2027-03-31T08:00:00.000Z')
+  })
+
+  test('over a century, any chain of renewals ends where the calendar rule says', () => {
+    fc.assert(
+      fc.property(moment, fc.array(term, { minLength: 1, maxLength: 12 }), (boughtAt, terms) => {
+        const day = new Date(boughtAt).getUTCDate()
+        let running: { expiresAt: number; anchorDay: number } | undefined
+        let months = 0
+        for (const each of terms) {
+          const span = spanAfter(running, each, boughtAt)
+          expect(span.startsAt).toBe(running?.expiresAt ?? boughtAt)
+          expect(span.endsAt).toBeGreaterThan(span.startsAt)
+          running = { expiresAt: span.endsAt, anchorDay: span.anchorDay }
+          months += each
+          expect(span.endsAt).toBe(slowEnd(boughtAt, months, day))
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('twelve single months end exactly when a year does, whichever day of a century they begin on', () => {
+    fc.assert(
+      fc.property(moment, (boughtAt) => {
+        let running = { expiresAt: boughtAt, anchorDay: new Date(boughtAt).getUTCDate() }
+        for (let month = 0; month < 12; month += 1) {
+          const span = spanAfter(running, 1, boughtAt)
+          running = { expiresAt: span.endsAt, anchorDay: span.anchorDay }
+        }
+        return running.expiresAt === spanAfter(undefined, 12, boughtAt).endsAt
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('nothing that is left is lost by renewing, and nothing is given for the time between', () => {
+    fc.assert(
+      fc.property(moment, term, term, fc.integer({ min: 0, max: 800 }), (boughtAt, first, second, days) => {
+        const before = spanAfter(undefined, first, boughtAt)
+        const nowMs = boughtAt + days * dayMs
+        const after = spanAfter({ expiresAt: before.endsAt, anchorDay: before.anchorDay }, second, nowMs)
+        return after.startsAt === Math.max(before.endsAt, nowMs)
+      }),
+    )
+  })
+})
+
+describe('what is given back', () => {
+  const spans = fc.record({
+    price: fc.bigInt({ min: 1n, max: 10_000_000n }).map(kopecks),
+    startsAt: moment,
+    lasts: fc.integer({ min: 1, max: 400 * dayMs }),
+    at: fc.integer({ min: -dayMs, max: 500 * dayMs }),
+  })
+
+  test('is never more than was paid nor less than nothing, falls with time, and is nothing at the end', () => {
+    fc.assert(
+      fc.property(spans, fc.integer({ min: 0, max: dayMs }), ({ price, startsAt, lasts, at }, later) => {
+        const sold = { price, startsAt, endsAt: startsAt + lasts, refund: 'pro_rata' as const }
+        const given = refundOf(sold, startsAt + at, null)
+        expect(given >= 0n && given <= price).toBe(true)
+        expect(refundOf(sold, startsAt + at + later, null) <= given).toBe(true)
+        if (at <= 0) expect(given).toBe(price)
+        if (at >= lasts) expect(given).toBe(kopecks(0n))
+        expect(refundOf({ ...sold, refund: 'none' }, startsAt + at, null)).toBe(kopecks(0n))
+      }),
+    )
+  })
+
+  test('whoever has used all traffic on the first day gets nothing back', () => {
+    const sold = { price: kopecks(29_900n), startsAt: 0, endsAt: 30 * dayMs, refund: 'pro_rata' as const }
+    expect(refundOf(sold, dayMs, { left: 0n, granted: 100n })).toBe(kopecks(0n))
+    expect(refundOf(sold, dayMs, { left: 50n, granted: 100n })).toBe(kopecks(14_950n))
+    expect(refundOf(sold, dayMs, { left: 100n, granted: 100n })).toBe(refundOf(sold, dayMs, null))
+  })
+})
+
+describe('traffic', () => {
+  test('adds up with each renewal, and time without a limit stays so until it ends', () => {
+    const [none, ten, fifty] = [bytes(0n), bytes(10n), bytes(50n)]
+    expect(trafficLimitAfter({ limit: none, used: none, runs: false }, ten)).toBe(ten)
+    expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, ten)).toBe(bytes(20n))
+    expect(trafficLimitAfter({ limit: null, used: fifty, runs: true }, ten)).toBeNull()
+    expect(trafficLimitAfter({ limit: null, used: fifty, runs: false }, ten)).toBe(bytes(60n))
+    expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, null)).toBeNull()
+  })
+})
+
+describe('names and numbers', () => {
+  test('a pool gives all its addresses but its own, the node’s and the last', () => {
+    const pool = { v4: readPrefix('10.66.0.0/29')!, v6: readPrefix('fd74:7572:6e70::/64')! }
+    const { first, last } = rangeOf(pool)
+    expect([ipv4Text(first), ipv4Text(last)]).toEqual(['10.66.0.2', '10.66.0.6'])
+    expect(ipv6Of(pool, first)).toBe('fd74:7572:6e70::a42:2')
+  })
+
+  test('every uuid that is made is of version 7, in order of time, and reads back in either case', () => {
+    const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
+    fc.assert(
+      fc.property(moment, (nowMs) => {
+        const uuid = makeUuid(nowMs, random)
+        expect(uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+        return readUuid(uuid.toUpperCase()) === uuid && makeUuid(nowMs + 1, random) > uuid
+      }),
+    )
+  })
+
+  test('no device’s name can break out of its line in a configuration', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        (name) => !isDeviceName(name) || !/[\r\n#=[\]\u2028\u2029\0]/.test(name),
+      ),
+      { numRuns: 3000 },
+    )
+    for (const name of ['телефон', "Anna's phone", 'iPad (2)', 'a']) expect(isDeviceName(name)).toBe(true)
+  })
+})

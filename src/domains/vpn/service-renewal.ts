@@ -1,0 +1,100 @@
+import type { Tx } from '../../db/transaction.ts'
+import type { OrderId } from '../../kernel/ids.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Node } from '../fleet/rules.ts'
+import type { Sale } from '../orders/index.ts'
+import type { Catalogue } from '../pricing/rules.ts'
+import { noLongerDue } from './errors.ts'
+import { keptAfterEndMs, renewAgainMs, renewAheadMs, type Subscription } from './rules.ts'
+import type { Bought, Shelf, VpnDeps } from './service-shelf.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+
+type Extend = (
+  tx: Tx,
+  order: OrderId,
+  kept: store.Kept,
+  months: number,
+  at: { catalogue: Catalogue; nodes: readonly Node[] },
+) => Promise<Sale<Bought>>
+
+/** How many subscriptions are looked at in one go. */
+const atOnce = 100
+
+/** What happens to subscriptions by themselves: renewal before the end, and oblivion long after it. */
+export function createRenewal(
+  deps: Pick<VpnDeps, 'db' | 'clock' | 'orders' | 'pricing' | 'customers'>,
+  shelf: Shelf,
+  extend: Extend,
+) {
+  const { db, clock } = deps
+
+  const isDue = (of: Subscription, nowMs: number): boolean =>
+    of.autoRenewMonths !== null && of.expiresAt - renewAheadMs <= nowMs && of.renewAfter <= nowMs
+
+  /**
+   * Renews one subscription, if it is due still: the order's transaction looks again with the row locked, so of several processes
+   * one renews and the others find that nothing is left to do.
+   */
+  async function renewOne(due: Subscription): Promise<'renewed' | 'refused' | 'done'> {
+    const by = { customer: due.customer, token: null }
+    const wish = { uuid: due.uuid, period: due.autoRenewMonths, automatic: true }
+    const late = noLongerDue()
+    try {
+      const customer = await deps.customers.load(due.customer)
+      if (customer.blockedAt !== null) return await refuse(due, 'forbidden')
+      const [catalogue, nodes] = await Promise.all([deps.pricing.current(), shelf.forSale(undefined)])
+      const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
+      await deps.orders.place(by, { product: 'vpn', action: 'renew', wish }, ticket, async (tx, order) => {
+        const kept = await store.lockSubscription(tx, due.uuid)
+        const months = kept?.subscription.autoRenewMonths ?? null
+        if (!kept || months === null || !isDue(kept.subscription, clock())) throw late
+        return extend(tx, order, kept, months, { catalogue, nodes })
+      })
+      return 'renewed'
+    } catch (error) {
+      if (error === late) return 'done'
+      if (!(error instanceof Refusal)) throw error
+      return refuse(due, error.code)
+    }
+  }
+
+  /** A refusal is noted for the customer to see, and tried again later. */
+  async function refuse(due: Subscription, problem: string): Promise<'refused'> {
+    await db.transact(async (tx) => store.writeRenewProblem(tx, due.uuid, problem, clock() + renewAgainMs))
+    return 'refused'
+  }
+
+  return {
+    /**
+     * Renews what is due, a bounded number. It looks at what the database holds and not at when it last ran: after a long stop
+     * whatever ended meanwhile is renewed once, from now. Call again while it did as much as it could.
+     */
+    async renewDue(): Promise<{ renewed: number; refused: number; more: boolean }> {
+      const nowMs = clock()
+      const due = await store.listDue(db, nowMs + renewAheadMs, nowMs, atOnce)
+      const outcomes = { renewed: 0, refused: 0, done: 0 }
+      for (const each of due) outcomes[await renewOne(each)] += 1
+      return { renewed: outcomes.renewed, refused: outcomes.refused, more: due.length === atOnce }
+    },
+
+    /** Takes devices, keys and addresses from what ended long ago. Returns how many; call again while it is not none. */
+    async sweep(): Promise<number> {
+      const endedBefore = clock() - keptAfterEndMs
+      const lapsed = await store.listLapsed(db, endedBefore, atOnce)
+      for (const uuid of lapsed) {
+        await db.transact(async (tx) => {
+          const kept = await store.lockSubscription(tx, uuid)
+          if (!kept || kept.subscription.expiresAt > endedBefore) return
+          const held = await peers.listHeld(tx, [uuid])
+          await shelf.removeDevices(
+            tx,
+            held.map((each) => each.peer.id),
+          )
+          store.markSwept(tx, uuid, clock())
+        })
+      }
+      return lapsed.length
+    },
+  }
+}

@@ -1,0 +1,277 @@
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import { bytes } from '../../kernel/bytes.ts'
+import { type CustomerId, makeId, type OrderId, type PeerId, type RandomBytes } from '../../kernel/ids.ts'
+import type { Kopecks } from '../../kernel/money.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import { makeKeyPair, type PublicKeyOf, readPublicKey } from '../../kernel/wireguard.ts'
+import type { Customers } from '../customers/index.ts'
+import type { ShopMode } from '../customers/rules.ts'
+import type { Fleet } from '../fleet/index.ts'
+import { chooseNode, isLive, type Location, locationsOf, type Node } from '../fleet/rules.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Orders } from '../orders/index.ts'
+import type { Pricing } from '../pricing/index.ts'
+import type { Usage } from '../usage/index.ts'
+import { ipv6Of, type Pool, rangeOf } from './addresses.ts'
+import {
+  badLocation,
+  badPublicKey,
+  keyInUse,
+  noFreeAddress,
+  noLiveNode,
+  noSuchDevice,
+  noSuchSubscription,
+  whichSubscription,
+} from './errors.ts'
+import { configText, type Tunnel } from './render.ts'
+import {
+  addressRestMs,
+  type Limit,
+  limitsReached,
+  makeLinkSecret,
+  type Peer,
+  type Status,
+  type Subscription,
+  type SubscriptionId,
+  statusOf,
+} from './rules.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+
+/** What an operator has settled about the VPN. */
+export type VpnArrangement = { readonly tunnel: Tunnel; readonly pool: Pool }
+
+/** A subscription as it is shown. `secret` is the end of its secret link. */
+export type View = {
+  readonly subscription: Subscription
+  readonly status: Status
+  readonly limits: readonly Limit[]
+  readonly devices: readonly Peer[]
+  readonly secret: string
+  readonly node: 'online' | 'offline'
+}
+
+/** What a new device is to be; the shop makes a key pair unless the customer brings a public key. */
+export type DeviceWish = {
+  readonly name?: string | undefined
+  readonly publicKey?: string | undefined
+  readonly location?: string | undefined
+}
+
+/** A device's configuration, and where it leads. */
+export type Configuration = { readonly device: Peer; readonly location: string; readonly text: string }
+
+/** What a purchase or a renewal hands back. */
+export type Bought = {
+  readonly order: OrderId
+  readonly months: number
+  readonly price: Kopecks
+  readonly balance: Kopecks
+  readonly view: View
+  readonly config: string
+}
+
+export type VpnDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  readonly publicKeyOf: PublicKeyOf
+  readonly ledger: Ledger
+  readonly orders: Orders
+  readonly customers: Customers
+  readonly pricing: Pricing
+  readonly fleet: Fleet
+  readonly usage: Usage
+  readonly arranged: VpnArrangement
+}
+
+export type Shelf = ReturnType<typeof createShelf>
+
+/** What all parts of the VPN's service share: finding a subscription, showing it, its devices and their configurations. */
+export function createShelf(
+  deps: Pick<
+    VpnDeps,
+    'db' | 'clock' | 'random' | 'sha256' | 'vault' | 'publicKeyOf' | 'customers' | 'fleet' | 'arranged'
+  >,
+) {
+  const { db, clock, random, vault, arranged } = deps
+  let decided: ShopMode | undefined
+
+  const nodes = (): Promise<Node[]> => deps.fleet.nodes('vpn')
+  const isUp = (all: readonly Node[]): boolean => all.some((node) => isLive(node, clock()))
+
+  async function isProduction(): Promise<boolean> {
+    // Once decided it never changes, and until then nothing is sold but by tests.
+    decided ??= await deps.customers.mode()
+    return decided !== 'sandbox'
+  }
+
+  function nodesAt(all: readonly Node[], location: string | undefined): readonly Node[] {
+    const places = locationsOf(all)
+    if (location === undefined) return places.flatMap((place) => place.nodes)
+    const place = places.find((each) => each.name === location)
+    if (!place) throw badLocation(places.map((each) => each.name))
+    return place.nodes
+  }
+
+  /** The key of a fresh device, sealed; or the customer's own, judged. */
+  function keysFor(
+    id: PeerId,
+    own: string | undefined,
+    all: readonly Node[],
+  ): { publicKey: string; sealed: Uint8Array | null } {
+    if (own === undefined) {
+      const pair = makeKeyPair(random, deps.publicKeyOf)
+      return { publicKey: pair.publicKey, sealed: vault.seal(pair.privateKey, keyContext(id)) }
+    }
+    const publicKey = readPublicKey(own)
+    if (publicKey === undefined) throw badPublicKey()
+    if (all.some((node) => node.publicKey === publicKey)) throw keyInUse()
+    return { publicKey, sealed: null }
+  }
+
+  const privateKeyOf = (kept: peers.KeptPeer): string | undefined =>
+    kept.sealedKey === null ? undefined : vault.open(kept.sealedKey, keyContext(kept.peer.id))
+
+  function makeLink(uuid: SubscriptionId): { secret: string; digest: Uint8Array; sealed: Uint8Array } {
+    const secret = makeLinkSecret(random)
+    return { secret, digest: deps.sha256(secret), sealed: vault.seal(secret, linkContext(uuid)) }
+  }
+
+  const secretOf = (kept: store.Kept): string =>
+    kept.link.sealed === null ? '' : vault.open(kept.link.sealed, linkContext(kept.subscription.uuid))
+
+  async function pick(
+    reader: Reader,
+    customer: CustomerId,
+    wish: { uuid?: SubscriptionId | undefined; device?: PeerId | undefined },
+  ): Promise<SubscriptionId> {
+    if (wish.uuid !== undefined) return wish.uuid
+    if (wish.device !== undefined) {
+      const owner = await peers.findOwner(reader, customer, wish.device)
+      if (!owner) throw noSuchDevice()
+      return owner
+    }
+    const all = await store.listOf(reader, customer)
+    const [only, another] = all
+    if (!only) throw noSuchSubscription()
+    if (another) throw whichSubscription(all.map((each) => each.subscription.uuid))
+    return only.subscription.uuid
+  }
+
+  return {
+    nodes,
+    privateKeyOf,
+    secretOf,
+    makeLink,
+
+    locations: async (): Promise<(Location & { up: boolean })[]> =>
+      locationsOf(await nodes()).map((place) => ({ ...place, up: isUp(place.nodes) })),
+
+    /**
+     * The nodes to sell on. A shop in production sells only what it can deliver now; a sandbox sells without a node. Asked before
+     * a transaction begins, never inside: it may need a connection of its own.
+     */
+    async forSale(location: string | undefined): Promise<Node[]> {
+      const all = await nodes()
+      const there = nodesAt(all, location)
+      if (there.length === 0 || ((await isProduction()) && !isUp(there))) throw noLiveNode()
+      return all
+    },
+
+    /** A customer's subscription, locked. Which one may be left open while there is only one, or a device tells. */
+    async lock(
+      tx: Tx,
+      customer: CustomerId,
+      wish: { uuid?: SubscriptionId | undefined; device?: PeerId | undefined },
+    ): Promise<store.Kept> {
+      const kept = await store.lockSubscription(tx, await pick(tx, customer, wish))
+      if (kept?.subscription.customer !== customer) throw noSuchSubscription()
+      return kept
+    },
+
+    /** The same without a lock, with its devices. */
+    async load(
+      customer: CustomerId,
+      wish: { uuid?: SubscriptionId | undefined; device?: PeerId | undefined },
+    ): Promise<{ kept: store.Kept; held: peers.KeptPeer[] }> {
+      const kept = await store.findSubscription(db, await pick(db, customer, wish))
+      if (kept?.subscription.customer !== customer) throw noSuchSubscription()
+      return { kept, held: await peers.listHeld(db, [kept.subscription.uuid]) }
+    },
+
+    view(kept: store.Kept, held: readonly peers.KeptPeer[], all: readonly Node[]): View {
+      const { subscription } = kept
+      return {
+        subscription,
+        status: statusOf(subscription, held.length, clock()),
+        limits: limitsReached(subscription, held.length),
+        devices: held.map((each) => each.peer),
+        secret: secretOf(kept),
+        node: isUp(all) ? 'online' : 'offline',
+      }
+    },
+
+    /** Adds a device to a subscription that this transaction has locked. */
+    async addDevice(
+      tx: Tx,
+      uuid: SubscriptionId,
+      wish: DeviceWish,
+      held: number,
+      all: readonly Node[],
+    ): Promise<peers.KeptPeer> {
+      const nowMs = clock()
+      const id = makeId('peer', nowMs, random)
+      const { publicKey, sealed } = keysFor(id, wish.publicKey, all)
+      const ipv4 = await peers.takeAddress(tx, rangeOf(arranged.pool), id, nowMs)
+      if (ipv4 === undefined) throw noFreeAddress()
+      const peer: Peer = {
+        id,
+        subscription: uuid,
+        name: wish.name ?? `device ${held + 1}`,
+        publicKey,
+        ownKey: wish.publicKey !== undefined,
+        ipv4,
+        ipv6: ipv6Of(arranged.pool, ipv4),
+        location: wish.location ?? null,
+        received: bytes(0n),
+        sent: bytes(0n),
+        lastHandshakeAt: null,
+        createdAt: nowMs,
+        removedAt: null,
+        changedAt: nowMs,
+      }
+      await peers.insertPeer(tx, peer, sealed)
+      return { peer, sealedKey: sealed }
+    },
+
+    /** Cuts devices off and lets their addresses rest. */
+    async removeDevices(tx: Tx, ids: readonly PeerId[]): Promise<void> {
+      const nowMs = clock()
+      await peers.removePeers(tx, ids, nowMs)
+      peers.restAddresses(tx, ids, nowMs + addressRestMs)
+    },
+
+    /** A device's configuration for a location: the one asked for, its own, or any if its own is no more. */
+    configure(kept: peers.KeptPeer, all: readonly Node[], location: string | undefined): Configuration {
+      const own = location ?? kept.peer.location ?? undefined
+      const known = location !== undefined || locationsOf(all).some((place) => place.name === own)
+      const node = chooseNode(nodesAt(all, known ? own : undefined), kept.peer.id, clock())
+      if (!node || node.publicKey === null) throw noLiveNode()
+      const text = configText(
+        kept.peer,
+        privateKeyOf(kept),
+        { name: node.name, publicKey: node.publicKey, endpoint: node.endpoint ?? arranged.tunnel.endpoint },
+        arranged.tunnel,
+      )
+      return { device: kept.peer, location: node.location, text }
+    },
+  }
+}
+
+/** What a sealed text is bound to: moved to another row, it does not open there. */
+const keyContext = (id: PeerId): string => `vpn device ${id} private key`
+const linkContext = (uuid: SubscriptionId): string => `vpn link ${uuid}`

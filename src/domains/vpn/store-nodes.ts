@@ -1,0 +1,83 @@
+import type { Reader } from '../../db/transaction.ts'
+import { type Bytes, bytes } from '../../kernel/bytes.ts'
+import type { PeerId } from '../../kernel/ids.ts'
+
+/** A device with what of its subscription decides whether it may carry. */
+export type PeerState = {
+  readonly id: PeerId
+  readonly publicKey: string
+  readonly ipv4: bigint
+  readonly ipv6: string
+  readonly removedAt: number | null
+  readonly changedAt: number
+  readonly expiresAt: number
+  readonly disabledAt: number | null
+  readonly deletedAt: number | null
+  readonly speedMegabits: number | null
+  readonly trafficLimit: Bytes | null
+  readonly received: Bytes
+  readonly sent: Bytes
+}
+
+type Row = {
+  id: string
+  public_key: string
+  ipv4: bigint
+  ipv6: string
+  removed_at: bigint | null
+  changed_at: bigint
+  expires_at: bigint
+  disabled_at: bigint | null
+  deleted_at: bigint | null
+  speed_mbit: bigint | null
+  traffic_limit: bigint | null
+  received: bigint
+  sent: bigint
+}
+
+const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
+
+const toState = (row: Row): PeerState => ({
+  id: row.id as PeerId,
+  publicKey: row.public_key,
+  ipv4: row.ipv4,
+  ipv6: row.ipv6,
+  removedAt: maybe(row.removed_at),
+  changedAt: Number(row.changed_at),
+  expiresAt: Number(row.expires_at),
+  disabledAt: maybe(row.disabled_at),
+  deletedAt: maybe(row.deleted_at),
+  speedMegabits: maybe(row.speed_mbit),
+  trafficLimit: row.traffic_limit === null ? null : bytes(row.traffic_limit),
+  received: bytes(row.received),
+  sent: bytes(row.sent),
+})
+
+const columns = `p.id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at, s.deleted_at,
+  s.speed_mbit, s.traffic_limit, s.received, s.sent`
+
+/** Every device that is held, a page at a time by its id. */
+export async function pageHeld(reader: Reader, after: string, limit: number): Promise<PeerState[]> {
+  const rows = await reader.all<Row>(
+    `SELECT ${columns} FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
+     WHERE p.removed_at IS NULL AND p.id > $1 ORDER BY p.id LIMIT $2`,
+    [after, limit],
+  )
+  return rows.map(toState)
+}
+
+/** Every device that changed at `since` or later, removed ones too, the earliest change first. */
+export async function pageChanged(
+  reader: Reader,
+  since: number,
+  after: { changedAt: number; id: string },
+  limit: number,
+): Promise<PeerState[]> {
+  const rows = await reader.all<Row>(
+    `SELECT ${columns} FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
+     WHERE p.changed_at >= $1 AND (p.changed_at > $2 OR (p.changed_at = $2 AND p.id > $3))
+     ORDER BY p.changed_at, p.id LIMIT $4`,
+    [since, after.changedAt, after.id, limit],
+  )
+  return rows.map(toState)
+}

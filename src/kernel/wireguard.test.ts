@@ -1,0 +1,62 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { needWireguardTools, toolsWithinMs, wgPrivateKey, wgPublicKey } from '../../test/harness/wireguard.ts'
+import { publicKeyOf } from '../adapters/wireguard-keys.ts'
+import { makeKeyPair, readKey, readPublicKey } from './wireguard.ts'
+
+const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
+
+describe('WireGuard keys', () => {
+  beforeAll(needWireguardTools, toolsWithinMs)
+
+  test('a pair that is made here is a pair to the real wg', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const pair = makeKeyPair(random, publicKeyOf)
+      expect(await wgPublicKey(pair.privateKey)).toBe(pair.publicKey)
+    }
+  })
+
+  test('a private key of the real wg has the public key here that it has there', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const privateKey = await wgPrivateKey()
+      expect(publicKeyOf(readKey(privateKey)!).toBase64()).toBe(await wgPublicKey(privateKey))
+    }
+  })
+
+  test('every public key that is made here is accepted as a customer’s', () => {
+    for (let round = 0; round < 1000; round += 1) {
+      const { publicKey } = makeKeyPair(random, publicKeyOf)
+      expect(readPublicKey(publicKey)).toBe(publicKey)
+    }
+  })
+
+  test('a key has one spelling: whatever is accepted is the base64 of its own bytes', () => {
+    const texts = fc.oneof(
+      fc.string(),
+      fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => bytes.toBase64()),
+      fc.base64String({ minLength: 44, maxLength: 44 }),
+    )
+    fc.assert(
+      fc.property(texts, (text) => {
+        const read = readPublicKey(text)
+        return read === undefined || (Uint8Array.fromBase64(read).toBase64() === text && readKey(text)?.length === 32)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('a key without a secret, and a second spelling of a point, are refused', () => {
+    const refused = [
+      '00'.repeat(32),
+      `01${'00'.repeat(31)}`,
+      'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800',
+      '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157',
+      `ec${'ff'.repeat(30)}7f`,
+      `ed${'ff'.repeat(30)}7f`,
+      `f6${'ff'.repeat(30)}7f`,
+      `09${'00'.repeat(30)}80`,
+    ]
+    for (const hex of refused) expect(readPublicKey(Uint8Array.fromHex(hex).toBase64())).toBeUndefined()
+    expect(readPublicKey(Uint8Array.fromHex(`09${'00'.repeat(31)}`).toBase64())).toBeDefined()
+  })
+})

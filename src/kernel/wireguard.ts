@@ -1,0 +1,48 @@
+import type { RandomBytes } from './ids.ts'
+
+/** Curve25519 (RFC 7748): the public key of a private one, 32 bytes each. Handed in; this house writes no cryptography. */
+export type PublicKeyOf = (privateKey: Uint8Array) => Uint8Array
+
+/** Two keys as `wg` writes them: base64 of 32 bytes. */
+export type KeyPair = { readonly privateKey: string; readonly publicKey: string }
+
+/** A fresh pair. The private key's bits are set as RFC 7748, section 5 has it, which is what `wg genkey` does too. */
+export function makeKeyPair(random: RandomBytes, publicKeyOf: PublicKeyOf): KeyPair {
+  const bytes = random(32)
+  bytes[0] = (bytes[0] ?? 0) & 248
+  bytes[31] = ((bytes[31] ?? 0) & 127) | 64
+  return { privateKey: toBase64(bytes), publicKey: toBase64(publicKeyOf(bytes)) }
+}
+
+/** The points whose order is small, as they may be written: a tunnel with one of them has no secret (RFC 7748, section 6.1). */
+const weakKeys = new Set([
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800',
+  '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+])
+
+/**
+ * Reads a public key strictly: the one base64 text of its 32 bytes, and the one number below 2^255 that they stand for, so
+ * that a key has one spelling and cannot be held twice under two.
+ */
+export function readPublicKey(text: string): string | undefined {
+  const bytes = readKey(text)
+  if (!bytes || (bytes[31] ?? 0) > 127 || weakKeys.has(bytes.toHex()) || isPastPrime(bytes)) return undefined
+  return text
+}
+
+/** The bytes of a key, or undefined for what is not the one way to write 32 bytes. */
+export function readKey(text: string): Uint8Array | undefined {
+  if (!/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(text)) return undefined
+  return Uint8Array.fromBase64(text)
+}
+
+const toBase64 = (bytes: Uint8Array): string => bytes.toBase64()
+
+/** 2^255 - 19 and the numbers above it are second spellings of small ones. */
+const isPastPrime = (bytes: Uint8Array): boolean =>
+  (bytes[0] ?? 0) >= 0xed && bytes[31] === 0x7f && bytes.subarray(1, 31).every((byte) => byte === 0xff)

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { databaseAddress, readConfig, settings } from './config.ts'
+
+/** What a setting is refused with, or undefined if it is taken. */
+function complaint(env: Record<string, string>): string | undefined {
+  try {
+    readConfig(env)
+    return undefined
+  } catch (error) {
+    return error instanceof Error && error.name === 'BadSetting' ? error.message : String(error)
+  }
+}
+
+describe('settings', () => {
+  test('without any the shop is open to this machine alone, on SQLite, as a sandbox, with the limits as shipped', () => {
+    const config = readConfig({})
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      sandbox: true,
+      readsPerMinute: 1200,
+      chargesPerMinute: 300,
+      trustedProxies: [],
+      log: 'info',
+    })
+    expect(databaseAddress(config)).toBe(join(process.cwd(), 'data', 'turnpike.db'))
+  })
+
+  test('a flag wins over its variable', () => {
+    expect(readConfig({ TURNPIKE_PORT: '1' }, { port: '2' }).port).toBe(2)
+  })
+
+  test('each has a variable, a flag and a meaning of its own', () => {
+    const all = Object.values(settings)
+    expect(new Set(all.map((each) => each.env)).size).toBe(all.length)
+    expect(new Set(all.map((each) => each.flag)).size).toBe(all.length)
+    for (const each of all) expect(each.env).toMatch(/^TURNPIKE_[A-Z_]+$/)
+  })
+
+  test('a PostgreSQL address is taken as it is', () => {
+    for (const url of ['postgres://u:p@h:5432/d', 'postgresql://h/d?sslmode=require']) {
+      expect(databaseAddress(readConfig({ TURNPIKE_DATABASE_URL: url }))).toBe(url)
+    }
+  })
+
+  const secret = 'hunter2secret'
+  test.each([
+    ['TURNPIKE_PORT', 'http'],
+    ['TURNPIKE_PORT', '70000'],
+    ['TURNPIKE_PORT', '-1'],
+    ['TURNPIKE_PORT', '8080 '],
+    ['TURNPIKE_PORT', '0x50'],
+    ['TURNPIKE_PORT', '1e3'],
+    ['TURNPIKE_HOST', 'not a host'],
+    ['TURNPIKE_HOST', 'http://x'],
+    ['TURNPIKE_HOST', ''],
+    ['TURNPIKE_DATABASE_URL', `mysql://root:${secret}@db/x`],
+    ['TURNPIKE_DATABASE_URL', `postgres://root:${secret}@[::1/x`],
+    ['TURNPIKE_DATABASE_URL', `postgres://root:${secret} @h/x`],
+    ['TURNPIKE_DATABASE_URL', secret],
+    ['TURNPIKE_SANDBOX_TOKEN', `${secret} `],
+    ['TURNPIKE_SANDBOX_TOKEN', 'hunter2'],
+    ['TURNPIKE_SANDBOX_TOKEN', secret.repeat(20)],
+    ['TURNPIKE_SANDBOX_TOKEN', `${secret}\n`],
+    ['TURNPIKE_SANDBOX', 'maybe'],
+    ['TURNPIKE_RATE_READS', '-1'],
+    ['TURNPIKE_RATE_READS', ''],
+    ['TURNPIKE_RATE_CHARGES', '1e3'],
+    ['TURNPIKE_TRUSTED_PROXIES', '10.0.0.1/8'],
+    ['TURNPIKE_TRUSTED_PROXIES', 'localhost'],
+    ['TURNPIKE_LOG', 'loud'],
+    ['TURNPIKE_LOG', 'INFO'],
+  ])('%s=%p is refused in one line that names it and gives nothing away', (name, value) => {
+    const said = complaint({ [name]: value })
+    expect(said).toStartWith(`${name} (--`)
+    expect(said).not.toContain('\n')
+    expect(said).not.toContain('hunter2')
+  })
+})

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'bun:test'
+import { splitAt, tellAnswer, tellRequests, tellSocks, toBytes } from '../../../../test/harness/protocol.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { HttpRequestReader } from './http-request.ts'
+import { HttpResponseReader } from './http-response.ts'
+import { Socks5Reader } from './socks5.ts'
+
+/** What is held ahead of its turn, a head, and one piece of noise. */
+const mostSilent = (256 + 64 + 4) * 1024
+
+/** Handshakes to begin from: a mutation of something nearly right goes deeper than noise. */
+const requests = [
+  'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nProxy-Authorization: Basic YTpi\r\n\r\n\x16\x03\x01',
+  'GET http://a.example/b?c HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive, X-A\r\nX-A: 1\r\n\r\n',
+  'POST http://[2001:db8::1]:81/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;a\r\nhello\r\n0\r\nX: 1\r\n\r\nGET http://b/ HTTP/1.1\r\nHost: b\r\n\r\n',
+  'PUT http://a.example/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello',
+  'GET http://a.example/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\x81',
+].map(toBytes)
+const answers = [
+  'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+  'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n5\r\nhello\r\n0\r\nX: 1\r\n\r\n',
+  'HTTP/1.0 200 OK\nServer: x\n\nhello',
+  'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\x81',
+].map(toBytes)
+const socks = [
+  '\x05\x02\0\x02\x01\x01a\x01b\x05\x01\0\x03\x09a.example\x01\xbbGET /',
+  '\x05\x01\0\x05\x01\0\x01\x01\x02\x03\x04\0\x50',
+  `\x05\x01\x02\x01\x02ab\x03cde\x05\x01\0\x04\x20\x01${'\0'.repeat(14)}\x01\xbb`,
+].map(toBytes)
+const tokens = [
+  '\r\n',
+  '\n',
+  '\r',
+  '\0',
+  ' ',
+  '\t',
+  ':',
+  ';',
+  ',',
+  '0',
+  'chunked',
+  'Content-Length: 5\r\n',
+  '\xff',
+  '%',
+  '@',
+  '[',
+  ']',
+]
+  .concat(
+    'Host: b\r\n',
+    'Transfer-Encoding: chunked\r\n',
+    '\r\n\r\n',
+    'HTTP/1.1',
+    '\x05\x01\0',
+    '99999999',
+    'a'.repeat(300),
+  )
+  .map(toBytes)
+
+/** Mulberry32: a failure names its seed, and the seed brings it back. */
+function createDice(seed: number): (sides: number) => number {
+  let state = seed
+  return (sides) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides
+  }
+}
+
+type Dice = (sides: number) => number
+
+function mutate(seeds: readonly Uint8Array[], dice: Dice): Uint8Array {
+  if (dice(10) === 0) return Uint8Array.from({ length: dice(200) }, () => dice(256))
+  let bytes = seeds[dice(seeds.length)] ?? new Uint8Array(0)
+  for (let count = 1 + dice(4); count > 0; count -= 1) bytes = mutateOnce(bytes, seeds, dice)
+  return bytes
+}
+
+function mutateOnce(bytes: Uint8Array, seeds: readonly Uint8Array[], dice: Dice): Uint8Array {
+  const at = dice(bytes.length + 1)
+  const to = Math.min(bytes.length, at + dice(12))
+  const other = seeds[dice(seeds.length)] ?? bytes
+  const between = [
+    () => Uint8Array.of(dice(256)),
+    () => tokens[dice(tokens.length)] ?? bytes,
+    () => bytes.slice(dice(at + 1), at),
+    () => other.slice(dice(other.length)),
+    () => new Uint8Array(0),
+  ][dice(5)]?.()
+  const isReplaced = dice(2) === 0
+  return Buffer.concat([bytes.slice(0, at), between ?? bytes, bytes.slice(isReplaced ? to : at)])
+}
+
+/** What the reader says of the whole and of two ways to cut it must be one; the cases of a run are told apart by their number. */
+function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Array[]) => string[], count: number): void {
+  const outcomes = new Set<string>()
+  for (let seed = 1; seed <= count; seed += 1) {
+    const dice = createDice(seed)
+    const bytes = mutate(seeds, dice)
+    const whole = tell([bytes])
+    const cut = tell(splitAt(bytes, [dice(bytes.length + 1), dice(bytes.length + 1), dice(bytes.length + 1)]))
+    if (JSON.stringify(cut) !== JSON.stringify(whole)) expect({ seed, told: cut }).toEqual({ seed, told: whole })
+    checkEnding(whole, seed)
+    outcomes.add(whole.at(-1)?.split(' ', 2).join(' ') ?? 'waiting for more')
+  }
+  // Noise that is all refused alike would test one line of code.
+  expect(outcomes.size).toBeGreaterThan(3)
+}
+
+/** Nothing follows a refusal. */
+function checkEnding(told: readonly string[], seed: number): void {
+  const end = told.findIndex((line) => /^(?:refuse|broken)/.test(line))
+  if (end >= 0 && end !== told.length - 1) expect({ seed, told }).toEqual({ seed, told: told.slice(0, end + 1) })
+}
+
+/** Feeds noise without end behind a handshake. Bytes taken in silence are bytes held: there is a limit to them, and then an answer. */
+function flood(
+  reader: { feed: (chunk: Uint8Array) => readonly { type: string }[] },
+  begin: Uint8Array,
+  dice: Dice,
+): void {
+  const noise = tokens[dice(tokens.length)] ?? begin
+  const piece = new Uint8Array(4096).map((_, index) => noise[index % noise.length] ?? 0)
+  let types = reader.feed(begin).map((event) => event.type)
+  for (let silent = 0; !types.some((type) => /^(?:refuse|broken|end)$/.test(type)) && silent >= 0; ) {
+    types = reader.feed(piece).map((event) => event.type)
+    silent = types.length > 0 ? (types.includes('body') ? -1 : 0) : silent + piece.length
+    expect(silent).toBeLessThanOrEqual(mostSilent)
+  }
+}
+
+describe('endless noise behind a handshake is answered within the limits', () => {
+  const readers = [
+    [requests, () => new HttpRequestReader()],
+    [answers, () => new HttpResponseReader({ method: 'GET', clientKeepAlive: true, upgrade: false })],
+    [socks, () => new Socks5Reader()],
+    [socks, () => new Socks5Reader({ allowAnonymous: true })],
+  ] as const
+  test.each(readers)(
+    '%#',
+    (seeds, create) => {
+      for (let seed = 1; seed <= scaled(4000); seed += 1) {
+        const dice = createDice(seed)
+        const bytes = mutate(seeds, dice)
+        flood(create(), bytes.slice(0, dice(bytes.length + 1)), dice)
+      }
+    },
+    60_000,
+  )
+})
+
+describe('mutated handshakes: nothing throws, every split says the same, and nothing follows a refusal', () => {
+  test('requests', () => assault(requests, (pieces) => tellRequests(pieces), scaled(60_000)), 120_000)
+  test(
+    'requests whose tunnels are refused',
+    () => assault(requests, (pieces) => tellRequests(pieces, true), scaled(40_000)),
+    120_000,
+  )
+  test('SOCKS5', () => assault(socks, (pieces) => tellSocks(pieces), scaled(40_000)), 120_000)
+  test(
+    'SOCKS5 from a known address',
+    () => assault(socks, (pieces) => tellSocks(pieces, true), scaled(20_000)),
+    120_000,
+  )
+  test('answers', () => {
+    assault(
+      answers,
+      (pieces) => tellAnswer({ method: 'GET', clientKeepAlive: true, upgrade: true }, pieces, true),
+      scaled(40_000),
+    )
+  }, 120_000)
+})

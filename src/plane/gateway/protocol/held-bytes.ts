@@ -1,0 +1,39 @@
+/** Bytes kept for later, up to a limit that is never exceeded. */
+export class HeldBytes {
+  private readonly most: number
+  private parts: Uint8Array[] = []
+  private length = 0
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** Keeps a copy, for the caller's buffer may be used again. False, and nothing kept, when it would be too much. */
+  add(bytes: Uint8Array): boolean {
+    if (this.length + bytes.length > this.most) return false
+    if (bytes.length > 0) this.parts.push(bytes.slice())
+    this.length += bytes.length
+    return true
+  }
+
+  /** Gives everything, and keeps nothing. */
+  take(): Uint8Array {
+    const all = joinBytes(this.parts)
+    this.parts = []
+    this.length = 0
+    return all
+  }
+}
+
+/** One array of all; a single part is given as it is. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const [first] = parts
+  if (parts.length === 1 && first) return first
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}

@@ -1,0 +1,113 @@
+import { isForbiddenTrailer } from './http-fields.ts'
+import { LineReader, readField, toLatin1 } from './http-head.ts'
+
+export type ChunkOptions = {
+  /** True to give the body in chunks again, with sizes written anew; false to give its bytes alone. */
+  readonly reencode: boolean
+  /** True for an answer: blanks after a size are passed over, and a trailer is dropped whatever it is called. */
+  readonly mends: boolean
+}
+
+/** Eight digits are four gibibytes in a chunk; more is an overflow waiting for its reader. */
+const mostSizeDigits = 8
+/** RFC 9112, 7.1.1 asks for a limit: bytes of a size line, and of all extensions of one body together. */
+const mostSizeLine = 256
+const mostExtensionBytes = 16 * 1024
+const mostTrailerBytes = 8 * 1024
+const crlf = toLatin1('\r\n')
+const lastChunk = toLatin1('0\r\n\r\n')
+
+/**
+ * Reads a chunked body (RFC 9112, 7.1). A chunk's size is given on as soon as it is known and its bytes as they come, so nothing is
+ * held but a line. Extensions and trailers are read, checked and dropped.
+ */
+export class ChunkReader {
+  /** 'done' after the last line; 'fault' at the first byte that is wrong, and then `problem` says what. */
+  state: 'size' | 'bytes' | 'bytes_end' | 'trailer' | 'done' | 'fault' = 'size'
+  problem = ''
+  private readonly options: ChunkOptions
+  private readonly lines = new LineReader()
+  private left = 0
+  private extensionBytes = 0
+  private trailerBytes = 0
+
+  constructor(options: ChunkOptions) {
+    this.options = options
+  }
+
+  /** Reads from `from`, puts what it has to give into `out`, and returns where it stopped: the chunk's end unless done or at fault. */
+  read(chunk: Uint8Array, from: number, out: Uint8Array[]): number {
+    let at = from
+    while (at < chunk.length && this.state !== 'done' && this.state !== 'fault') {
+      at = this.state === 'bytes' ? this.passBytes(chunk, at, out) : this.readLine(chunk, at, out)
+    }
+    return at
+  }
+
+  private passBytes(chunk: Uint8Array, from: number, out: Uint8Array[]): number {
+    const to = Math.min(chunk.length, from + this.left)
+    out.push(chunk.subarray(from, to))
+    this.left -= to - from
+    if (this.left === 0) this.state = 'bytes_end'
+    return to
+  }
+
+  private readLine(chunk: Uint8Array, from: number, out: Uint8Array[]): number {
+    const progress = this.lines.read(chunk, from, this.mostForLine())
+    if (progress === 'too_long' || progress === 'malformed') return this.fail(from, this.complaint())
+    if (progress === 'line') this.takeLine(this.lines.text, out)
+    return this.lines.next
+  }
+
+  private mostForLine(): number {
+    if (this.state === 'size') return mostSizeLine
+    // Once trailers have used up their share only the empty line, which ends them, is short enough.
+    return this.state === 'trailer' ? mostTrailerBytes - this.trailerBytes : 0
+  }
+
+  private complaint(): string {
+    if (this.state === 'size') return 'malformed chunk size'
+    return this.state === 'trailer' ? 'malformed trailer' : 'chunk longer than its size'
+  }
+
+  private takeLine(line: string, out: Uint8Array[]): void {
+    if (this.state === 'size') this.takeSize(line, out)
+    else if (this.state === 'trailer') this.takeTrailer(line, out)
+    else {
+      if (this.options.reencode) out.push(crlf)
+      this.state = 'size'
+    }
+  }
+
+  /** Hexadecimal digits, then nothing or `;` and an extension. `0x10`, `+5`, `-1`, ` 5` and `5 ` are no sizes. */
+  private takeSize(line: string, out: Uint8Array[]): void {
+    const pattern = this.options.mends ? /^([0-9a-fA-F]+)[ \t]*(;.*)?$/ : /^([0-9a-fA-F]+)(?:[ \t]*(;.*))?$/
+    const [, digits = '', extension = ''] = pattern.exec(line) ?? []
+    this.extensionBytes += extension.length
+    if (digits === '' || digits.length > mostSizeDigits || this.extensionBytes > mostExtensionBytes) {
+      this.fail(0, this.complaint())
+      return
+    }
+    this.left = Number.parseInt(digits, 16)
+    this.state = this.left === 0 ? 'trailer' : 'bytes'
+    if (this.left > 0 && this.options.reencode) out.push(toLatin1(`${this.left.toString(16)}\r\n`))
+  }
+
+  private takeTrailer(line: string, out: Uint8Array[]): void {
+    if (line === '') {
+      if (this.options.reencode) out.push(lastChunk)
+      this.state = 'done'
+      return
+    }
+    this.trailerBytes += line.length + 2
+    const field = readField(line)
+    const isWrong = !field || (isForbiddenTrailer(field.name) && !this.options.mends)
+    if (isWrong) this.fail(0, this.complaint())
+  }
+
+  private fail(at: number, problem: string): number {
+    this.state = 'fault'
+    this.problem = problem
+    return at
+  }
+}

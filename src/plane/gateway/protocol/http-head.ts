@@ -1,0 +1,158 @@
+/** A header field: its name in lower case to decide by, as it was spelled to pass on, and its value without outer blanks. */
+export type Field = { readonly name: string; readonly label: string; readonly value: string }
+
+export type HeadLimits = {
+  readonly startLineBytes: number
+  readonly headBytes: number
+  readonly fields: number
+  /** RFC 9112, 2.2: how many empty lines before the start line are passed over. */
+  readonly blankLinesBefore: number
+  /** Takes what RFC 9112 lets a reader of answers mend: a line that ends in LF alone (2.2) and blanks before a colon (5.1). */
+  readonly mends: boolean
+}
+
+type LineProgress = 'more' | 'line' | 'too_long' | 'malformed'
+export type HeadProgress = 'more' | 'start' | 'done' | 'start_line_too_long' | 'head_too_large' | 'malformed'
+
+const cr = 13
+const lf = 10
+const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** RFC 9110, 5.6.2. */
+export const isToken = (text: string): boolean => tokenPattern.test(text)
+
+/** One character for each byte, so that bytes past ASCII come out as they came in. */
+export const toLatin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1')
+
+/**
+ * Reads lines that end in CRLF out of chunks split anywhere. A lone CR or LF and every control byte but the tab end the reading at that
+ * byte: what one reader takes for a line's end and another does not is how requests are smuggled (RFC 9112, 2.2 and 11.2).
+ */
+export class LineReader {
+  /** The line last read, a character for each byte. */
+  text = ''
+  /** Where the bytes after it begin in the chunk last given. */
+  next = 0
+  private partial = ''
+  private afterCr = false
+  private readonly takesBareLf: boolean
+
+  constructor(takesBareLf = false) {
+    this.takesBareLf = takesBareLf
+  }
+
+  /** `most` is how long this line may be without its end; it must not change before the line is whole. */
+  read(chunk: Uint8Array, from: number, most: number): LineProgress {
+    const before = this.partial.length
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0
+      if (this.afterCr) {
+        if (byte !== lf) return 'malformed'
+        return this.finish(at + 1)
+      }
+      if (byte === cr) {
+        this.keep(chunk, from, at)
+        this.afterCr = true
+      } else if (byte === lf && this.takesBareLf) {
+        this.keep(chunk, from, at)
+        return this.finish(at + 1)
+      } else if ((byte < 0x20 && byte !== 9) || byte === 0x7f) {
+        return 'malformed'
+      } else if (before + at - from >= most) {
+        return 'too_long'
+      }
+    }
+    if (!this.afterCr) this.keep(chunk, from, chunk.length)
+    this.next = chunk.length
+    return 'more'
+  }
+
+  private keep(chunk: Uint8Array, from: number, to: number): void {
+    this.partial += Buffer.from(chunk.buffer, chunk.byteOffset + from, to - from).toString('latin1')
+  }
+
+  private finish(next: number): 'line' {
+    this.text = this.partial
+    this.next = next
+    this.partial = ''
+    this.afterCr = false
+    return 'line'
+  }
+}
+
+/** Reads the head of an HTTP/1.1 message (RFC 9112, 2.1). It says 'start' when the first line is there and 'done' after the empty one. */
+export class HeadReader {
+  startLine = ''
+  fields: Field[] = []
+  /** Where the bytes after what was read begin in the chunk last given. */
+  next = 0
+  private readonly limits: HeadLimits
+  private readonly lines: LineReader
+  private hasStart = false
+  private blankLines = 0
+  private spent = 0
+
+  constructor(limits: HeadLimits) {
+    this.limits = limits
+    this.lines = new LineReader(limits.mends)
+  }
+
+  read(chunk: Uint8Array, from: number): HeadProgress {
+    this.next = from
+    for (;;) {
+      const left = this.limits.headBytes - this.spent
+      const progress = this.lines.read(chunk, this.next, this.hasStart ? left : this.limits.startLineBytes)
+      if (progress === 'too_long') return this.hasStart ? 'head_too_large' : 'start_line_too_long'
+      if (progress === 'malformed') return 'malformed'
+      this.next = this.lines.next
+      if (progress === 'more') return 'more'
+      const outcome = this.takeLine(this.lines.text)
+      if (outcome !== 'more') return outcome
+    }
+  }
+
+  private takeLine(line: string): HeadProgress {
+    this.spent += line.length + 2
+    if (this.spent > this.limits.headBytes) return 'head_too_large'
+    if (!this.hasStart) return this.takeStart(line)
+    if (line === '') return 'done'
+    const field = readField(this.limits.mends ? line.replace(/^([^ \t:]+)[ \t]+:/, '$1:') : line)
+    if (!field) return 'malformed'
+    if (this.fields.length === this.limits.fields) return 'head_too_large'
+    this.fields.push(field)
+    return 'more'
+  }
+
+  private takeStart(line: string): HeadProgress {
+    if (line === '' && this.blankLines < this.limits.blankLinesBefore) {
+      this.blankLines += 1
+      return 'more'
+    }
+    this.hasStart = true
+    this.startLine = line
+    return 'start'
+  }
+}
+
+/**
+ * RFC 9112, 5: a token, a colon right after it, a value between optional blanks. A line that begins with a blank is an obsolete
+ * fold (5.2) and no field, as is one with a blank before the colon (5.1).
+ */
+export function readField(line: string): Field | undefined {
+  const colon = line.indexOf(':')
+  if (colon < 1) return undefined
+  const label = line.slice(0, colon)
+  if (!isToken(label)) return undefined
+  return { name: label.toLowerCase(), label, value: trimBlanks(line.slice(colon + 1)) }
+}
+
+/** Takes spaces and tabs off both ends, and nothing else: what `trim` would remove besides is part of the value. */
+export function trimBlanks(text: string): string {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1
+  return text.slice(from, to)
+}
+
+const isBlank = (code: number): boolean => code === 32 || code === 9

@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { splitAt, tellRequests, toBytes, toText } from '../../../../test/harness/protocol.ts'
+import { readField } from './http-head.ts'
+import { type HttpEvent, HttpRequestReader } from './http-request.ts'
+import { readRequestHead, toOriginHead } from './request-head.ts'
+import { readRequestLine } from './request-line.ts'
+
+/** The head the origin gets for this one, or what is said instead. */
+function forwarded(...lines: string[]): string {
+  const events = new HttpRequestReader().feed(toBytes(`${lines.join('\r\n')}\r\n\r\n`))
+  const [event] = events
+  if (event?.type !== 'request') throw new Error(`no request: ${JSON.stringify(event)}`)
+  return toText(event.head)
+}
+
+const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
+const bodyOf = (events: readonly HttpEvent[]): string =>
+  events.map((event) => (event.type === 'body' ? toText(event.bytes) : '')).join('')
+
+describe('a forwarded request', () => {
+  test('keeps its fields in their order and spelling, less those of this hop', () => {
+    expect(
+      forwarded(
+        'GET http://a.example:8080/b?c=d HTTP/1.1',
+        'user-AGENT: x',
+        'Host: a.example:8080',
+        'Proxy-Connection: keep-alive',
+        'Proxy-Authorization: Basic YTpi',
+        'Proxy-Foo: 1',
+        'Connection: keep-alive, X-Hop',
+        'Keep-Alive: timeout=5',
+        'TE: trailers, deflate',
+        'Trailer: X-Sum',
+        'X-Hop: 1',
+        'Upgrade: websocket',
+        'Cookie: a=b',
+        'Cookie: c=d',
+        'X-Latin: \xe9',
+      ),
+    ).toBe(
+      head(
+        'GET /b?c=d HTTP/1.1',
+        'user-AGENT: x',
+        'Host: a.example:8080',
+        'Connection: close',
+        'Cookie: a=b',
+        'Cookie: c=d',
+        'X-Latin: \xe9',
+      ),
+    )
+  })
+
+  test('goes to the host of its URI, whatever its Host says', () => {
+    expect(forwarded('GET http://A.example:80 HTTP/1.1', 'HOST: internal:22')).toBe(
+      head('GET / HTTP/1.1', 'Host: a.example', 'Connection: close'),
+    )
+    expect(forwarded('GET http://[2001:DB8::0:1]:81/ HTTP/1.0')).toBe(
+      head('GET / HTTP/1.1', 'Host: [2001:db8::1]:81', 'Connection: close'),
+    )
+  })
+
+  test('cannot have Host or its length taken away by naming them in Connection', () => {
+    expect(
+      forwarded('POST http://a/ HTTP/1.1', 'Connection: Host, Content-Length', 'Host: a', 'Content-Length: 0'),
+    ).toBe(head('POST / HTTP/1.1', 'Connection: close', 'Host: a', 'Content-Length: 0'))
+  })
+
+  test('has one Host and one length even if more had been let in', () => {
+    const line = readRequestLine('GET http://a/ HTTP/1.1')
+    const one = readField('Host: a')
+    const other = readField('Host: b')
+    const length = readField('Content-Length: 5')
+    if ('type' in line || !one || !other || !length) throw new Error('not read')
+    const read = readRequestHead(line, [one])
+    if (read.type === 'refuse') throw new Error('refused')
+    expect(toText(toOriginHead(line, read, [one, other, length]))).toBe(
+      head('GET / HTTP/1.1', 'Host: a', 'Connection: close'),
+    )
+  })
+
+  test('tells nothing of the client or of this proxy, and passes on what the client says itself', () => {
+    const text = forwarded('GET http://a/ HTTP/1.1', 'Host: a', 'Via: 1.1 own', 'X-Forwarded-For: 10.0.0.1')
+    expect(text).toBe(
+      head('GET / HTTP/1.1', 'Host: a', 'Via: 1.1 own', 'X-Forwarded-For: 10.0.0.1', 'Connection: close'),
+    )
+  })
+
+  test('asks for * with OPTIONS without a path, and counts Max-Forwards down', () => {
+    expect(forwarded('OPTIONS http://a HTTP/1.1', 'Host: a', 'Max-Forwards: 10')).toBe(
+      head('OPTIONS * HTTP/1.1', 'Host: a', 'Max-Forwards: 9', 'Connection: close'),
+    )
+    expect(forwarded('OPTIONS http://a/ HTTP/1.1', 'Host: a')).toStartWith('OPTIONS / HTTP/1.1')
+    expect(forwarded('OPTIONS http://a?b HTTP/1.1', 'Host: a')).toStartWith('OPTIONS /?b HTTP/1.1')
+  })
+
+  test('keeps its Upgrade when it asks for one, and loses it otherwise', () => {
+    const ask = (...fields: string[]) => forwarded('GET http://a/ HTTP/1.1', 'Host: a', ...fields)
+    expect(ask('Connection: keep-alive, Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: x')).toBe(
+      head('GET / HTTP/1.1', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: x'),
+    )
+    const plain = head('GET / HTTP/1.1', 'Host: a', 'Connection: close')
+    expect(ask('Upgrade: websocket')).toBe(plain)
+    expect(ask('Connection: upgrade')).toBe(plain)
+    expect(ask('Connection: upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: x')).toBe(plain)
+    expect(forwarded('GET http://a/ HTTP/1.0', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket')).toBe(plain)
+  })
+
+  test('is known to wait for a 100 only when it has a body and speaks HTTP/1.1', () => {
+    const expects = (version: string, length: string) => {
+      const fields = `Host: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}`
+      const [event] = new HttpRequestReader().feed(toBytes(`PUT http://a/ HTTP/${version}\r\n${fields}\r\n\r\n`))
+      if (event?.type !== 'request') throw new Error('no request')
+      expect(toText(event.head).includes('Expect: 100-Continue\r\n')).toBe(event.wantsContinue)
+      return event.wantsContinue
+    }
+    expect(expects('1.1', '5')).toBe(true)
+    expect(expects('1.1', '0')).toBe(false)
+    expect(expects('1.0', '5')).toBe(false)
+  })
+})
+
+describe('the reader of requests', () => {
+  const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 6 })
+
+  test('passes on every body in chunks, whatever its bytes, with sizes of its own writing', () => {
+    fc.assert(
+      fc.property(chunks, fc.array(fc.nat(300), { maxLength: 10 }), (parts, places) => {
+        const framed = (ext: string, pad: string) =>
+          parts.map((part) => `${pad}${part.length.toString(16)}${ext}\r\n${toText(part)}\r\n`).join('')
+        const sent = `POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n${framed(';x', '0')}00\r\n\r\n`
+        const reader = new HttpRequestReader()
+        const events = splitAt(toBytes(sent), places).flatMap((piece) => reader.feed(piece))
+        expect(bodyOf(events)).toBe(`${framed('', '')}0\r\n\r\n`)
+        expect(events.at(-1)).toEqual({ type: 'end' })
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('reads pipelined requests one at a time, in order, for every split', () => {
+    const request = fc.constantFrom(
+      'GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n',
+      'POST http://b/ HTTP/1.1\r\nHost: b\r\nContent-Length: 3\r\n\r\nabc',
+      'POST http://c/ HTTP/1.1\r\nHost: c\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n0\r\n\r\n',
+      '\r\nHEAD http://d/ HTTP/1.1\r\nHost: d\r\n\r\n',
+    )
+    fc.assert(
+      fc.property(fc.array(request, { maxLength: 6 }), fc.array(fc.nat(400), { maxLength: 12 }), (requests, places) => {
+        const bytes = toBytes(requests.join(''))
+        const whole = requests.flatMap((text) => tellRequests([toBytes(text)]))
+        expect(tellRequests([bytes])).toEqual(whole)
+        expect(tellRequests(splitAt(bytes, places))).toEqual(whole)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('does not look at the next request before it is told to', () => {
+    const reader = new HttpRequestReader()
+    const get = toBytes('GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(reader.feed(get).map((event) => event.type)).toEqual(['request', 'end'])
+    expect(reader.feed(get)).toEqual([])
+    expect(reader.feed(toBytes('nonsense\r\n'))).toEqual([])
+    expect(reader.next().map((event) => event.type)).toEqual(['request', 'end'])
+    expect(reader.next().map((event) => event.type)).toEqual(['refuse'])
+    expect(reader.next()).toEqual([])
+  })
+
+  test('cannot be told to go on in the middle of a request', () => {
+    const reader = new HttpRequestReader()
+    reader.feed(toBytes('PUT http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf'))
+    expect(reader.isWaiting).toBe(false)
+    expect(() => reader.next()).toThrow()
+  })
+
+  test('holds nothing behind a request that closes', () => {
+    const reader = new HttpRequestReader({ heldBytes: 10 })
+    const close = toBytes('GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    expect(reader.feed(close).map((event) => event.type)).toEqual(['request', 'end'])
+    expect(reader.feed(new Uint8Array(100))).toEqual([])
+    expect(reader.next()).toEqual([])
+    expect(reader.rest()).toHaveLength(0)
+  })
+
+  test('keeps no more than its limit of what comes early, and says so', () => {
+    const reader = new HttpRequestReader({ heldBytes: 10 })
+    const connect = toBytes('CONNECT a:443 HTTP/1.1\r\n\r\n0123456789')
+    expect(reader.feed(connect).map((event) => event.type)).toEqual(['tunnel'])
+    expect(reader.feed(Uint8Array.of(1)).map((event) => event.type)).toEqual(['refuse'])
+    expect(reader.rest()).toHaveLength(0)
+    expect(reader.feed(connect)).toEqual([])
+  })
+
+  test('gives the bytes behind an upgrade to whoever switches, and to nobody twice', () => {
+    const reader = new HttpRequestReader()
+    const ask = 'GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
+    const [request] = reader.feed(toBytes(`${ask}\x81\x00`))
+    expect(request).toMatchObject({ upgrade: true, keepAlive: true })
+    expect(toText(reader.rest())).toBe('\x81\x00')
+    expect(reader.rest()).toHaveLength(0)
+  })
+
+  test('passes a body on as it comes, holding none of it', () => {
+    const reader = new HttpRequestReader()
+    reader.feed(toBytes('PUT http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n'))
+    const piece = new Uint8Array(65_536)
+    const [event] = reader.feed(piece)
+    expect(event?.type === 'body' && event.bytes.buffer === piece.buffer).toBe(true)
+  })
+
+  test('outlives the buffer it was fed from', () => {
+    const reader = new HttpRequestReader()
+    const piece = toBytes('CONNECT a:443 HTTP/1.1\r\n\r\nearly')
+    const half = toBytes('GET http://a/ HTTP/1.1\r\nHo')
+    reader.feed(piece)
+    piece.fill(0)
+    expect(toText(reader.rest())).toBe('early')
+    const second = new HttpRequestReader()
+    second.feed(half)
+    half.fill(0)
+    expect(second.feed(toBytes('st: a\r\n\r\n')).map((event) => event.type)).toEqual(['request', 'end'])
+  })
+})

@@ -1,0 +1,182 @@
+import { HeldBytes, joinBytes } from './held-bytes.ts'
+import { ChunkReader } from './http-chunks.ts'
+import type { Framing } from './http-fields.ts'
+import { HeadReader } from './http-head.ts'
+import { type Asked, readAnswerFraming, readStatusLine, type StatusLine, toClientHead } from './response-head.ts'
+
+export type ResponseEvent =
+  /** The final answer's head as the client gets it. */
+  | { readonly type: 'head'; readonly status: number; readonly bytes: Uint8Array }
+  /** A 1xx other than 101, a 100 among them. */
+  | { readonly type: 'interim'; readonly bytes: Uint8Array }
+  /** 101: raw bytes from here on, in both directions; rest() has what followed. */
+  | { readonly type: 'switch'; readonly bytes: Uint8Array }
+  /** A piece of the body in the framing the client gets. It may be a view of the chunk that was fed. */
+  | { readonly type: 'body'; readonly bytes: Uint8Array }
+  /** The answer is complete; with `keepAlive` the client's connection can carry another request. */
+  | { readonly type: 'end'; readonly keepAlive: boolean }
+  /** The origin does not speak HTTP, or stopped in the middle. Before 'head' the client can be told 502, after it only cut off. */
+  | { readonly type: 'broken'; readonly message: string }
+
+const limits = { startLineBytes: 8 * 1024, headBytes: 64 * 1024, fields: 256, blankLinesBefore: 0, mends: true }
+/** An origin that says 1xx without end would keep a client waiting for ever. */
+const mostInterim = 16
+/** More than a socket gives at once: after a switch there is at most the rest of one chunk to hold. */
+const mostHeldBytes = 1024 * 1024
+
+/**
+ * Reads an origin's answer to one forwarded request and writes it anew for the client. A body that ends with the origin's connection
+ * goes to the client in the same way, closing its connection: its bytes pass untouched, and a cut is as visible to the client as it was here.
+ */
+export class HttpResponseReader {
+  private readonly asked: Asked
+  private readonly held = new HeldBytes(mostHeldBytes)
+  private state: 'head' | 'length' | 'chunks' | 'until_close' | 'switched' | 'done' = 'head'
+  private head = new HeadReader(limits)
+  private line: StatusLine | undefined
+  private chunks: ChunkReader | undefined
+  private left = 0
+  private interim = 0
+  private keepAlive = false
+
+  constructor(of: Asked) {
+    this.asked = of
+  }
+
+  feed(chunk: Uint8Array): ResponseEvent[] {
+    const out: ResponseEvent[] = []
+    let at = 0
+    while (at < chunk.length && this.state !== 'done' && this.state !== 'switched') {
+      if (this.state === 'head') at = this.readHead(chunk, at, out)
+      else if (this.state === 'chunks') at = this.readChunks(chunk, at, out)
+      else at = this.passBytes(chunk, at, out)
+    }
+    if (this.state === 'switched' && !this.held.add(chunk.subarray(at))) {
+      this.fail('too much came before the switch was made', out)
+    }
+    return out
+  }
+
+  /** The origin closed its side: that ends a body without a length and breaks every other. */
+  close(): ResponseEvent[] {
+    const out: ResponseEvent[] = []
+    if (this.state === 'until_close') this.finish(out)
+    else if (this.state === 'head') this.fail('the origin closed before it had answered', out)
+    else if (this.state === 'length' || this.state === 'chunks') this.fail('the origin closed within its answer', out)
+    return out
+  }
+
+  /** What followed a 101; given once. */
+  rest(): Uint8Array {
+    return this.held.take()
+  }
+
+  private readHead(chunk: Uint8Array, from: number, out: ResponseEvent[]): number {
+    // An interim answer puts another reader in this one's place.
+    const head = this.head
+    const progress = head.read(chunk, from)
+    if (progress === 'start') {
+      this.line = readStatusLine(this.head.startLine)
+      if (!this.line) this.fail('the origin did not answer in HTTP/1.1', out)
+    } else if (progress === 'done') this.takeHead(out)
+    else if (progress !== 'more') this.fail('the head of the answer is malformed or too large', out)
+    return head.next
+  }
+
+  private takeHead(out: ResponseEvent[]): void {
+    const line = this.line
+    if (!line) return
+    // RFC 9110, 15.5.8: only a proxy may ask for proxy credentials, and the proxy here is us.
+    if (line.status === 407) this.fail('the origin asked for proxy credentials', out)
+    else if (line.status === 101) this.takeSwitch(line, out)
+    else if (line.status < 200) this.takeInterim(line, out)
+    else this.takeFinal(line, out)
+  }
+
+  private takeSwitch(line: StatusLine, out: ResponseEvent[]): void {
+    const bytes = this.asked.upgrade && this.toHead(line, { kind: 'none' }, 'upgrade')
+    if (!bytes) {
+      this.fail('the origin switched protocols unasked', out)
+      return
+    }
+    out.push({ type: 'switch', bytes })
+    this.state = 'switched'
+  }
+
+  private takeInterim(line: StatusLine, out: ResponseEvent[]): void {
+    const bytes = this.toHead(line, { kind: 'none' }, undefined)
+    this.interim += 1
+    if (!bytes || this.interim > mostInterim) {
+      this.fail('malformed or too many interim answers', out)
+      return
+    }
+    // RFC 9110, 15.2: an HTTP/1.0 client knows no 1xx.
+    if (this.asked.clientVersion !== '1.0') out.push({ type: 'interim', bytes })
+    this.head = new HeadReader(limits)
+  }
+
+  private takeFinal(line: StatusLine, out: ResponseEvent[]): void {
+    const framing = readAnswerFraming(line, this.head.fields, this.asked)
+    if (!framing) {
+      this.fail('the answer has no clear length', out)
+      return
+    }
+    const isRaw = framing.kind === 'until_close' || (framing.kind === 'chunked' && this.asked.clientVersion === '1.0')
+    this.keepAlive = this.asked.clientKeepAlive && !isRaw
+    const bytes = this.toHead(line, framing, this.keepAlive ? 'keep-alive' : 'close')
+    if (!bytes) {
+      this.fail('malformed Connection field', out)
+      return
+    }
+    out.push({ type: 'head', status: line.status, bytes })
+    this.beginBody(framing, out)
+  }
+
+  private toHead(line: StatusLine, framing: Framing, connection: 'keep-alive' | 'close' | 'upgrade' | undefined) {
+    return toClientHead(line, this.head.fields, framing, connection, this.asked)
+  }
+
+  private beginBody(framing: Framing, out: ResponseEvent[]): void {
+    if (framing.kind === 'chunked') {
+      this.chunks = new ChunkReader({ reencode: this.asked.clientVersion !== '1.0', mends: true })
+      this.state = 'chunks'
+    } else if (framing.kind === 'until_close') {
+      this.left = Number.POSITIVE_INFINITY
+      this.state = 'until_close'
+    } else {
+      this.left = framing.kind === 'length' ? framing.bytes : 0
+      if (this.left > 0) this.state = 'length'
+      else this.finish(out)
+    }
+  }
+
+  private passBytes(chunk: Uint8Array, from: number, out: ResponseEvent[]): number {
+    const to = Math.min(chunk.length, from + this.left)
+    out.push({ type: 'body', bytes: chunk.subarray(from, to) })
+    this.left -= to - from
+    if (this.left === 0) this.finish(out)
+    return to
+  }
+
+  private readChunks(chunk: Uint8Array, from: number, out: ResponseEvent[]): number {
+    const reader = this.chunks
+    if (!reader) return chunk.length
+    const parts: Uint8Array[] = []
+    const next = reader.read(chunk, from, parts)
+    if (parts.length > 0) out.push({ type: 'body', bytes: joinBytes(parts) })
+    if (reader.state === 'fault') this.fail(reader.problem, out)
+    if (reader.state === 'done') this.finish(out)
+    return next
+  }
+
+  private finish(out: ResponseEvent[]): void {
+    out.push({ type: 'end', keepAlive: this.keepAlive })
+    this.state = 'done'
+  }
+
+  private fail(message: string, out: ResponseEvent[]): void {
+    out.push({ type: 'broken', message })
+    this.held.take()
+    this.state = 'done'
+  }
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { splitAt, tellSocks, toBytes, toHex, toText } from '../../../../test/harness/protocol.ts'
+import { Socks5Reader, socks4Refusal, socksReply } from './socks5.ts'
+
+describe('SOCKS5', () => {
+  test('every name, password, target and early byte comes through, for every split', () => {
+    const text = fc.stringMatching(/^[a-z0-9:_-]{0,60}$/)
+    const early = fc.uint8Array({ maxLength: 50 })
+    const address = fc.constantFrom(
+      ['\x01\x01\x02\x03\x04', '1.2.3.4'],
+      ['\x03\x09a.EXAMPLE', 'a.example'],
+      [`\x04\x20\x01\x0d\xb8${'\0'.repeat(11)}\x07`, '[2001:db8::7]'],
+    )
+    const port = fc.integer({ min: 1, max: 65_535 })
+    fc.assert(
+      fc.property(
+        text,
+        text,
+        address,
+        port,
+        early,
+        fc.array(fc.nat(250)),
+        (name, word, [sent, host], number, rest, places) => {
+          const user = `\x01${String.fromCharCode(name.length)}${name}${String.fromCharCode(word.length)}${word}`
+          const portBytes = String.fromCharCode(number >> 8, number & 255)
+          const bytes = toBytes(`\x05\x02\0\x02${user}\x05\x01\0${sent}${portBytes}${toText(rest)}`)
+          expect(tellSocks(splitAt(bytes, places))).toEqual([
+            'reply 0502',
+            `credentials ${name}:${word}`,
+            'accept 0100',
+            `connect ${host}:${number}`,
+            ...(rest.length > 0 ? [`rest ${toText(rest)}`] : []),
+          ])
+        },
+      ),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('nothing behind the credentials is read before they are accepted', () => {
+    const reader = new Socks5Reader()
+    const events = reader.feed(toBytes('\x05\x01\x02\x01\x01a\x01b\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))
+    expect(events.map((event) => event.type)).toEqual(['reply', 'credentials'])
+    expect(toHex(reader.deny())).toBe('0101')
+    expect(reader.next()).toEqual([])
+    expect(reader.feed(toBytes('\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))).toEqual([])
+    expect(() => reader.accept()).toThrow()
+  })
+
+  test('no more than its limit is kept of what comes early', () => {
+    const reader = new Socks5Reader({ allowAnonymous: true, heldBytes: 10 })
+    const sent = toBytes('\x05\x01\0\x05\x01\0\x01\x01\x01\x01\x01\0\x500123456789')
+    expect(reader.feed(sent).map((event) => event.type)).toEqual(['reply', 'connect'])
+    expect(reader.feed(Uint8Array.of(1)).map((event) => event.type)).toEqual(['refuse'])
+    expect(reader.rest()).toHaveLength(0)
+  })
+
+  test('replies tell the client nothing of our addresses', () => {
+    expect(toHex(socksReply(0))).toBe('05000001000000000000')
+    expect(toHex(socksReply(5))).toBe('05050001000000000000')
+    expect(toHex(socks4Refusal)).toBe('005b000000000000')
+  })
+})

@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { Refusal } from '../kernel/refusal.ts'
+import { readJson } from './json.ts'
+
+/** What was read, or undefined where it was refused. A fault is passed on. */
+function attempt(text: string): { value: unknown } | undefined {
+  try {
+    return { value: readJson(text) }
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
+
+const parsed = (text: string): { value: unknown } | undefined => {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a value holds something that is refused although JSON could write it. */
+function holdsRefused(value: unknown, depth = 0): boolean {
+  if (typeof value === 'number')
+    return Object.is(value, -0) || (Number.isInteger(value) && !Number.isSafeInteger(value))
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return false
+  if (depth === 16) return true
+  return Object.entries(value).some(
+    ([key, each]) => key === '__proto__' || holdsRefused(key) || holdsRefused(each, depth + 1),
+  )
+}
+
+describe('JSON that money hangs on', () => {
+  test('every value that JSON can write without ambiguity is read as JSON.parse reads it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 20 }), fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        const read = attempt(text)
+        expect(read !== undefined).toBe(!holdsRefused(JSON.parse(text)))
+        if (read) expect(JSON.stringify(read.value)).toBe(JSON.stringify(value))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test('whatever it accepts, JSON.parse accepts and understands in the same way', () => {
+    const piece = fc.constantFrom(
+      ...'{}[]:,"\\ \n\t\r0123456789.-+eE'.split(''),
+      'true',
+      'false',
+      'null',
+      '"a"',
+      '"a":',
+      '\\u0041',
+      '\\n',
+      '\\x',
+      '1e5',
+      '-0',
+      '0.5',
+      '\u2028',
+      '\ufeff',
+      'é',
+      '😀',
+      '/*',
+      '//',
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const text = pieces.join('')
+        const read = attempt(text)
+        if (!read) return
+        expect(JSON.stringify(parsed(text)?.value)).toBe(JSON.stringify(read.value))
+      }),
+      { numRuns: 20_000 },
+    )
+  })
+
+  test('whatever JSON.parse refuses, it refuses', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.json().map((text) => text.slice(1)),
+        ),
+        (text) => {
+          expect(parsed(text) !== undefined || attempt(text) === undefined).toBe(true)
+        },
+      ),
+      { numRuns: 3000 },
+    )
+  })
+
+  test('every double that JSON writes is read to its last bit', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+        fc.pre(!holdsRefused(value))
+        expect(readJson(JSON.stringify(value))).toBe(value)
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  test.each([
+    ['1.0', 1],
+    ['1.50e2', 150],
+    ['150.00', 150],
+    ['0.10', 0.1],
+    ['1E2', 100],
+    ['1e+2', 100],
+    ['0', 0],
+    ['0.0', 0],
+    ['9007199254740991', 9007199254740991],
+    ['-9007199254740991', -9007199254740991],
+    ['5e-324', 5e-324],
+  ])('%s is the number %p', (text, value) => {
+    expect(readJson(text)).toBe(value)
+  })
+
+  test.each([
+    '1.00000000000000000001',
+    '0.1000000000000000055511151231257827',
+    '9007199254740992',
+    '9007199254740993',
+    '1e16',
+    '1e309',
+    '-1e309',
+    '-0',
+    '-0.0',
+    '-0e5',
+    '1e-400',
+    '1e99999999999999999999',
+    `0.${'0'.repeat(100)}1`,
+    '9'.repeat(60_000),
+    `${'0'.repeat(9)}1`,
+    '01',
+    '1.',
+    '.1',
+    '+1',
+    '1e',
+    '--1',
+  ])('%p cannot be kept as it is written and is refused', (text) => {
+    expect(attempt(text)).toBeUndefined()
+  })
+
+  test('a key is never given twice, not even in another spelling or under a name that objects have already', () => {
+    for (const text of ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '{"__proto__":1}', '{"x":{"\\u005f_proto__":1}}']) {
+      expect(attempt(text)).toBeUndefined()
+    }
+    const read = readJson('{"constructor": 1, "toString": 2, "hasOwnProperty": 3, "": 4}') as Record<string, unknown>
+    expect(Object.getPrototypeOf(read)).toBeNull()
+    expect(Object.entries(read)).toEqual([
+      ['constructor', 1],
+      ['toString', 2],
+      ['hasOwnProperty', 3],
+      ['', 4],
+    ])
+  })
+
+  test('sixteen levels are read, seventeen are not, and a hundred thousand cost nothing', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    expect(attempt(nested(16))).toBeDefined()
+    expect(attempt(nested(17))).toBeUndefined()
+    expect(attempt('['.repeat(100_000))).toBeUndefined()
+    expect(attempt('{"a":'.repeat(100_000))).toBeUndefined()
+  })
+
+  test('the longest body, all one text, is read whole', () => {
+    for (const filler of ['x', '\\n', '\\u00e9', '😀', '\\"']) {
+      const text = `"${filler.repeat(Math.floor(65_000 / filler.length))}"`
+      expect(readJson(text)).toBe(JSON.parse(text))
+    }
+  })
+})

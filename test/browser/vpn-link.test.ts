@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { type Service, startService } from '../harness/service.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+
+describe('the page of a secret link', () => {
+  let service: Service
+  let browser: Browser
+  beforeAll(async () => {
+    service = await startService('sqlite')
+    browser = await openChromium()
+  }, readyWithinMs)
+  afterAll(async () => {
+    await browser.close()
+    await service.stop()
+  })
+
+  test('shows the QR code and the devices, complains of nothing, and asks nobody for anything', async () => {
+    const { data } = await service.post('/vpn/buy', { period: 1, name: 'Anna' })
+    await service.post('/vpn/devices', { name: 'Боря' })
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+    const asked: string[] = []
+    const complaints: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    page.on('console', (message) => complaints.push(message.text()))
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await page.goto(data.subscription_url)
+    expect(await page.getByRole('heading').innerText()).toBe('Anna')
+    const qr = await page.getByRole('img', { name: 'QR code of the configuration' }).boundingBox()
+    expect(qr?.width).toBeGreaterThan(250)
+    expect(Math.abs((qr?.width ?? 0) - (qr?.height ?? 0))).toBeLessThan(40)
+    // The style is applied, so its hash in the policy is right.
+    expect(await page.evaluate('getComputedStyle(document.querySelector("ul")).listStyleType')).toBe('none')
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await page.getByRole('link', { name: 'Боря' }).click()
+    expect(await page.getByRole('heading').innerText()).toBe('Боря')
+    expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
+    expect(asked.every((url) => url.startsWith(service.url))).toBe(true)
+    await page.close()
+  })
+})

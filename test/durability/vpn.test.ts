@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Engine, engines, makePlace, type Place } from '../harness/database.ts'
+import { scaled } from '../harness/scale.ts'
+
+const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const token = 'sandbox-token-for-killing'
+
+const settingsFor = (engine: Engine, place: Place) => ({
+  PATH: process.env['PATH'] ?? '',
+  TURNPIKE_DATA: place.folder,
+  TURNPIKE_PORT: '0',
+  TURNPIKE_SANDBOX_TOKEN: token,
+  TURNPIKE_RATE_READS: '0',
+  TURNPIKE_RATE_CHARGES: '0',
+  TURNPIKE_LOG: 'error',
+  ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+})
+
+async function openShop(engine: Engine, place: Place) {
+  const child = Bun.spawn([process.execPath, program, 'shop'], {
+    env: settingsFor(engine, place),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const reader = child.stdout.getReader()
+  let said = ''
+  while (!/open at (\S+)\n/.test(said)) {
+    const { value, done } = await reader.read()
+    if (done) throw new Error('the shop ended before it opened')
+    said += new TextDecoder().decode(value)
+  }
+  return { child, url: /open at (\S+)\n/.exec(said)?.[1] ?? '' }
+}
+
+/** Sends a charge; undefined when the shop died before it answered. */
+async function post(url: string, path: string, body: unknown, key: string) {
+  try {
+    const response = await fetch(`${url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, text: await response.text() }
+  } catch {
+    return undefined
+  }
+}
+
+describe.each([...engines])('a shop that is killed while it sells VPN on %s', (engine) => {
+  test('has either sold and charged or done neither, and a repeat with the same key settles which', async () => {
+    const place = await makePlace(engine)
+    try {
+      const answered = new Map<string, string>()
+      const asked = new Map<string, { path: string; body: unknown }>()
+      let uuid: string | undefined
+      for (let round = 0; round < Math.max(2, scaled(20)); round += 1) {
+        const { child, url } = await openShop(engine, place)
+        if (uuid === undefined) {
+          const first = await post(url, '/vpn/buy', { period: 12 }, 'first')
+          uuid = (JSON.parse(first?.text ?? '{}') as { data: { uuid: string } }).data.uuid
+        }
+        // What was asked of the shop before it died is asked again: it has one effect, and one answer.
+        for (const [key, { path, body }] of asked) {
+          const again = await post(url, path, body, key)
+          expect(again?.status).toBe(200)
+          if (answered.has(key)) expect(again?.text).toBe(answered.get(key))
+          answered.set(key, again?.text ?? '')
+        }
+        asked.clear()
+        const ends = Bun.sleep(100 + Math.random() * 200).then(() => child.kill('SIGKILL'))
+        const sell = async (lane: number) => {
+          for (let count = 0; child.exitCode === null && count < 12; count += 1) {
+            const key = `${round}-${lane}-${count}`
+            const request =
+              lane % 2 === 0
+                ? { path: '/vpn/buy', body: { period: 1 } }
+                : { path: '/vpn/renew', body: { uuid, period: 1 } }
+            if (lane % 2 === 0 && round * 12 + count >= 20) return
+            if (lane % 2 === 1 && round * 12 + count >= 50) return
+            asked.set(key, request)
+            const answer = await post(url, request.path, request.body, key)
+            if (answer?.status === 200) answered.set(key, answer.text)
+            else if (answer) asked.delete(key)
+          }
+        }
+        await Promise.all([ends, ...[0, 1, 2, 3].map(sell)])
+        await child.exited
+      }
+      const { child, url } = await openShop(engine, place)
+      for (const [key, { path, body }] of asked) {
+        const again = await post(url, path, body, key)
+        if (answered.has(key)) expect(again?.text).toBe(answered.get(key))
+        if (again?.status === 200) answered.set(key, again.text)
+      }
+      const get = async (path: string) => {
+        const response = await fetch(`${url}/api/v1${path}`, { headers: { Authorization: `Bearer ${token}` } })
+        return (await response.json()) as { data: { orders: unknown[]; items: unknown[] } }
+      }
+      expect((await get('/orders?limit=500')).data.orders).toHaveLength(answered.size + 1)
+      const bought = [...answered.values()].filter(
+        (text) => text.includes('"period":1,') && !text.includes(`"uuid":"${uuid}"`),
+      )
+      expect((await get('/vpn/info')).data.items).toHaveLength(bought.length + 1)
+      child.kill('SIGKILL')
+      await child.exited
+      const verify = Bun.spawnSync([process.execPath, program, 'verify', '--json'], { env: settingsFor(engine, place) })
+      expect(JSON.parse(verify.stdout.toString())).toMatchObject({ ok: true, found: 0 })
+    } finally {
+      await place.remove()
+    }
+  })
+})

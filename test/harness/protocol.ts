@@ -1,0 +1,107 @@
+import { formatAuthority } from '../../src/plane/gateway/protocol/authority.ts'
+import { type HttpEvent, HttpRequestReader } from '../../src/plane/gateway/protocol/http-request.ts'
+import { HttpResponseReader, type ResponseEvent } from '../../src/plane/gateway/protocol/http-response.ts'
+import type { Asked } from '../../src/plane/gateway/protocol/response-head.ts'
+import { Socks5Reader, type SocksEvent } from '../../src/plane/gateway/protocol/socks5.ts'
+
+/** One byte for each character, so that a test can write any byte as `\xff`. */
+export const toBytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0) & 255)
+
+export const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
+
+export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/** Cuts at the given places, whatever their order; a place past the end is the end. Pieces may be empty. */
+export function splitAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
+  const cuts = places.map((place) => Math.min(place, bytes.length)).toSorted((a, b) => a - b)
+  return [0, ...cuts].map((from, index) => bytes.slice(from, cuts[index] ?? bytes.length))
+}
+
+export const byteByByte = (bytes: Uint8Array): Uint8Array[] => Array.from(bytes, (byte) => Uint8Array.of(byte))
+
+/**
+ * What a client that sends these pieces is told, a line for each event, bodies joined. A request on a kept connection is followed by the next;
+ * a CONNECT is opened, unless the test refuses it the way a 407 does.
+ */
+export function tellRequests(pieces: readonly Uint8Array[], refusesTunnels = false): string[] {
+  const reader = new HttpRequestReader()
+  const lines: string[] = []
+  let isOpen = false
+  for (const piece of pieces) {
+    let events = reader.feed(amidOthers(piece))
+    for (;;) {
+      for (const event of events) lines.push(tellRequest(event))
+      if (events.at(-1)?.type === 'tunnel' && !refusesTunnels) isOpen = true
+      if (!reader.isWaiting || isOpen || events.length === 0) break
+      events = reader.next()
+    }
+  }
+  return [...joinBodies(lines), ...(isOpen ? [`rest ${toText(reader.rest())}`] : [])]
+}
+
+function tellRequest(event: HttpEvent): string {
+  if (event.type === 'body') return `body ${toText(event.bytes)}`
+  if (event.type === 'refuse') return `refuse ${event.status} ${event.code}`
+  if (event.type === 'end') return 'end'
+  const who = event.credentials ? ` as ${event.credentials.username}:${event.credentials.password}` : ''
+  const where = `${formatAuthority(event.target)}${who}`
+  if (event.type === 'tunnel') return `tunnel ${where}`
+  const marks = [event.wantsContinue && 'continue', event.upgrade && 'upgrade', !event.keepAlive && 'close']
+  return ['request', where, ...marks.filter((mark) => mark !== false), `\n${toText(event.head)}`].join(' ')
+}
+
+/** What becomes of an origin's answer in these pieces; `closes` when the origin then closes. */
+export function tellAnswer(of: Asked, pieces: readonly Uint8Array[], closes = false): string[] {
+  const reader = new HttpResponseReader(of)
+  const events = pieces.flatMap((piece) => reader.feed(amidOthers(piece)).map(tellResponse))
+  const rest = toText(reader.rest())
+  if (closes) events.push(...reader.close().map(tellResponse))
+  return [...joinBodies(events), ...(rest === '' ? [] : [`rest ${rest}`])]
+}
+
+function tellResponse(event: ResponseEvent): string {
+  if (event.type === 'broken') return `broken: ${event.message}`
+  if (event.type === 'end') return event.keepAlive ? 'end, kept alive' : 'end, close'
+  return event.type === 'body' ? `body ${toText(event.bytes)}` : `${event.type}\n${toText(event.bytes)}`
+}
+
+/** What a SOCKS client is told. Credentials are accepted, unless the name is `nobody`. */
+export function tellSocks(pieces: readonly Uint8Array[], allowAnonymous = false): string[] {
+  const reader = new Socks5Reader({ allowAnonymous })
+  const lines: string[] = []
+  const tell = (events: readonly SocksEvent[]): void => {
+    for (const event of events) {
+      lines.push(tellSocksEvent(event))
+      if (event.type !== 'credentials') continue
+      const isKnown = event.credentials.username !== 'nobody'
+      lines.push(`${isKnown ? 'accept' : 'deny'} ${toHex(isKnown ? reader.accept() : reader.deny())}`)
+      if (isKnown) tell(reader.next())
+    }
+  }
+  for (const piece of pieces) tell(reader.feed(amidOthers(piece)))
+  const rest = toText(reader.rest())
+  return rest === '' ? lines : [...lines, `rest ${rest}`]
+}
+
+function tellSocksEvent(event: SocksEvent): string {
+  if (event.type === 'reply') return `reply ${toHex(event.bytes)}`
+  if (event.type === 'refuse') return `refuse ${toHex(event.bytes)} ${event.code}`
+  if (event.type === 'connect') return `connect ${formatAuthority(event.target)}`
+  return `credentials ${event.credentials.username}:${event.credentials.password}`
+}
+
+function joinBodies(lines: readonly string[]): string[] {
+  const joined: string[] = []
+  for (const line of lines) {
+    if (line.startsWith('body ') && joined.at(-1)?.startsWith('body ')) joined.push(`${joined.pop()}${line.slice(5)}`)
+    else joined.push(line)
+  }
+  return joined
+}
+
+/** A copy between other bytes of the same buffer, as sockets hand them out: a reader that ignores the offset is found out. */
+function amidOthers(piece: Uint8Array): Uint8Array {
+  const buffer = new Uint8Array(piece.length + 6).fill(0x58)
+  buffer.set(piece, 3)
+  return buffer.subarray(3, 3 + piece.length)
+}

@@ -1,0 +1,128 @@
+import type { Database } from '../../src/db/transaction.ts'
+import type { Bought, Prolonged } from '../../src/domains/dedicated/index.ts'
+import type { Payer } from '../../src/domains/ledger/index.ts'
+import type { Ticket } from '../../src/domains/orders/index.ts'
+import type { Ipv, Kind } from '../../src/domains/stock/rules.ts'
+import { readPrefix } from '../../src/kernel/address.ts'
+import { readCountry } from '../../src/kernel/country.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import shippedCatalogue from '../../src/main/catalogue.yaml'
+import type { Services } from '../../src/main/services.ts'
+import { HandClock } from './clock.ts'
+import { type Engine, openTestDatabase, type Place } from './database.ts'
+import { wire } from './wired.ts'
+
+/** A price list as it is written, open to changes that a test makes to a copy. */
+export type Written = {
+  dedicated: {
+    prolong_periods: number[]
+    kinds: Record<
+      string,
+      {
+        periods: number[]
+        countries: Record<string, { per_day?: number | string; per_period?: Record<string, number | string> }>
+        volume?: { from: number; percent: number }[]
+        term?: { from: number; percent: number }[]
+      }
+    >
+  }
+  [part: string]: unknown
+}
+
+export const shipped = (): Written => structuredClone<Written>(shippedCatalogue as never)
+
+/** The shipped list with one more country, in which all kinds are sold at a rouble a day. */
+export function shippedWith(...codes: readonly string[]): Written {
+  const list = shipped()
+  for (const kind of Object.values(list.dedicated.kinds))
+    for (const code of codes) kind.countries[code] = { per_day: 1 }
+  return list
+}
+
+export const applyCatalogue = (services: Services, value: unknown): Promise<number> =>
+  services.db.transact((tx) => services.pricing.apply(tx, value))
+
+export function kindIn(code: string, ipv: Ipv): Kind {
+  const country = readCountry(code)
+  if (!country) throw new Error(`${code} is not a country`)
+  return { country, ipv }
+}
+
+export async function addStock(services: Services, prefix: string, code: string, ipv: Ipv): Promise<number> {
+  const block = readPrefix(prefix)
+  if (!block) throw new Error(`${prefix} is not a prefix`)
+  return services.stock.add(block, kindIn(code, ipv))
+}
+
+/** All domains on a fresh database with the shipped prices, without HTTP before them. */
+export type Floor = {
+  readonly engine: Engine
+  readonly db: Database
+  readonly place: Place
+  readonly clock: HandClock
+  readonly services: Services
+  close(): Promise<void>
+}
+
+export async function openFloor(engine: Engine, catalogue: unknown = shipped()): Promise<Floor> {
+  const opened = await openTestDatabase(engine)
+  const clock = new HandClock()
+  const services = wire(opened.db, clock)
+  await applyCatalogue(services, catalogue)
+  return { engine, ...opened, clock, services }
+}
+
+export const payerOf = (customer: CustomerId): Payer => ({ customer, token: null })
+
+/** A ticket that hands back what was sold, for tests that need no body. */
+function catching<Result>(key?: string): { ticket: Ticket<Result>; caught: () => Result } {
+  let result: Result | undefined
+  const ticket: Ticket<Result> = {
+    key,
+    request: new Uint8Array(),
+    shape: (sold) => {
+      result = sold
+      return '{}'
+    },
+  }
+  return {
+    ticket,
+    caught: () => {
+      if (!result) throw new Error('nothing was sold')
+      return result
+    },
+  }
+}
+
+export async function buyProxies(
+  services: Services,
+  customer: CustomerId,
+  wish: { code: string; ipv: Ipv; period?: number; count?: number },
+): Promise<Bought> {
+  const { ticket, caught } = catching<Bought>()
+  const kind = kindIn(wish.code, wish.ipv)
+  await services.dedicated.buy(
+    payerOf(customer),
+    { ...kind, period: wish.period ?? 30, count: wish.count ?? 1 },
+    ticket,
+  )
+  return caught()
+}
+
+export async function prolongProxies(
+  services: Services,
+  customer: CustomerId,
+  ids: readonly number[],
+  period = 30,
+): Promise<Prolonged> {
+  const { ticket, caught } = catching<Prolonged>()
+  await services.dedicated.prolong(payerOf(customer), ids, period, ticket)
+  return caught()
+}
+
+/** Places by state; every place is in exactly one. */
+export async function placesByState(services: Services): Promise<Record<string, number>> {
+  const sums: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
+  for (const each of await services.stockDesk.counts()) sums[each.state] = (sums[each.state] ?? 0) + each.count
+  return sums
+}

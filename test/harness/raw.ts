@@ -1,0 +1,62 @@
+import { connect } from 'node:net'
+
+/** One answer as it came over the wire. */
+export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string }
+
+const patienceMs = 4_000
+
+/**
+ * Sends bytes over a socket as they are and reads until the server closes or has said nothing for a while. The pieces are sent one
+ * after another; a number among them is a pause in milliseconds.
+ */
+export async function sendRaw(
+  port: number,
+  pieces: readonly (string | Uint8Array | number)[],
+  waitMs: number = patienceMs,
+): Promise<RawAnswer[]> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const socket = connect(port, '127.0.0.1')
+  const received: Buffer[] = []
+  let quiet = setTimeout(resolve, waitMs)
+  socket.on('data', (chunk) => {
+    received.push(Buffer.from(chunk))
+    clearTimeout(quiet)
+    quiet = setTimeout(resolve, isComplete(Buffer.concat(received)) ? 60 : waitMs)
+  })
+  // A server that hangs up on nonsense may do so while we still talk.
+  socket.on('error', () => resolve())
+  socket.on('close', () => resolve())
+  await new Promise((ready) => socket.once('connect', ready))
+  for (const piece of pieces) {
+    if (typeof piece === 'number') await Bun.sleep(piece)
+    else if (!socket.destroyed) socket.write(piece)
+  }
+  await promise
+  clearTimeout(quiet)
+  socket.destroy()
+  return split(Buffer.concat(received))
+}
+
+const isComplete = (bytes: Buffer): boolean => {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd < 0) return false
+  const length = /content-length: (\d+)/i.exec(bytes.subarray(0, headEnd).toString())?.[1]
+  return length !== undefined && bytes.length >= headEnd + 4 + Number(length)
+}
+
+/** Every answer in what was received, one after another. */
+function split(bytes: Buffer): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  let rest = bytes
+  while (rest.length > 0) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    const head = rest.subarray(0, headEnd < 0 ? rest.length : headEnd).toString()
+    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? Number.NaN)
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+    const bodyAt = headEnd < 0 ? rest.length : headEnd + 4
+    // 100 only says that the body may come now.
+    if (status !== 100) answers.push({ status, head, body: rest.subarray(bodyAt, bodyAt + length).toString() })
+    rest = rest.subarray(bodyAt + length)
+  }
+  return answers
+}

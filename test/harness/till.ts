@@ -1,0 +1,120 @@
+import { z } from '@hono/zod-openapi'
+import { accountOperations } from '../../src/api/customer/account.ts'
+import { bind, createHttp, placed, type RequestNote } from '../../src/api/http.ts'
+import { readAddress } from '../../src/kernel/address.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { type Kopecks, kopecks, toRoubles } from '../../src/kernel/money.ts'
+import { realSurroundings, type Services } from '../../src/main/services.ts'
+import { bodyInteger, roubles } from '../../src/wire/fields.ts'
+import { operation } from '../../src/wire/operation.ts'
+import { type Caller, createCaller } from './caller.ts'
+import { HandClock } from './clock.ts'
+import { type Engine, openTestDatabase } from './database.ts'
+import { addCustomer, wire } from './wired.ts'
+
+/** What one thing costs: nine roubles. */
+const thingPrice = 900n
+
+/** The simplest purchase there can be. It goes the way that every product's goes. */
+const buyThings = operation({
+  id: 'buyThings',
+  method: 'POST',
+  path: '/things/buy',
+  tag: 'Things',
+  summary: 'Buy things',
+  body: z.object({
+    count: bodyInteger({ min: 1, max: 1000, example: 1 }),
+    colour: z.enum(['red', 'blue']).optional(),
+    note: z.string().max(100).optional(),
+  }),
+  answer: z.object({ order_id: z.string(), count: z.int(), price_rub: roubles(), balance_rub: roubles() }),
+  example: { order_id: 'ord_01k73sf80000000000000000000', count: 1, price_rub: 9, balance_rub: 991 },
+  charges: true,
+})
+
+function sellThings(services: Services) {
+  return bind(buyThings, ({ caller, body, ticket }) => {
+    const price = kopecks(thingPrice * BigInt(body.count))
+    type Sold = { order: string; balance: Kopecks }
+    const shape = ticket(({ order, balance }: Sold) => ({
+      order_id: order,
+      count: body.count,
+      price_rub: toRoubles(price),
+      balance_rub: toRoubles(balance),
+    }))
+    const wish = { count: body.count, colour: body.colour ?? null, note: body.note ?? null }
+    return placed(
+      services.orders.place(caller, { product: 'things', action: 'buy', wish }, shape, async () => ({
+        price,
+        calculation: { each_rub: toRoubles(kopecks(thingPrice)) },
+        note: `${body.count} things`,
+        deliver: (paid) => paid,
+      })),
+    )
+  })
+}
+
+/** The customers' API with one thing on sale, on a real socket, and a customer with 1,000 roubles. */
+export type Till = Caller & {
+  readonly url: string
+  readonly port: number
+  readonly services: Services
+  readonly clock: HandClock
+  readonly customer: CustomerId
+  readonly token: string
+  /** Makes the shop refuse what is new, as it does while it shuts down. */
+  refuseNew(yes: boolean): void
+  /** What each request came to, faults included. */
+  readonly notes: RequestNote[]
+  stop(): Promise<void>
+}
+
+export async function openTill(
+  engine: Engine,
+  limits: { readonly reads?: number; readonly charges?: number } = {},
+): Promise<Till> {
+  const opened = await openTestDatabase(engine)
+  const clock = new HandClock()
+  const services = wire(opened.db, clock)
+  const customer = await addCustomer(services, 100_000n)
+  const { text } = await services.customers.issueToken(customer, { name: 'test' })
+  const notes: RequestNote[] = []
+  let stopping = false
+  const http = createHttp({
+    customers: services.customers,
+    bound: [...accountOperations(services), sellThings(services)],
+    version: '0.0.0',
+    readsPerMinute: limits.reads ?? 0,
+    chargesPerMinute: limits.charges ?? 0,
+    clock: clock.read,
+    requestId: () => realSurroundings.random(12).toHex(),
+    sha256: realSurroundings.sha256,
+    isReady: async () => true,
+    isStopping: () => stopping,
+    note: (note) => void notes.push(note),
+  })
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    fetch: (request, self) => http(request, readAddress(self.requestIP(request)?.address ?? '')),
+  })
+  const url = `http://127.0.0.1:${server.port}`
+  return {
+    url,
+    port: server.port ?? 0,
+    services,
+    clock,
+    customer,
+    token: text,
+    ...(await createCaller(url, text)),
+    refuseNew: (yes) => {
+      stopping = yes
+    },
+    notes,
+    async stop() {
+      await server.stop(true)
+      await opened.close()
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { join } from 'node:path'
+
+/** The operator's tool, as an operator starts it. */
+const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
+
+export type Ended = { readonly exit: number; readonly out: string; readonly err: string }
+
+/** Runs one command as a real process to its end. Nothing of this process's own settings reaches it. */
+export async function runTurnpike(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const child = Bun.spawn(['node', turnpikeProgram, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  })
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { exit: await child.exited, out, err }
+}
+
+/** A command that keeps running, with what it has printed so far. */
+export type Running = {
+  readonly pid: number
+  readonly exited: Promise<number>
+  out(): string
+  err(): string
+  /** Waits until either stream holds the pattern, and returns the match. */
+  until(pattern: RegExp): Promise<RegExpExecArray>
+  kill(signal: NodeJS.Signals): void
+}
+
+const waitLimitMs = 30_000
+
+const started = new Set<Bun.Subprocess>()
+
+/** For the end of a test file: a test that failed half-way leaves nothing running behind it. */
+export async function endStarted(): Promise<void> {
+  for (const child of started) child.kill('SIGTERM')
+  await Promise.all([...started].map((child) => child.exited))
+  started.clear()
+}
+
+export function startTurnpike(args: readonly string[], env: Record<string, string> = {}): Running {
+  const child = Bun.spawn(['node', turnpikeProgram, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  started.add(child)
+  const texts = { out: '', err: '' }
+  const collect = async (name: 'out' | 'err', stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) texts[name] += decoder.decode(chunk, { stream: true })
+  }
+  const drained = Promise.all([collect('out', child.stdout), collect('err', child.stderr)])
+  return {
+    pid: child.pid,
+    exited: drained.then(() => child.exited),
+    out: () => texts.out,
+    err: () => texts.err,
+    async until(pattern) {
+      for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 20) {
+        const found = pattern.exec(texts.out) ?? pattern.exec(texts.err)
+        if (found) return found
+        if (child.exitCode !== null) break
+        await Bun.sleep(20)
+      }
+      throw new Error(`${String(pattern)} was not printed:\n${texts.out}\n${texts.err}`)
+    },
+    kill: (signal) => child.kill(signal),
+  }
+}
+
+/** Waits for something to become so; it is asked again every few milliseconds. */
+export async function untilTrue(ask: () => boolean | Promise<boolean>): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 25) {
+    if (await ask()) return true
+    await Bun.sleep(25)
+  }
+  return false
+}

@@ -1,0 +1,97 @@
+import type { Ticket } from '../../src/domains/orders/index.ts'
+import type { Bought } from '../../src/domains/vpn/index.ts'
+import type { Finding } from '../../src/kernel/finding.ts'
+import type { CustomerId, NodeId } from '../../src/kernel/ids.ts'
+import { readConfig } from '../../src/main/config.ts'
+import { createLog } from '../../src/main/log.ts'
+import { openShop, type Shop } from '../../src/main/shop.ts'
+import { surroundingsWith } from './clock.ts'
+import type { Service } from './service.ts'
+
+/** Everything that `verify` finds, over all domains. */
+export async function findingsOf(service: Pick<Service, 'services'>): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const verifier of service.services.verifiers) findings.push(...(await verifier.verify()).findings)
+  return findings
+}
+
+/** Another shop process's worth of a shop, on the same database, with the same clock and key. */
+export async function openBeside(service: Service): Promise<Shop> {
+  const config = readConfig({
+    TURNPIKE_PORT: '0',
+    TURNPIKE_DATA: service.place.folder,
+    TURNPIKE_RATE_READS: '0',
+    TURNPIKE_RATE_CHARGES: '0',
+    ...(service.engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+  })
+  return openShop(
+    config,
+    createLog('error', 'shop', (line) => service.log.push(line)),
+    surroundingsWith(service.clock),
+  )
+}
+
+/** Lets a VPN node report in, as the node protocol will. */
+export async function nodeIsSeen(service: Service, id?: NodeId): Promise<NodeId> {
+  const { db, fleet } = service.services
+  const node = id ?? (await fleet.nodes('vpn'))[0]?.id
+  if (!node) throw new Error('there is no VPN node')
+  await db.transact((tx) => fleet.seen(tx, node, 'test'))
+  return node
+}
+
+/** Puts a VPN section of a price list in force. */
+export async function sellVpn(service: Service, vpn: Record<string, unknown>): Promise<void> {
+  const { db, pricing } = service.services
+  const shown = await pricing.show()
+  await db.transact((tx) => pricing.apply(tx, { ...(shown?.value as object), vpn }))
+  service.clock.advance(1000)
+}
+
+/** A report of a node, given to the shop in a transaction of its own. */
+export const report = (
+  service: Service,
+  boot: string,
+  counts: readonly { device: string; rx: number; tx: number; handshakeAt?: number }[],
+  node = 'node-1',
+): Promise<void> =>
+  service.services.db.transact((tx) =>
+    service.services.vpn.recordUsage(tx, {
+      node,
+      boot,
+      counts: counts.map((each) => ({
+        subject: each.device,
+        received: BigInt(each.rx) as never,
+        sent: BigInt(each.tx) as never,
+        lastHandshakeAt: each.handshakeAt ?? null,
+      })),
+    }),
+  )
+
+/** Buys as a program inside the process would, without HTTP. */
+export async function buyQuietly(service: Service, customer: CustomerId, months = 1): Promise<Bought> {
+  let bought: Bought | undefined
+  const ticket: Ticket<Bought> = {
+    key: undefined,
+    request: new Uint8Array(),
+    shape: (result) => {
+      bought = result
+      return ''
+    },
+  }
+  await service.services.vpn.buy({ customer, token: null }, { months }, ticket)
+  if (!bought) throw new Error('nothing was bought')
+  return bought
+}
+
+/** Runs jobs, a few at a time. */
+export async function inParallel(count: number, atOnce: number, job: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const work = async () => {
+    while (next < count) {
+      next += 1
+      await job(next - 1)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+}

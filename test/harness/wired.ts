@@ -1,0 +1,56 @@
+import type { Database } from '../../src/db/transaction.ts'
+import type { Payer } from '../../src/domains/ledger/index.ts'
+import type { Placed } from '../../src/domains/orders/index.ts'
+import type { Finding } from '../../src/kernel/finding.ts'
+import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../src/kernel/money.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/services.ts'
+import { createVault } from '../../src/main/vault.ts'
+import { type HandClock, surroundingsWith } from './clock.ts'
+
+/** All domains on a database, without HTTP before them. Without a clock, on the real one. */
+export function wire(db: Database, clock?: HandClock): Services {
+  const gateway = { host: '127.0.0.1', port: 10_800 }
+  return createServices(db, clock ? surroundingsWith(clock) : realSurroundings, {
+    vault: createVault(new Uint8Array(32)),
+    gateway,
+  })
+}
+
+/** A customer with so many kopecks. */
+export async function addCustomer(services: Services, money: bigint): Promise<CustomerId> {
+  const { id } = await services.customers.create('test')
+  if (money > 0n) await credit(services, id, money)
+  return id
+}
+
+export const credit = (services: Services, customer: CustomerId, money: bigint) =>
+  services.db.transact((tx) => services.ledger.credit(tx, customer, kopecks(money), 'operator', 'top-up'))
+
+/** A purchase like any product's, of a thing that costs so much and is delivered in words. */
+export function buy(
+  services: Services,
+  by: Payer,
+  price: bigint,
+  options: { readonly key?: string; readonly text?: string } = {},
+): Promise<Placed> {
+  const ticket = {
+    key: options.key,
+    request: new TextEncoder().encode(options.text ?? 'a thing'),
+    shape: (result: { order: OrderId; balance: Kopecks }) =>
+      JSON.stringify({ order: result.order, balance: String(result.balance) }),
+  }
+  const what = { product: 'things', action: 'buy', wish: { thing: options.text ?? 'a thing' } }
+  return services.orders.place(by, what, ticket, async () => ({
+    price: kopecks(price),
+    calculation: { price: String(price) },
+    note: 'a thing',
+    deliver: (paid) => paid,
+  }))
+}
+
+/** What `verify` finds wrong, over all of the shop. */
+export async function findingsOf(services: Services): Promise<Finding[]> {
+  const audits = await Promise.all(services.verifiers.map((verifier) => verifier.verify()))
+  return audits.flatMap((audit) => audit.findings)
+}

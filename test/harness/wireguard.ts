@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const installWithinMs = 240_000
+
+const howToGetIt =
+  'The programs wg and wg-quick were not found, and tests hold configurations against them. ' +
+  'On Debian or Ubuntu: apt-get install wireguard-tools, as root.'
+
+/** How long a test's preparation may take: long enough for a machine that has to install the tools first. */
+export const toolsWithinMs = 2 * installWithinMs
+
+let ready: Promise<void> | undefined
+
+/** Makes sure that the real tools are there. They are looked for once, however many tests ask. */
+export function needWireguardTools(): Promise<void> {
+  ready ??= findOrInstall()
+  return ready
+}
+
+async function findOrInstall(): Promise<void> {
+  if (isThere()) return
+  if (process.getuid?.() !== 0 || Bun.which('apt-get') === null) throw new Error(howToGetIt)
+  await run(['apt-get', '-q', '-o', 'DPkg::Lock::Timeout=120', 'update'])
+  await run([
+    'apt-get',
+    '-q',
+    '-y',
+    '-o',
+    'DPkg::Lock::Timeout=120',
+    'install',
+    '--no-install-recommends',
+    'wireguard-tools',
+  ])
+  if (!isThere()) throw new Error(`${howToGetIt} apt-get said that it installed them, yet they are not on PATH.`)
+}
+
+const isThere = (): boolean => Bun.which('wg') !== null && Bun.which('wg-quick') !== null
+
+async function run(command: string[], input = ''): Promise<string> {
+  const child = Bun.spawn(command, {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdin: Buffer.from(input),
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: installWithinMs,
+    killSignal: 'SIGKILL',
+  })
+  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  if (exitCode === 0) return out
+  throw new Error(`${command.join(' ')} failed:\n${err.trimEnd()}`)
+}
+
+/** The public key of a private one, by the real `wg`. */
+export const wgPublicKey = async (privateKey: string): Promise<string> =>
+  (await run(['wg', 'pubkey'], `${privateKey}\n`)).trim()
+
+export const wgPrivateKey = async (): Promise<string> => (await run(['wg', 'genkey'])).trim()
+
+/** What the real `wg-quick` makes of a configuration; it fails on one that it does not accept. */
+export async function wgQuickStrip(config: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-wg-'))
+  try {
+    const path = join(folder, 'tp0.conf')
+    writeFileSync(path, config, { mode: 0o600 })
+    return await run(['wg-quick', 'strip', path])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A configuration's settings, by section and name. */
+export function readConf(text: string): Record<string, Record<string, string>> {
+  const sections: Record<string, Record<string, string>> = {}
+  let current: Record<string, string> = {}
+  for (const line of text.split('\n').map((each) => each.trim())) {
+    const heading = /^\[(\w+)\]$/.exec(line)
+    const setting = /^(\w+)\s*=\s*(.*)$/.exec(line)
+    if (heading?.[1]) current = sections[heading[1]] = {}
+    else if (setting?.[1] && setting[2] !== undefined) current[setting[1]] = setting[2]
+  }
+  return sections
+}

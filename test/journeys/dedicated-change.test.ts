@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { DesiredProxy } from '../../src/domains/dedicated/index.ts'
+import { engines } from '../harness/database.ts'
+import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+const dayMs = 86_400_000
+type Shown = { id: number; username: string; password: string; exit_ip: string; expires_at: string; port_type: string }
+
+describe.each([...engines])('changes to proxies on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+    await applyCatalogue(service.services, shippedWith('AT', 'BE'))
+    await addStock(service.services, '127.60.0.0/31', 'AT', 4)
+    await addStock(service.services, '127.61.0.0/31', 'BE', 3)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service.services)).toEqual([])
+    await service.stop()
+  })
+  const buy = async (token: string, wish: object = {}): Promise<Shown[]> => {
+    const body = { country_code: 'DE', period: 30, count: 1, ipv: 4, ...wish }
+    return (await service.post('/dedicated/buy', body, { token })).data.proxies
+  }
+  const list = async (token: string): Promise<Shown[]> => (await service.get('/dedicated/list', { token })).data.proxies
+  const credential = (username = ''): Promise<DesiredProxy | undefined> =>
+    service.services.dedicatedUpkeep.findCredential(username)
+
+  test('the protocol changes for all proxies named, and socks5 is another name for socks', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const ids = (await buy(token, { count: 3 })).map((each) => each.id)
+    for (const [asked, shown] of [
+      ['socks', 'socks'],
+      ['http', 'http'],
+      ['socks5', 'socks'],
+    ]) {
+      const { data } = await service.post('/dedicated/protocol', { ids: ids.slice(0, 2), port_type: asked }, { token })
+      expect(data).toEqual({ port_type: shown, updated: ids.slice(0, 2) })
+      const types = new Map((await list(token)).map((each) => [each.id, each.port_type]))
+      expect(ids.map((id) => types.get(id))).toEqual([shown, shown, 'http'])
+    }
+  })
+
+  test('a gateway learns of a purchase, a new protocol, a replacement, a prolonging and the end at once', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [proxy] = await buy(token)
+    const known = await credential(proxy?.username)
+    expect(known).toMatchObject({
+      username: proxy?.username,
+      portType: 'http',
+      leaveFrom: proxy?.exit_ip,
+      expiresAt: Date.parse(proxy?.expires_at ?? ''),
+      held: true,
+    })
+    expect(known?.passwordDigest.toHex()).toBe(
+      new Bun.CryptoHasher('sha256').update(proxy?.password ?? '').digest('hex'),
+    )
+    const changes: [path: string, body: object, expected: (answer: Record<string, unknown>) => object][] = [
+      ['/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' }, () => ({ portType: 'socks' })],
+      ['/dedicated/replace', { id: proxy?.id }, (data) => ({ leaveFrom: data['exit_ip'] })],
+      [
+        '/dedicated/prolong',
+        { ids: [proxy?.id], period: 3 },
+        () => ({ expiresAt: Date.parse(proxy?.expires_at ?? '') + 3 * dayMs }),
+      ],
+    ]
+    for (const [path, body, expected] of changes) {
+      service.clock.advance(1)
+      const since = service.clock.nowMs
+      const { data } = await service.post(path, body, { token })
+      const changed = await service.services.dedicatedUpkeep.desired(service.services.db, since, -1, 100)
+      expect(changed).toHaveLength(1)
+      expect(changed[0]).toMatchObject({ username: proxy?.username, held: true, changedAt: since, ...expected(data) })
+      expect(await credential(proxy?.username)).toEqual(changed[0])
+    }
+    const end = (await credential(proxy?.username))?.expiresAt ?? 0
+    service.clock.nowMs = end + 3 * dayMs - 1
+    expect(await credential(proxy?.username)).toMatchObject({ held: true })
+    service.clock.advance(1)
+    expect(await credential(proxy?.username)).toMatchObject({ held: false })
+    await service.services.dedicatedUpkeep.release(1000)
+    const gone = await service.services.dedicatedUpkeep.desired(service.services.db, service.clock.nowMs, -1, 100)
+    expect(gone.find((each) => each.username === proxy?.username)).toMatchObject({ held: false })
+  })
+
+  test('what a gateway is told holds no password, no price and no customer', async () => {
+    const { token, customer } = await service.newCustomer(1_000n)
+    const [proxy] = await buy(token)
+    const told = await service.services.dedicatedUpkeep.desired(service.services.db, 0, -1, 10_000)
+    expect(told.length).toBeGreaterThan(0)
+    for (const each of told) {
+      expect(Object.keys(each).toSorted()).toEqual([
+        'changedAt',
+        'expiresAt',
+        'held',
+        'id',
+        'leaveFrom',
+        'passwordDigest',
+        'portType',
+        'username',
+      ])
+    }
+    const text = Bun.inspect(told, { depth: 9 })
+    expect(text).not.toContain(customer)
+    expect(text).not.toContain(proxy?.password ?? 'x')
+  })
+
+  test('a gateway that reads page by page misses nothing of a large purchase made in one moment', async () => {
+    const { token } = await service.newCustomer(100_000n)
+    service.clock.advance(1)
+    const since = service.clock.nowMs
+    const bought = await buy(token, { count: 250, ipv: 6 })
+    const seen: string[] = []
+    for (let position = { since, after: -1 }; ; ) {
+      const page = await service.services.dedicatedUpkeep.desired(
+        service.services.db,
+        position.since,
+        position.after,
+        60,
+      )
+      seen.push(...page.map((each) => each.username))
+      const last = page.at(-1)
+      if (!last || page.length < 60) break
+      position = { since: last.changedAt, after: last.id }
+    }
+    expect(seen).toEqual(bought.map((each) => each.username))
+  })
+
+  test('a name that is not a proxy opens nothing', async () => {
+    const [proxy] = await buy(service.token)
+    const name = proxy?.username ?? ''
+    for (const text of [
+      '',
+      'tp',
+      name.toUpperCase(),
+      `${name}x`,
+      name.slice(0, -1),
+      `${name.slice(0, -1)}!`,
+      'tpzzzzzzzzzzz0000',
+    ]) {
+      expect(await credential(text)).toBeUndefined()
+    }
+    expect(await credential(name)).toBeDefined()
+  })
+
+  test('a bad address is swapped for another once a day; number, credentials and term stay', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    for (const ipv of [3, 4, 6]) {
+      const [before] = await buy(token, { ipv })
+      const { data } = await service.post('/dedicated/replace', { id: before?.id }, { token })
+      expect(data.exit_ip).not.toBe(before?.exit_ip)
+      expect({ ...data, ip: '', exit_ip: '' }).toEqual({ ...before, ip: '', exit_ip: '' })
+      expect((await list(token)).find((each) => each.id === before?.id)).toEqual(data)
+      service.clock.advance(dayMs - 1)
+      const early = await service.post('/dedicated/replace', { id: before?.id }, { token })
+      expect([early.status, early.error.code]).toEqual([409, 'conflict'])
+      expect(Date.parse(early.error.details.again_at)).toBe(service.clock.nowMs + 1)
+      service.clock.advance(1)
+      const again = await service.post('/dedicated/replace', { id: before?.id }, { token })
+      expect([again.status, again.data.exit_ip === data.exit_ip]).toEqual([200, false])
+    }
+    expect((await service.get('/orders', { token })).data.orders).toHaveLength(3)
+  })
+
+  test('an address that was swapped away rests seven days and is then sold again', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [proxy] = await buy(token, { country_code: 'AT', period: 90 })
+    const { data } = await service.post('/dedicated/replace', { id: proxy?.id }, { token })
+    expect(new Set([proxy?.exit_ip, data.exit_ip])).toEqual(new Set(['127.60.0.0', '127.60.0.1']))
+    for (const waitMs of [0, 7 * dayMs - 1]) {
+      service.clock.advance(waitMs)
+      await service.services.stock.endRest(1000)
+      const short = await service.post('/dedicated/buy', { country_code: 'AT', period: 7, count: 1, ipv: 4 }, { token })
+      expect(short.error.code).toBe('out_of_stock')
+    }
+    service.clock.advance(1)
+    await service.services.stock.endRest(1000)
+    const [again] = await buy(token, { country_code: 'AT', period: 7 })
+    expect(again?.exit_ip).toBe(proxy?.exit_ip ?? '')
+  })
+
+  test('when there is no other address the proxy keeps the one it has, and may try again', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [first] = await buy(token, { country_code: 'BE', ipv: 3, count: 2 })
+    const before = await list(token)
+    // The other slots are of addresses that this customer has already.
+    const answer = await service.post('/dedicated/replace', { id: first?.id }, { token })
+    expect([answer.status, answer.error.code]).toEqual([409, 'out_of_stock'])
+    expect(answer.error.details).toEqual({ available: 0, charged: false })
+    expect(await list(token)).toEqual(before)
+    await addStock(service.services, '127.61.1.0', 'BE', 3)
+    expect((await service.post('/dedicated/replace', { id: first?.id }, { token })).data.exit_ip).toBe('127.61.1.0')
+  })
+
+  test('a proxy that has expired is not swapped, but its protocol and comment may be set for when it is prolonged', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [proxy] = await buy(token, { period: 7 })
+    service.clock.nowMs = Date.parse(proxy?.expires_at ?? '')
+    const answer = await service.post('/dedicated/replace', { id: proxy?.id }, { token })
+    expect([answer.status, answer.error.code]).toEqual([409, 'conflict'])
+    const ids = [proxy?.id]
+    expect((await service.post('/dedicated/protocol', { ids, port_type: 'socks' }, { token })).status).toBe(200)
+    expect((await service.post('/dedicated/comment', { ids, comment: 'x' }, { token })).status).toBe(200)
+    service.clock.advanceDays(3)
+    for (const [path, body] of [
+      ['/dedicated/replace', { id: proxy?.id }],
+      ['/dedicated/protocol', { ids, port_type: 'http' }],
+      ['/dedicated/comment', { ids, comment: 'y' }],
+      ['/dedicated/check', { id: proxy?.id }],
+      ['/dedicated/auto-renew', { ids, period: 30 }],
+    ] as const) {
+      expect([path, (await service.post(path, body, { token })).status]).toEqual([path, 404])
+    }
+  })
+
+  test('with nothing listening at the gateway a check says that the proxy does not work', async () => {
+    const [proxy] = await buy(service.token)
+    const { data } = await service.post('/dedicated/check', { id: proxy?.id })
+    expect(data).toMatchObject({ id: proxy?.id, works: false, took_ms: null })
+    expect(data.problem).toBeString()
+  })
+
+  test('free, leased, resting and retired places add up to all there are', async () => {
+    const states = await placesByState(service.services)
+    const places = await service.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock')
+    expect(Object.values(states).reduce((sum, each) => sum + each, 0)).toBe(Number(places?.n))
+    expect(states['leased']).toBeGreaterThan(0)
+    expect(await service.services.stock.available(kindIn('DE', 4))).toBeGreaterThan(0)
+  })
+})

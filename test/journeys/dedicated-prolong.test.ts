@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { credit, findingsOf } from '../harness/wired.ts'
+
+const dayMs = 86_400_000
+const kopecksOf = (roubles: number): number => Math.round(roubles * 100)
+type Shown = { id: number; expires_at: string; date_end: string; price_rub: number }
+
+describe.each([...engines])('prolonging on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service.services)).toEqual([])
+    await service.stop()
+  })
+  const buy = async (token: string, wish: object = {}): Promise<Shown[]> => {
+    const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...wish }
+    return (await service.post('/dedicated/buy', body, { token })).data.proxies
+  }
+  const listed = async (token: string): Promise<(Shown & Record<string, unknown>)[]> =>
+    (await service.get('/dedicated/list?limit=500', { token })).data.proxies
+  const balanceOf = async (token: string): Promise<number> =>
+    (await service.get('/balance', { token })).data.balance_rub
+
+  test('time is added to what is left; id, address and credentials stay', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [before] = await buy(token)
+    service.clock.advanceDays(3)
+    const { data } = await service.post('/dedicated/prolong', { ids: [before?.id], period: 30 }, { token })
+    const end = Date.parse(before?.expires_at ?? '') + 30 * dayMs
+    expect(data).toMatchObject({ period: 30, price_rub: data.total_price_rub, items: [{ id: before?.id }] })
+    expect(Date.parse(data.items[0].expires_at)).toBe(end)
+    expect(data.items[0].date_end).toBe(data.items[0].expires_at.slice(0, 19).replace('T', ' '))
+    const [after] = await listed(token)
+    expect(after).toEqual({
+      ...(before as Shown),
+      expires_at: data.items[0].expires_at,
+      date_end: data.items[0].date_end,
+    })
+  })
+
+  test('countries and kinds mix in one prolonging; the items sum to the total, which is what was quoted and charged', async () => {
+    const { token } = await service.newCustomer(100_000n)
+    const proxies = [
+      ...(await buy(token, { count: 11 })),
+      ...(await buy(token, { count: 3, ipv: 3, country_code: 'RU' })),
+      ...(await buy(token, { count: 7, ipv: 6, country_code: 'RU' })),
+      ...(await buy(token, { country_code: 'GB' })),
+    ]
+    const ids = proxies.map((each) => each.id)
+    for (const period of [3, 7, 14, 30, 60, 90]) {
+      const before = await balanceOf(token)
+      const quote = await service.get(`/dedicated/prolong/quote?ids=${ids.join(',')}&period=${period}`, { token })
+      const { data } = await service.post('/dedicated/prolong', { ids, period }, { token })
+      expect(data.total_price_rub).toBe(quote.data.total_price_rub)
+      expect(data.items.map(({ id, price_rub, expires_at }: Shown) => ({ id, price_rub, expires_at }))).toEqual(
+        quote.data.items.map(({ id, price_rub, expires_at }: Shown) => ({ id, price_rub, expires_at })),
+      )
+      expect(data.items.map((each: Shown) => each.id)).toEqual(ids.toSorted((a, b) => a - b))
+      const sum = data.items.reduce((all: number, each: Shown) => all + kopecksOf(each.price_rub), 0)
+      expect(sum).toBe(kopecksOf(data.total_price_rub))
+      expect(kopecksOf(before) - kopecksOf(await balanceOf(token))).toBe(sum)
+      const ends = new Map((await listed(token)).map((each) => [each.id, each.expires_at]))
+      for (const item of data.items) expect(ends.get(item.id)).toBe(item.expires_at)
+    }
+  })
+
+  test('a quote takes ids separated by commas or repeated, and has no effect', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [a, b] = (await buy(token, { count: 2 })).map((each) => each.id)
+    const before = await listed(token)
+    const commas = await service.get(`/dedicated/prolong/quote?ids=${a},${b}&period=30`, { token })
+    const repeated = await service.get(`/dedicated/prolong/quote?ids=${a}&ids=${b}&period=30`, { token })
+    expect(commas.data.items).toHaveLength(2)
+    expect(repeated.text).toBe(commas.text)
+    expect(await listed(token)).toEqual(before)
+  })
+
+  test('in its three days of grace a proxy can be prolonged, from now on; after them it is not found', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [proxy] = await buy(token)
+    const ids = [proxy?.id]
+    service.clock.nowMs = Date.parse(proxy?.expires_at ?? '') + 3 * dayMs - 1
+    expect((await listed(token))[0]).toMatchObject({ id: proxy?.id, status: 'expired' })
+    const { data } = await service.post('/dedicated/prolong', { ids, period: 3 }, { token })
+    expect(Date.parse(data.items[0].expires_at)).toBe(service.clock.nowMs + 3 * dayMs)
+    expect((await listed(token))[0]).toMatchObject({ id: proxy?.id, status: 'active' })
+    service.clock.nowMs = Date.parse(data.items[0].expires_at) + 3 * dayMs
+    const balance = await balanceOf(token)
+    const quote = await service.get(`/dedicated/prolong/quote?ids=${proxy?.id}&period=3`, { token })
+    const late = await service.post('/dedicated/prolong', { ids, period: 3 }, { token })
+    for (const answer of [quote, late]) expect([answer.status, answer.error.code]).toEqual([404, 'not_found'])
+    expect(await listed(token)).toEqual([])
+    expect(await balanceOf(token)).toBe(balance)
+  })
+
+  test('all or none: one id that is not there and nothing is prolonged or charged', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const proxies = await buy(token, { count: 3 })
+    const before = await listed(token)
+    const balance = await balanceOf(token)
+    const ids = [...proxies.map((each) => each.id), 4_000_000_000]
+    const answer = await service.post('/dedicated/prolong', { ids, period: 7 }, { token })
+    expect([answer.status, answer.error.code]).toEqual([404, 'not_found'])
+    expect(answer.error.details).toEqual({ ids: [4_000_000_000], charged: false })
+    expect(await listed(token)).toEqual(before)
+    expect(await balanceOf(token)).toBe(balance)
+  })
+
+  test('without the money nothing is prolonged, and with it the same key works', async () => {
+    const { token, customer } = await service.newCustomer(50n)
+    const proxies = await buy(token)
+    const ids = proxies.map((each) => each.id)
+    const before = await listed(token)
+    const answer = await service.post('/dedicated/prolong', { ids, period: 90 }, { token, key: 'p' })
+    expect([answer.status, answer.error.code]).toEqual([402, 'insufficient_funds'])
+    expect(answer.error.details).toEqual({ required_rub: 486, balance_rub: 8, charged: false })
+    expect(await listed(token)).toEqual(before)
+    await credit(service.services, customer, 50_000n)
+    const paid = await service.post('/dedicated/prolong', { ids, period: 90 }, { token, key: 'p' })
+    expect(paid.status).toBe(200)
+    const again = await service.post('/dedicated/prolong', { ids, period: 90 }, { token, key: 'p' })
+    expect(again.text).toBe(paid.text)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    const other = await service.post('/dedicated/prolong', { ids, period: 60 }, { token, key: 'p' })
+    expect([other.status, other.error.code]).toEqual([422, 'idempotency_key_reused'])
+    expect((await listed(token))[0]?.expires_at).toBe(paid.data.items[0].expires_at)
+  })
+
+  test('a period that cannot be bought is refused with those that can', async () => {
+    const { token } = await service.newCustomer(100n)
+    const [proxy] = await buy(token)
+    const quote = await service.get(`/dedicated/prolong/quote?ids=${proxy?.id}&period=31`, { token })
+    const prolong = await service.post('/dedicated/prolong', { ids: [proxy?.id], period: 31 }, { token })
+    for (const answer of [quote, prolong]) {
+      expect([answer.status, answer.error.code]).toEqual([400, 'invalid_request'])
+      expect(answer.error.details).toMatchObject([{ field: 'period', allowed: [3, 7, 14, 30, 60, 90] }])
+    }
+  })
+
+  test('prolongings of one proxy at the same moment all count', async () => {
+    const { token } = await service.newCustomer(10_000n)
+    const [proxy] = await buy(token)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => service.post('/dedicated/prolong', { ids: [proxy?.id], period: 3 }, { token })),
+    )
+    expect(answers.map((each) => each.status)).toEqual(Array.from({ length: 20 }, () => 200))
+    const [after] = await listed(token)
+    expect(Date.parse(after?.expires_at ?? '')).toBe(Date.parse(proxy?.expires_at ?? '') + 60 * dayMs)
+    expect(new Set(answers.map((each) => each.data.items[0].expires_at)).size).toBe(20)
+  })
+})

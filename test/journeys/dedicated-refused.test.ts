@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Answer } from '../harness/answers.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+type Method = 'GET' | 'POST'
+/** A request that is well formed, of each operation. The proxy with the number 1 stands for any. */
+const sound: Record<string, { method: Method; fields: Record<string, unknown> }> = {
+  '/dedicated/quote': { method: 'GET', fields: { country_code: 'DE', period: 30, count: 1, ipv: 4 } },
+  '/dedicated/buy': { method: 'POST', fields: { country_code: 'DE', period: 30, count: 1, ipv: 4 } },
+  '/dedicated/prolong/quote': { method: 'GET', fields: { ids: '1', period: 30 } },
+  '/dedicated/prolong': { method: 'POST', fields: { ids: [1], period: 30 } },
+  '/dedicated/protocol': { method: 'POST', fields: { ids: [1], port_type: 'socks' } },
+  '/dedicated/list': { method: 'GET', fields: {} },
+  '/dedicated/country': { method: 'GET', fields: { ipv: 4 } },
+  '/dedicated/count': { method: 'GET', fields: { country_code: 'DE', ipv: 4 } },
+  '/dedicated/replace': { method: 'POST', fields: { id: 1 } },
+  '/dedicated/comment': { method: 'POST', fields: { ids: [1], comment: 'x' } },
+  '/dedicated/auto-renew': { method: 'POST', fields: { ids: [1], period: 30 } },
+  '/dedicated/check': { method: 'POST', fields: { id: 1 } },
+}
+
+const missing = Symbol('missing')
+/** Not plain decimal digits, whatever a number parser would make of it, or past 2^53. */
+const badQueryWhole = ['', '1e1', '+5', ' 5', '5.0', '0x5', '-1', 'x', '٣', '9007199254740993', '1,2', 'null']
+const badBodyWhole = [missing, null, '5', 1.5, true, [], {}, -1, 0, '1e1']
+const badCountry = ['', 'D', 'DEU', 'ZZ', 'UK', '12', 'D ', 'Д1', 'DE,FR']
+const badIds = [missing, null, 1, '1', {}, [], [0], [-1], [1.5], ['1'], [null], [1, 1], true]
+const badQueryIds = ['', ',', '1,', ',1', '1,,2', '1;2', '1 2', '-1', '1e1', '1.0', '0x1', '1,1', '9007199254740993']
+
+/** For each operation and field: what is not acceptable there. */
+const faults: Record<string, Record<string, readonly unknown[]>> = {
+  '/dedicated/quote': {
+    country_code: [missing, ...badCountry],
+    period: [missing, '0', '3651', ...badQueryWhole],
+    count: [missing, '0', '1001', ...badQueryWhole],
+    ipv: [missing, '5', '04', '4.0', 'v4', ...badQueryWhole],
+  },
+  '/dedicated/buy': {
+    country_code: [missing, null, 7, [], {}, ...badCountry],
+    period: [3651, ...badBodyWhole],
+    count: [1001, ...badBodyWhole],
+    ipv: [5, '4', ...badBodyWhole],
+  },
+  '/dedicated/prolong/quote': { ids: [missing, ...badQueryIds], period: [missing, '0', '3651', ...badQueryWhole] },
+  '/dedicated/prolong': { ids: badIds, period: [3651, ...badBodyWhole] },
+  '/dedicated/protocol': { ids: badIds, port_type: [missing, null, '', 'HTTP', 'https', 'socks4', 5, ['http']] },
+  '/dedicated/list': {
+    limit: ['0', '501', ...badQueryWhole],
+    cursor: ['', '!', 'a b', 'LTE', 'eA', '%00'],
+    status: ['', 'gone', 'ACTIVE'],
+    country_code: badCountry,
+    ipv: ['5', ...badQueryWhole],
+    expires_before: ['', 'soon', '2026-02-30', '2026-01-01T00:00', '1767225600'],
+    comment: ['x'.repeat(201), '\u0000', 'a\nb'],
+  },
+  '/dedicated/country': { ipv: [missing, '5', ...badQueryWhole] },
+  '/dedicated/count': { country_code: [missing, ...badCountry], ipv: [missing, '5', ...badQueryWhole] },
+  '/dedicated/replace': { id: badBodyWhole },
+  '/dedicated/comment': { ids: badIds, comment: [missing, null, 1, [], 'x'.repeat(201), 'a\nb', '\u007f'] },
+  '/dedicated/auto-renew': { ids: badIds, period: [3651, ...badBodyWhole.filter((each) => each !== null)] },
+  '/dedicated/check': { id: badBodyWhole },
+}
+
+describe.each([...engines])('what dedicated operations refuse on %s', (engine) => {
+  let service: Service
+  let id: number
+  let owner: { token: string }
+  beforeAll(async () => {
+    service = await startService(engine)
+    owner = await service.newCustomer(10_000n)
+    const { data } = await service.post('/dedicated/buy', sound['/dedicated/buy']?.fields, { token: owner.token })
+    id = data.proxies[0].id
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service.services)).toEqual([])
+    expect(service.log.filter((line) => line.includes('"fault"'))).toEqual([])
+    await service.stop()
+  })
+
+  function ask(path: string, fields: Record<string, unknown>, token: string | null): Promise<Answer> {
+    const given = Object.entries(fields).filter(([, value]) => value !== missing)
+    if (sound[path]?.method === 'POST') return service.post(path, Object.fromEntries(given), { token })
+    const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
+    return service.get(`${path}?${query.toString()}`, { token })
+  }
+  const standing = async () => [
+    (await service.get('/balance', { token: owner.token })).text,
+    (await service.get('/dedicated/list', { token: owner.token })).text,
+  ]
+
+  test.each(Object.keys(faults))('%s names each field that is wrong, and does nothing', async (path) => {
+    const before = await standing()
+    for (const [field, values] of Object.entries(faults[path] ?? {})) {
+      for (const value of values) {
+        const fields = { ...sound[path]?.fields, [field]: value }
+        const answer = await ask(path, fields, owner.token)
+        const seen = `${field} ${String(value)}: ${answer.text}`
+        expect(answer.status, seen).toBe(400)
+        expect(answer.error.code, seen).toBe('invalid_request')
+        const named = answer.error.details.map((each: { field: string }) => each.field.split('.')[0])
+        expect(new Set(named), seen).toEqual(new Set([field]))
+        expect(answer.error.message, seen).toContain(field)
+      }
+    }
+    expect(await standing()).toEqual(before)
+  })
+
+  test('all faulty fields are named at once', async () => {
+    const answer = await ask('/dedicated/buy', { country_code: 'ZZ', period: '30', count: 0, ipv: 5 }, owner.token)
+    expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([
+      'country_code',
+      'period',
+      'count',
+      'ipv',
+    ])
+    expect(answer.error.details[3].allowed).toEqual([3, 4, 6])
+  })
+
+  test('more than a thousand proxies in one request are refused', async () => {
+    const ids = Array.from({ length: 1001 }, (_, index) => index + 1)
+    const answers = [
+      await ask('/dedicated/prolong', { ids, period: 30 }, owner.token),
+      await ask('/dedicated/prolong/quote', { ids: ids.join(','), period: 30 }, owner.token),
+    ]
+    for (const answer of answers) expect([answer.status, answer.error.details[0].field]).toEqual([400, 'ids'])
+  })
+
+  test('without a token nothing is told and nothing is done', async () => {
+    const before = await standing()
+    for (const [path, { fields }] of Object.entries(sound)) {
+      const answer = await ask(path, fields, null)
+      expect([path, answer.status, answer.error.code]).toEqual([path, 401, 'invalid_token'])
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+    }
+    expect(await standing()).toEqual(before)
+  })
+
+  test("another customer's proxy looks exactly like one that does not exist, and none of the request is done", async () => {
+    const stranger = await service.newCustomer(10_000n)
+    const bought = await ask('/dedicated/buy', sound['/dedicated/buy']?.fields ?? {}, stranger.token)
+    const own: number = bought.data.proxies[0].id
+    const nobody = id + 5_000_000
+    const list = () => service.get('/dedicated/list', { token: stranger.token })
+    const [theirs, mine] = [await standing(), (await list()).text]
+    for (const [path, { fields }] of Object.entries(sound)) {
+      const field = ['id', 'ids'].find((name) => name in fields)
+      if (field === undefined) continue
+      const withId = (each: number) =>
+        field === 'id' ? each : path.endsWith('quote') ? `${own},${each}` : ([own, each] as unknown)
+      const other = await ask(path, { ...fields, [field]: withId(id) }, stranger.token)
+      const none = await ask(path, { ...fields, [field]: withId(nobody) }, stranger.token)
+      expect([path, other.status, other.error.code]).toEqual([path, 404, 'not_found'])
+      expect(none.status).toBe(404)
+      expect(other.text.replaceAll(String(id), 'N')).toBe(none.text.replaceAll(String(nobody), 'N'))
+    }
+    expect(await standing()).toEqual(theirs)
+    expect((await list()).text).toBe(mine)
+    expect((await service.get('/balance', { token: stranger.token })).data.balance_rub).toBe(bought.data.balance_rub)
+  })
+
+  test('a token that may only read may neither buy nor change', async () => {
+    const reader = await service.newCustomer(1_000n)
+    const { text } = await service.services.customers.issueToken(reader.customer, { name: 'read', scopes: ['read'] })
+    for (const [path, { method, fields }] of Object.entries(sound)) {
+      const answer = await ask(path, fields, text)
+      if (method === 'POST') expect([path, answer.status, answer.error.code]).toEqual([path, 403, 'forbidden'])
+      else expect([path, answer.status === 200 || path.includes('prolong')]).toEqual([path, true])
+    }
+  })
+
+  test("past a token's cap nothing is bought and no address is lost", async () => {
+    const buyer = await service.newCustomer(10_000n)
+    const { text } = await service.services.customers.issueToken(buyer.customer, {
+      name: 'capped',
+      cap: 20_000n as never,
+    })
+    const first = await ask('/dedicated/buy', sound['/dedicated/buy']?.fields ?? {}, text)
+    const second = await ask('/dedicated/buy', sound['/dedicated/buy']?.fields ?? {}, text)
+    expect([first.status, second.status, second.error.code]).toEqual([200, 403, 'forbidden'])
+    expect((await service.get('/dedicated/list', { token: text })).data.proxies).toHaveLength(1)
+  })
+})

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openSandbox } from '../../src/main/sandbox.ts'
+import { engines, openTestDatabase } from '../harness/database.ts'
+import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf, wire } from '../harness/wired.ts'
+
+const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
+
+describe.each([...engines])('a sandbox on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.stop())
+
+  test('has prices and a thousand addresses or more of every kind in six countries, all of this machine or of no one', async () => {
+    for (const country of countries) {
+      for (const ipv of [3, 4, 6]) {
+        const { data } = await service.get(`/dedicated/quote?country_code=${country}&period=30&count=1000&ipv=${ipv}`)
+        expect(data.available).toBeGreaterThanOrEqual(1_000)
+        expect(data.price_rub).toBeGreaterThan(0)
+      }
+    }
+    const addresses = await service.services.db.all<{ country: string; ipv: bigint; n: bigint; least: string }>(
+      `SELECT country, ipv, COUNT(DISTINCT address) AS n, MIN(address) AS least FROM stock
+       WHERE address LIKE '127.%' GROUP BY country, ipv ORDER BY country, ipv`,
+    )
+    expect(addresses).toHaveLength(12)
+    for (const each of addresses) expect(Number(each.n)).toBeGreaterThanOrEqual(1_000)
+    const strangers = await service.services.db.first<{ n: bigint }>(
+      `SELECT COUNT(*) AS n FROM stock WHERE address NOT LIKE '127.%'`,
+    )
+    expect(Number(strangers?.n)).toBe(0)
+    const { data } = await service.post('/dedicated/buy', { country_code: 'RU', period: 3, count: 1, ipv: 6 })
+    expect(data.proxies[0].exit_ip).toMatch(/^fd/)
+  })
+
+  test('whose first start was cut short is made good by the next start, and a third changes nothing', async () => {
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
+    const services = wire(db)
+    // The first start got as far as the customer and some of the addresses.
+    await db.transact((tx) => services.customers.decideMode(tx, 'sandbox'))
+    await applyCatalogue(services, shippedWith())
+    for (const prefix of ['127.10.0.0/22', '127.11.0.0/24']) {
+      await addStock(services, prefix, prefix.startsWith('127.10') ? 'DE' : 'FR', 4)
+    }
+    const later = wire(db)
+    expect(await openSandbox(later, undefined)).toBeUndefined()
+    for (const country of countries) {
+      for (const ipv of [3, 4, 6] as const) {
+        expect(await wire(db).stock.available(kindIn(country, ipv))).toBeGreaterThanOrEqual(1_000)
+      }
+    }
+    const states = await placesByState(later)
+    expect(states).toEqual({ free: 6 * 1024 * 4, leased: 0, resting: 0, retired: 0 })
+    await openSandbox(wire(db), undefined)
+    expect(await placesByState(later)).toEqual(states)
+    expect(await findingsOf(later)).toEqual([])
+    await opened.close()
+  })
+})

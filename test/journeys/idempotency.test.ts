@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { openTill, type Till } from '../harness/till.ts'
+import { addCustomer, credit } from '../harness/wired.ts'
+
+describe.each([...engines])('a safe retry on %s', (engine) => {
+  let till: Till
+  beforeAll(async () => {
+    till = await openTill(engine)
+  })
+  afterAll(() => till.stop())
+  const spent = async () => (await till.get('/balance')).data.api_spent_rub as number
+  const buy = (key: string | undefined, body: unknown = { count: 1 }, token: string = till.token) =>
+    till.post('/things/buy', body, { token, ...(key !== undefined && { key }) })
+
+  test('a repeat gets the first answer, byte for byte, is marked as such, and costs nothing', async () => {
+    const before = await spent()
+    const first = await buy('order-1')
+    const repeats = [await buy('order-1'), await buy('order-1')]
+    expect(first.headers.has('idempotent-replayed')).toBe(false)
+    for (const repeat of repeats) {
+      expect(repeat.status).toBe(200)
+      expect(repeat.text).toBe(first.text)
+      expect(repeat.headers.get('idempotent-replayed')).toBe('true')
+    }
+    expect((await spent()) - before).toBe(9)
+  })
+
+  test('without a key every request is a purchase of its own', async () => {
+    const [a, b] = [await buy(undefined), await buy(undefined)]
+    expect(a.data.order_id).not.toBe(b.data.order_id)
+  })
+
+  test('the same key for another request is refused, and nothing is charged', async () => {
+    await buy('order-2')
+    const before = await spent()
+    for (const body of [{ count: 2 }, { count: 1, colour: 'red' }, { count: 1, extra: 1 }]) {
+      const other = await buy('order-2', body)
+      expect([other.status, other.error.code, other.error.details]).toEqual([
+        422,
+        'idempotency_key_reused',
+        { charged: false },
+      ])
+    }
+    expect(await spent()).toBe(before)
+  })
+
+  test('a refusal is not remembered: the retry after a top-up works', async () => {
+    const poor = await addCustomer(till.services, 0n)
+    const { text } = await till.services.customers.issueToken(poor, { name: 'poor' })
+    expect((await buy('order-3', { count: 1 }, text)).status).toBe(402)
+    expect((await buy('order-3', { count: 0 }, text)).status).toBe(400)
+    await credit(till.services, poor, 900n)
+    const bought = await buy('order-3', { count: 1 }, text)
+    expect([bought.status, bought.data.balance_rub, bought.headers.has('idempotent-replayed')]).toEqual([200, 0, false])
+  })
+
+  test('a key belongs to its customer: another may use the same', async () => {
+    const other = await addCustomer(till.services, 900n)
+    const { text } = await till.services.customers.issueToken(other, { name: 'other' })
+    const mine = await buy('order-4')
+    const theirs = await buy('order-4', { count: 1 }, text)
+    expect(theirs.headers.has('idempotent-replayed')).toBe(false)
+    expect(theirs.data.order_id).not.toBe(mine.data.order_id)
+  })
+
+  test("a key holds for all of a customer's tokens", async () => {
+    const { text } = await till.services.customers.issueToken(till.customer, { name: 'second' })
+    const first = await buy('order-5')
+    expect((await buy('order-5', { count: 1 }, text)).text).toBe(first.text)
+  })
+
+  test('a key is kept for seven days and then is free again', async () => {
+    const first = await buy('order-6')
+    till.clock.advanceDays(7)
+    till.clock.advance(-1)
+    expect((await buy('order-6')).text).toBe(first.text)
+    till.clock.advance(1)
+    const later = await buy('order-6')
+    expect(later.data.order_id).not.toBe(first.data.order_id)
+    expect((await buy('order-6')).text).toBe(later.text)
+  })
+
+  test('answers past their time are forgotten, a bounded number at a time, and no other', async () => {
+    await buy('order-7')
+    till.clock.advanceDays(8)
+    const kept = await buy('order-8')
+    while ((await till.services.orders.forgetAnswers(3)) === 3);
+    expect(await till.services.db.all('SELECT key FROM answers')).toEqual([{ key: 'order-8' }])
+    expect((await buy('order-8')).text).toBe(kept.text)
+  })
+
+  test('fifty repeats at once over HTTP have one effect', async () => {
+    const before = await spent()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => buy('order-9')))
+    const good = answers.filter((answer) => answer.status === 200)
+    expect(new Set(good.map((answer) => answer.text)).size).toBe(1)
+    expect(good.filter((answer) => !answer.headers.has('idempotent-replayed'))).toHaveLength(1)
+    for (const answer of answers) if (answer.status !== 200) expect(answer.error.code).toBe('request_in_progress')
+    expect((await spent()) - before).toBe(9)
+  })
+
+  test('a key of 255 visible characters of any kind is taken', async () => {
+    const key = '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'.padEnd(255, 'k')
+    const first = await buy(key)
+    expect((await buy(key)).text).toBe(first.text)
+  })
+})

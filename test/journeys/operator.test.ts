@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { openDatabase } from '../../src/db/open.ts'
+import { engines, makePlace, type Place } from '../harness/database.ts'
+import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+describe.each([...engines])("the operator's tool on %s", (engine) => {
+  let place: Place
+  let env: Record<string, string>
+  beforeAll(async () => {
+    place = await makePlace(engine)
+    env = {
+      TURNPIKE_DATA: place.folder,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    }
+  })
+  afterAll(() => place.remove())
+  /** Runs a command and reads its JSON. */
+  async function ask(...words: string[]) {
+    const ended = await runTurnpike([...words, '--json'], env)
+    return { ...ended, json: JSON.parse(ended.out) }
+  }
+
+  test('a database without a schema is named, and migrate makes it', async () => {
+    const early = await ask('customer', 'list')
+    expect([early.exit, early.json.error.code]).toEqual([1, 'conflict'])
+    expect(early.json.error.message).toContain('turnpike migrate')
+    const made = await ask('migrate')
+    expect(made.exit).toBe(0)
+    expect(made.json.applied[0]).toBe('0001-shop')
+    expect((await runTurnpike(['migrate'], env)).out).toBe('Nothing to do.\n')
+  })
+
+  test('a customer is made, paid in, given a token, charged back and shut out, in words or in JSON', async () => {
+    const { json: customer } = await ask('customer', 'create', 'Ada & Söhne')
+    expect(customer).toMatchObject({ name: 'Ada & Söhne', blocked_at: null })
+    const credited = await ask('credit', customer.id, '99.90', '--note', 'bank transfer')
+    expect(credited.json).toEqual({ customer: customer.id, transaction: 1, amount_rub: 99.9, balance_rub: 99.9 })
+    const words = await runTurnpike(['credit', customer.id, '0.10'], env)
+    expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
+    const { json: token } = await ask(
+      'token',
+      'create',
+      customer.id,
+      '--name=laptop',
+      '--scopes',
+      'read',
+      '--expires',
+      '2099-01-31',
+      '--from',
+      '203.0.113.0/24,::1',
+      '--cap',
+      '10',
+    )
+    expect(token).toMatchObject({
+      name: 'laptop',
+      scopes: ['read'],
+      from: ['203.0.113.0/24', '::1'],
+      cap_rub: 10,
+      expires_at: '2099-01-31T00:00:00.000Z',
+    })
+    expect(token.token).toMatch(/^tp_live_/)
+    const listed = await runTurnpike(['token', 'list', customer.id], env)
+    expect(listed.out).toContain(token.id)
+    expect(listed.out).not.toContain(token.token)
+    expect((await ask('token', 'revoke', token.id)).json).toEqual({ id: token.id, revoked: true })
+    expect((await ask('token', 'list', customer.id)).json[0].revoked_at).not.toBeNull()
+    expect((await ask('customer', 'block', customer.id)).json).toEqual({ id: customer.id, blocked: true })
+    const list = await ask('customer', 'list')
+    expect(list.json[0]).toMatchObject({ id: customer.id, balance_rub: 100 })
+    expect(list.json[0].blocked_at).not.toBeNull()
+    expect((await ask('customer', 'block', customer.id, '--undo')).json.blocked).toBe(false)
+    expect((await ask('verify')).json).toMatchObject({ ok: true, found: 0 })
+  })
+})
+
+describe('starting and stopping', () => {
+  let place: Place
+  beforeAll(async () => {
+    place = await makePlace('sqlite')
+  })
+  afterAll(async () => {
+    await endStarted()
+    await place.remove()
+  })
+  const gatewayPort = String(20_000 + (process.pid % 20_000))
+  const settings = () => ({
+    TURNPIKE_DATA: place.folder,
+    TURNPIKE_PORT: '0',
+    TURNPIKE_LOG: 'debug',
+    TURNPIKE_GATEWAY_PORT: gatewayPort,
+  })
+  const opened = /open at (http:\/\/\S+)/
+
+  test('what is not there is said to be missing, and what is mistyped is explained, with different endings', async () => {
+    const nobody = 'cus_00000000000000000000000000'
+    await runTurnpike(['migrate'], settings())
+    const attempts = [
+      [['credit', nobody, '1'], 1],
+      [['token', 'create', nobody], 1],
+      [['refund', 'ord_00000000000000000000000000'], 1],
+      [['credit', nobody, '1e3'], 2],
+      [['credit', nobody], 2],
+      [['credit', 'someone', '5'], 2],
+      [['customer', 'create', 'a\u0007b'], 2],
+      [['token', 'create', nobody, '--from', '10.0.0.1/8'], 2],
+      [['token', 'create', nobody, '--expires', '2027-02-30'], 2],
+      [['verify', '--deep'], 2],
+      [['dance'], 2],
+    ] as const
+    for (const [words, exit] of attempts) {
+      const ended = await runTurnpike([...words], settings())
+      expect({ words, exit: ended.exit, out: ended.out }).toEqual({ words, exit, out: '' })
+      expect(ended.err).toMatch(/^turnpike: .+\n$/)
+    }
+  }, 60_000)
+
+  test('help names every setting with its variable, and every command explains itself', async () => {
+    const { exit, out } = await runTurnpike(['--help'])
+    expect(exit).toBe(0)
+    for (const name of ['HOST', 'PORT', 'DATA', 'DATABASE_URL', 'SANDBOX_TOKEN', 'RATE_READS', 'RATE_CHARGES', 'LOG']) {
+      expect(out).toContain(`TURNPIKE_${name}`)
+    }
+    const commands = [...out.matchAll(/^ {2}turnpike (\S+(?: [a-z]+)?) {2}/gm)].map((found) => found[1] ?? '')
+    expect(commands).toContain('verify')
+    const one = await runTurnpike(['token', 'create', '--help'])
+    expect([one.exit, one.out.split('\n')[0]]).toEqual([0, 'turnpike token create CUSTOMER [options]'])
+    expect((await runTurnpike([])).exit).toBe(2)
+  })
+
+  test('a bad setting stops the start with one clear line and 2, and never repeats a value that may be a secret', async () => {
+    const secret = 'hunter2secret'
+    for (const [env, name] of [
+      [{ TURNPIKE_PORT: 'http' }, 'TURNPIKE_PORT'],
+      [{ TURNPIKE_DATABASE_URL: `mysql://root:${secret}@db/x` }, 'TURNPIKE_DATABASE_URL'],
+      [{ TURNPIKE_SANDBOX_TOKEN: `${secret} with spaces` }, 'TURNPIKE_SANDBOX_TOKEN'],
+    ] as const) {
+      for (const role of ['up', 'shop']) {
+        const { exit, out, err } = await runTurnpike([role], { ...settings(), ...env })
+        expect([exit, out]).toEqual([2, ''])
+        expect(err).toMatch(new RegExp(`^turnpike: ${name} .*\\n$`))
+        expect(err).not.toContain(secret)
+      }
+    }
+  }, 60_000)
+
+  test('a port that is taken stops the start with one clear line', async () => {
+    const holder = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+    const { exit, err } = await runTurnpike(['shop'], {
+      ...settings(),
+      TURNPIKE_LOG: 'silent',
+      TURNPIKE_PORT: String(holder.port),
+    })
+    await holder.stop(true)
+    expect(exit).not.toBe(0)
+    expect(err).toMatch(/^turnpike: .*\n$/)
+  })
+
+  test('told to stop, the shop ends with 0 at once when nothing runs, under any of the usual signals', async () => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      const shop = startTurnpike(['shop'], settings())
+      await shop.until(opened)
+      shop.kill(signal)
+      expect(await shop.exited).toBe(0)
+      expect(shop.err()).toContain('shop closed')
+    }
+  }, 60_000)
+
+  test('told to stop while a request runs, it finishes that, refuses new ones, and ends with 0 within ten seconds', async () => {
+    const postgres = await makePlace('postgres')
+    const shop = startTurnpike(['shop'], { ...settings(), TURNPIKE_DATABASE_URL: postgres.address })
+    const url = (await shop.until(opened))[1] ?? ''
+    const token = (await shop.until(/TOKEN='(tp_test_\w+)'/))[1] ?? ''
+    const ask = () =>
+      fetch(`${url}/api/v1/balance`, { headers: { Authorization: `Bearer ${token}`, Connection: 'close' } })
+    const held = openDatabase(postgres.address)
+    const locked = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const holding = held.transact(async (tx) => {
+      await tx.run('LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE')
+      locked.resolve()
+      await release.promise
+    })
+    await locked.promise
+    const running = ask()
+    const waiters = `SELECT COUNT(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+    expect(await untilTrue(async () => (await held.first<{ n: bigint }>(waiters))?.n === 1n)).toBe(true)
+    const startedMs = performance.now()
+    shop.kill('SIGTERM')
+    const refused = Promise.withResolvers<Response>()
+    expect(
+      await untilTrue(async () => {
+        const answer = await fetch(`${url}/api/v1/openapi.json`)
+        if (answer.status === 503) refused.resolve(answer)
+        return answer.status === 503
+      }),
+    ).toBe(true)
+    expect(await (await refused.promise).json()).toMatchObject({ ok: false, error: { code: 'unavailable' } })
+    release.resolve()
+    await holding
+    expect(await (await running).json()).toMatchObject({ ok: true, data: { balance_rub: 100_000 } })
+    expect(await shop.exited).toBe(0)
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
+    await held.close()
+    await postgres.remove()
+  }, 60_000)
+
+  const pidOfShop = (log: string) =>
+    Number([...log.matchAll(/"event":"started"[^}]*"pid":(\d+)/g)].at(-1)?.[1] ?? Number.NaN)
+  const isAlive = (pid: number) => {
+    try {
+      process.kill(pid, 0)
+      return readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[2] !== 'Z'
+    } catch {
+      return false
+    }
+  }
+
+  test('the supervisor brings a killed shop back on the same port, and stops it in order when told', async () => {
+    const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+    const port = String(free.port)
+    await free.stop(true)
+    const up = startTurnpike(['up'], { ...settings(), TURNPIKE_PORT: port })
+    const url = (await up.until(opened))[1] ?? ''
+    const first = pidOfShop(up.err())
+    process.kill(first, 'SIGKILL')
+    await up.until(/"event":"died"/)
+    expect(
+      await untilTrue(() =>
+        fetch(`${url}/healthz`).then(
+          (answer) => answer.ok,
+          () => false,
+        ),
+      ),
+    ).toBe(true)
+    const second = pidOfShop(up.err())
+    expect(second).not.toBe(first)
+    up.kill('SIGTERM')
+    expect(await up.exited).toBe(0)
+    expect(isAlive(second)).toBe(false)
+  }, 60_000)
+
+  test('when the supervisor is killed outright, the shop does not stay behind', async () => {
+    const up = startTurnpike(['up'], settings())
+    await up.until(opened)
+    const shop = pidOfShop(up.err())
+    const supervisor = Number(readFileSync(`/proc/${shop}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
+    process.kill(supervisor, 'SIGKILL')
+    expect(await untilTrue(() => !isAlive(shop))).toBe(true)
+    expect(await up.exited).not.toBe(0)
+  }, 60_000)
+
+  test('when the launcher in front of it is killed outright, neither supervisor nor shop stays behind', async () => {
+    const up = startTurnpike(['up'], settings())
+    await up.until(opened)
+    const shop = pidOfShop(up.err())
+    up.kill('SIGKILL')
+    expect(await untilTrue(() => !isAlive(shop))).toBe(true)
+  }, 60_000)
+})

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { createCaller } from '../harness/caller.ts'
+import { makePlace, type Place } from '../harness/database.ts'
+import { endStarted, type Running, startTurnpike } from '../harness/turnpike.ts'
+
+describe('the sandbox', () => {
+  let place: Place
+  beforeEach(async () => {
+    place = await makePlace('sqlite')
+  })
+  afterEach(async () => {
+    await endStarted()
+    await place.remove()
+  })
+
+  async function open(env: Record<string, string> = {}): Promise<{ shop: Running; url: string }> {
+    const shop = startTurnpike(['shop'], {
+      TURNPIKE_DATA: `${place.folder}/fresh`,
+      TURNPIKE_PORT: '0',
+      TURNPIKE_LOG: 'debug',
+      ...env,
+    })
+    const [, url = ''] = await shop.until(/open at (http:\/\/\S+)\n(?:.*\n)+?.*API .*\n/)
+    return { shop, url }
+  }
+  async function close(shop: Running): Promise<void> {
+    shop.kill('SIGTERM')
+    expect(await shop.exited).toBe(0)
+  }
+
+  test('an empty folder opens with a token and commands that work when pasted, and none of it is in the log', async () => {
+    const { shop } = await open()
+    await shop.until(/Try:\n\n(?: {2}.*\n)+/)
+    const banner = shop.out()
+    const [shown = ''] = /tp_test_\w+/.exec(banner) ?? []
+    const commands = banner
+      .slice(banner.indexOf('  export '))
+      .split('\n')
+      .filter((line) => line.startsWith('  '))
+    const pasted = Bun.spawn(['sh', '-c', commands.join('\n')], { stdout: 'pipe', stderr: 'ignore' })
+    const answers = (await pasted.stdout.text()).split(/(?<=\})(?=\{"ok":)/)
+    expect(answers).toHaveLength(3)
+    for (const answer of answers) expect(JSON.parse(answer)).toMatchObject({ ok: true })
+    const url = /http:\/\/[\d.:]+/.exec(banner)?.[0] ?? ''
+    const caller = await createCaller(url, shown)
+    const { transactions } = (await caller.get('/transactions')).data
+    expect(transactions.at(-1)).toMatchObject({ id: 1, kind: 'credit', amount_rub: 100_000 })
+    for (const odd of [`/nothing/${shown}`, `/orders/${shown}`, `/balance?token=${shown}`]) await caller.get(odd)
+    await close(shop)
+    expect(shop.err()).toContain('"path":"/api/v1/balance"')
+    expect(shop.err()).not.toContain(shown.slice(8))
+    expect(shop.err()).not.toContain('Bearer tp_')
+  }, 60_000)
+
+  test('it opens once: the next start keeps what is there and shows no token', async () => {
+    const first = await open()
+    const token = (await first.shop.until(/tp_test_\w+/))[0]
+    await close(first.shop)
+    const { shop, url } = await open()
+    const caller = await createCaller(url, token)
+    expect((await caller.get('/transactions')).data.transactions).toHaveLength(1)
+    await close(shop)
+    expect(shop.out()).not.toContain('tp_test_')
+    expect(statSync(`${place.folder}/fresh`).mode & 0o777).toBe(0o700)
+  }, 60_000)
+
+  test('scripts may fix its token, whatever characters it has, on the first start or on a later one', async () => {
+    for (const token of [`it's-"fixed"-$HOME`, 'another-one-12345']) {
+      const { shop, url } = await open({ TURNPIKE_SANDBOX_TOKEN: token })
+      const caller = await createCaller(url, token)
+      expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
+      const exported = /^ {2}(export TOKEN=.*)$/m.exec(shop.out())?.[1]
+      if (exported) {
+        const pasted = Bun.spawn(['sh', '-c', `${exported}\nprintf %s "$TOKEN"`], { stdout: 'pipe' })
+        expect(await pasted.stdout.text()).toBe(token)
+      }
+      await close(shop)
+      expect(shop.err()).not.toContain(token)
+    }
+  }, 60_000)
+
+  test('told not to be one, an empty folder opens empty', async () => {
+    const { shop, url } = await open({ TURNPIKE_SANDBOX: 'off' })
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    await close(shop)
+    expect(shop.out()).not.toContain('sandbox')
+  }, 60_000)
+})

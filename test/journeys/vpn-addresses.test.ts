@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { scaled } from '../harness/scale.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { buyQuietly, findingsOf, inParallel } from '../harness/vpn.ts'
+
+const addressesOf = (service: Service) =>
+  service.services.db.all<{ ipv4: bigint; ipv6: string }>('SELECT ipv4, ipv6 FROM vpn_peers WHERE removed_at IS NULL')
+
+const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
+
+describe.each([...engines])('addresses of devices on %s', (engine) => {
+  let service: Service
+  let small: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+    small = await startService(engine)
+  })
+  afterAll(async () => {
+    await service.stop()
+    await small.stop()
+  })
+
+  test('ten thousand devices get ten thousand addresses, and the last takes no longer than twice the first', async () => {
+    const subscriptions = scaled(2000)
+    const buyers = await Promise.all(
+      Array.from({ length: Math.ceil(subscriptions / 50) }, () => service.newCustomer(100_000n)),
+    )
+    const startedMs = performance.now()
+    await inParallel(subscriptions, 8, async (index) => {
+      const { customer } = buyers[index % buyers.length]!
+      const { view } = await buyQuietly(service, customer)
+      for (let device = 2; device <= 5; device += 1) {
+        await service.services.vpn.addDevice(customer, { uuid: view.subscription.uuid })
+      }
+    })
+    const tookMs = performance.now() - startedMs
+    const held = await addressesOf(service)
+    expect(held).toHaveLength(subscriptions * 5)
+    expect(new Set(held.map((each) => each.ipv4)).size).toBe(held.length)
+    expect(new Set(held.map((each) => each.ipv6)).size).toBe(held.length)
+
+    // A shop with its first devices and this one with its last take turns, so that a busy machine slows both alike.
+    const [few, many] = [[] as number[], [] as number[]]
+    const timed = async (shop: Service, times: number[]) => {
+      const { customer } = await shop.newCustomer(1000n)
+      const { view } = await buyQuietly(shop, customer)
+      for (let device = 2; device <= 5; device += 1) {
+        const fromMs = performance.now()
+        await shop.services.vpn.addDevice(customer, { uuid: view.subscription.uuid })
+        times.push(performance.now() - fromMs)
+      }
+    }
+    for (let round = 0; round < 40; round += 1) {
+      await timed(small, few)
+      await timed(service, many)
+    }
+    console.log(
+      `${engine}: ${held.length} devices in ${Math.round(tookMs)} ms; one more takes ${median(many).toFixed(2)} ms, ` +
+        `one of the first ${median(few).toFixed(2)} ms`,
+    )
+    expect(median(many)).toBeLessThan(2 * median(few))
+    expect(await findingsOf(service)).toEqual([])
+  })
+
+  test('many customers who buy at the same moment get addresses of their own', async () => {
+    const buyers = await Promise.all(Array.from({ length: 64 }, () => small.newCustomer(1000n)))
+    await Promise.all(buyers.map(({ customer }) => buyQuietly(small, customer)))
+    const held = await addressesOf(small)
+    expect(new Set(held.map((each) => each.ipv4)).size).toBe(held.length)
+    expect(await findingsOf(small)).toEqual([])
+  })
+})
+
+describe.each([...engines])('a small pool on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine, { TURNPIKE_VPN_POOL: '10.9.0.0/29' })
+  })
+  afterAll(() => service.stop())
+
+  test('an address that was given back rests for a day before another device gets it', async () => {
+    const { token } = await service.newCustomer(10_000n)
+    const first = (await service.post('/vpn/buy', { period: 3 }, { token })).data
+    for (let device = 2; device <= 5; device += 1) await service.post('/vpn/devices', {}, { token })
+    const other = await service.newCustomer(10_000n)
+    const refused = await service.post('/vpn/buy', { period: 1 }, { token: other.token })
+    expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
+    await service.post('/vpn/devices/remove', { device: first.device }, { token })
+    service.clock.advance(86_399_000)
+    expect((await service.post('/vpn/buy', { period: 1 }, { token: other.token })).status).toBe(503)
+    expect((await service.get('/balance', { token: other.token })).data.balance_rub).toBe(10_000)
+    service.clock.advance(1000)
+    expect((await service.post('/vpn/buy', { period: 1 }, { token: other.token })).status).toBe(200)
+    const { devices } = (await service.get('/vpn/info', { token: other.token })).data
+    expect(devices[0]).toMatchObject({ ipv4: '10.9.0.2', ipv6: 'fd74:7572:6e70::a09:2' })
+    expect(await findingsOf(service)).toEqual([])
+  })
+})

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf, report, sellVpn } from '../harness/vpn.ts'
+
+describe.each([...engines])('what VPN nodes see on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service)).toEqual([])
+    await service.stop()
+  })
+
+  async function subscriber(body: Record<string, unknown> = {}) {
+    const { token } = await service.newCustomer(10_000n)
+    const bought = (await service.post('/vpn/buy', { period: 1, ...body }, { token })).data
+    return {
+      token,
+      bought,
+      device: bought.device as string,
+      info: async () => (await service.get('/vpn/info', { token })).data,
+      post: (path: string, sent: unknown) => service.post(path, sent, { token }),
+    }
+  }
+
+  /** Everything that a node would hear, page by page. */
+  async function heard(asked: { since?: number; limit?: number } = {}) {
+    const { db, vpn } = service.services
+    const all = new Map<string, Awaited<ReturnType<typeof vpn.desiredPeers>>['peers'][number]>()
+    let after: string | null = null
+    let pages = 0
+    do {
+      const page = await vpn.desiredPeers(db, { ...asked, after })
+      for (const peer of page.peers) all.set(peer.id, peer)
+      after = page.next
+      pages += 1
+    } while (after !== null && pages < 1000)
+    return all
+  }
+
+  test('what is bought is in the desired state at once, whole', async () => {
+    const { device, info } = await subscriber()
+    const shown = (await info()).devices[0]
+    expect((await heard()).get(device)).toEqual({
+      id: device as never,
+      publicKey: shown.public_key,
+      allowedAddresses: [`${shown.ipv4}/32`, `${shown.ipv6}/128`],
+      state: 'up',
+      expiresAt: Date.parse((await info()).expires_at),
+      speedMegabits: null,
+      trafficLeft: null,
+    })
+  })
+
+  test('small pages together say the same as one large one', async () => {
+    for (let count = 0; count < 5; count += 1) await subscriber()
+    const whole = await heard()
+    expect([...(await heard({ limit: 2 })).values()]).toEqual([...whole.values()])
+    expect((await heard({ since: 0, limit: 2 })).size).toBeGreaterThanOrEqual(whole.size)
+  })
+
+  test('every change is heard by who asks for changes: removing, renewing, disabling, deleting', async () => {
+    const { device, bought, post } = await subscriber()
+    const second = (await post('/vpn/devices', {})).data.device.id
+    service.clock.advance(3_600_000)
+    let since = service.clock.nowMs
+    const stateAfter = async (act: () => Promise<unknown>, id: string) => {
+      expect((await heard({ since })).has(id)).toBe(false)
+      await act()
+      const state = (await heard({ since })).get(id)?.state
+      service.clock.advance(3_600_000)
+      since = service.clock.nowMs
+      return state
+    }
+    expect(await stateAfter(() => post('/vpn/devices/remove', { device: second }), second)).toBe('down')
+    expect(await stateAfter(() => post('/vpn/renew', { period: 1 }), device)).toBe('up')
+    expect(await stateAfter(() => service.services.vpn.setDisabled(bought.uuid, true), device)).toBe('down')
+    expect(await stateAfter(() => service.services.vpn.setDisabled(bought.uuid, false), device)).toBe('up')
+    expect(await stateAfter(() => post('/vpn/delete', {}), device)).toBe('down')
+    expect((await heard()).has(device)).toBe(false)
+  })
+
+  test('what has expired is down without anybody having said so, and up again after renewal', async () => {
+    const { device, post } = await subscriber()
+    service.clock.advanceDays(40)
+    expect((await heard()).get(device)?.state).toBe('down')
+    await post('/vpn/renew', { period: 1 })
+    expect((await heard()).get(device)?.state).toBe('up')
+  })
+
+  test('a change that becomes visible late is heard all the same, because readers look a minute back', async () => {
+    const { device } = await subscriber()
+    const began = service.clock.nowMs
+    service.clock.advance(30_000)
+    expect((await heard({ since: service.clock.nowMs })).has(device)).toBe(true)
+    service.clock.nowMs = began + 120_000
+    expect((await heard({ since: service.clock.nowMs })).has(device)).toBe(false)
+  })
+
+  test('bytes are counted once, however often, late or out of order a node reports them', async () => {
+    const { device, info } = await subscriber()
+    await report(service, 'boot-1', [{ device, rx: 100, tx: 10, handshakeAt: 5000 }])
+    await report(service, 'boot-1', [{ device, rx: 100, tx: 10, handshakeAt: 5000 }])
+    await report(service, 'boot-1', [{ device, rx: 300, tx: 30, handshakeAt: 9000 }])
+    await report(service, 'boot-1', [{ device, rx: 200, tx: 20, handshakeAt: 7000 }])
+    const { devices, traffic } = await info()
+    expect(devices[0]).toMatchObject({ rx_bytes: 300, tx_bytes: 30, last_handshake_at: '1970-01-01T00:00:09.000Z' })
+    expect(traffic).toEqual({ rx_bytes: 300, tx_bytes: 30, limit_bytes: null })
+  })
+
+  test('totals survive the restart of a node, come from several nodes, and outlive the device', async () => {
+    const { device, info, post } = await subscriber()
+    await report(service, 'boot-1', [{ device, rx: 100, tx: 0 }])
+    await report(service, 'boot-2', [{ device, rx: 50, tx: 0 }])
+    await report(service, 'boot-1', [{ device, rx: 7, tx: 7 }], 'node-2')
+    expect((await info()).traffic).toMatchObject({ rx_bytes: 157, tx_bytes: 7 })
+    await post('/vpn/devices/remove', { device })
+    await report(service, 'boot-2', [{ device, rx: 60, tx: 0 }])
+    expect(await info()).toMatchObject({ devices: [], traffic: { rx_bytes: 167, tx_bytes: 7 } })
+  })
+
+  test('a report about devices that nobody has is not an error and counts nothing', async () => {
+    const { device, info } = await subscriber()
+    await report(service, 'boot-1', [
+      { device: `dev_${'z'.repeat(26)}`, rx: 1, tx: 1 },
+      { device, rx: 5, tx: 5 },
+      { device, rx: 4, tx: 9 },
+    ])
+    expect((await info()).traffic).toMatchObject({ rx_bytes: 5, tx_bytes: 9 })
+    await report(service, 'boot-1', [])
+  })
+
+  test('reports of many nodes at the same moment add up exactly', async () => {
+    const { device, info } = await subscriber()
+    await Promise.all(
+      Array.from({ length: 16 }, (_, index) => report(service, 'boot', [{ device, rx: 10, tx: 1 }], `many-${index}`)),
+    )
+    expect((await info()).traffic).toMatchObject({ rx_bytes: 160, tx_bytes: 16 })
+  })
+
+  test('the traffic of a plan is a limit: reached it cuts off at once, renewed it goes on, and the first day is no loophole', async () => {
+    await sellVpn(service, {
+      months: { 1: 300, 3: 900 },
+      device_limit: 5,
+      traffic_gb: 1,
+      speed_mbit: 50,
+      refund: 'pro_rata',
+    })
+    const { device, info, post } = await subscriber()
+    expect((await heard()).get(device)).toMatchObject({ speedMegabits: 50, trafficLeft: 1_000_000_000n as never })
+    await report(service, 'boot-1', [{ device, rx: 600_000_000, tx: 399_999_999 }])
+    expect(await info()).toMatchObject({ status: 'ACTIVE', traffic: { limit_bytes: 1_000_000_000 } })
+    service.clock.advance(3_600_000)
+    const since = service.clock.nowMs
+    await report(service, 'boot-1', [{ device, rx: 600_000_001, tx: 400_000_010 }])
+    expect(await info()).toMatchObject({ status: 'LIMITED', limited_by: ['traffic'] })
+    expect((await heard({ since })).get(device)).toMatchObject({ state: 'down', trafficLeft: 0n as never })
+    await post('/vpn/renew', { period: 3 })
+    expect(await info()).toMatchObject({ status: 'ACTIVE', traffic: { limit_bytes: 4_000_000_000 } })
+    expect((await heard({ since })).get(device)?.state).toBe('up')
+    await report(service, 'boot-1', [{ device, rx: 4_000_000_000, tx: 0 }])
+    expect((await post('/vpn/delete', {})).data.refunded_rub).toBe(0)
+  })
+})

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+
+describe.each([...engines])('the operator and the VPN on %s', (engine) => {
+  let service: Service
+  let env: Record<string, string>
+  beforeAll(async () => {
+    service = await startService(engine)
+    env = {
+      TURNPIKE_DATA: service.place.folder,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+    }
+  })
+  afterAll(() => service.stop())
+
+  async function ask(...words: string[]) {
+    const ended = await runTurnpike([...words, '--json'], env)
+    return { ...ended, json: JSON.parse(ended.out) }
+  }
+
+  test('nodes are listed with their state, and their private keys are not', async () => {
+    const { json, out } = await ask('node', 'list')
+    expect(json).toMatchObject([
+      { kind: 'vpn', name: 'local', location: 'local', state: 'offline', last_seen_at: null },
+    ])
+    expect(out).not.toContain('private')
+    expect((await runTurnpike(['node', 'list'], env)).out).toContain('never')
+  })
+
+  test('a subscription is shown, with its configuration and QR code only when asked for', async () => {
+    const { uuid, config, device } = (await service.post('/vpn/buy', { period: 1 })).data
+    const shown = await ask('vpn', 'show', uuid)
+    expect(shown.json).toMatchObject({ uuid, node: 'offline', devices: [{ id: device, ipv4: '10.66.0.2' }] })
+    expect(shown.out).not.toContain('PrivateKey')
+    expect((await ask('vpn', 'show', uuid, '--config')).json).toMatchObject({ device, config })
+    expect((await runTurnpike(['vpn', 'show', uuid, '--config', '--device', device], env)).out).toBe(config)
+    expect((await runTurnpike(['vpn', 'show', uuid, '--qr'], env)).out).toContain('█▄▄▄█')
+  })
+
+  test('a subscription is disabled and enabled, and what does not exist is named', async () => {
+    const { uuid } = (await service.post('/vpn/buy', { period: 1 })).data
+    expect((await ask('vpn', 'disable', uuid)).json).toEqual({ uuid, disabled: true })
+    expect((await service.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('DISABLED')
+    expect((await ask('vpn', 'enable', uuid)).exit).toBe(0)
+    expect((await service.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('ACTIVE')
+    expect((await ask('vpn', 'show', '01a1dd1a-0b28-703c-aa0f-79ef0a539e32')).json.error.code).toBe('not_found')
+    expect((await ask('vpn', 'show', 'x')).exit).toBe(2)
+    expect((await ask('vpn', 'show', uuid, '--config', '--device', 'x')).exit).toBe(2)
+  })
+
+  test('verify says how many subscriptions and devices it looked at', async () => {
+    const { json, exit } = await ask('verify')
+    expect(exit).toBe(0)
+    expect(json.covered).toMatchObject({ subscriptions: 2, devices: 2 })
+  })
+})

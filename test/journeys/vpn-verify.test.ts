@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf, report } from '../harness/vpn.ts'
+
+type Bought = { uuid: string; device: string; order: string; second: string }
+
+/** Each corruption: what it does to a subscription, and what `verify` must say about it. */
+const corruptions: readonly (readonly [
+  string,
+  (of: Bought) => readonly (readonly [string, readonly unknown[]])[],
+  RegExp,
+])[] = [
+  [
+    'time that nobody paid for',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET expires_at = expires_at + 86400000 WHERE uuid = $1', [uuid]]],
+    /does not end where its terms end/,
+  ],
+  [
+    'another day of the month',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET anchor_day = 3 WHERE uuid = $1', [uuid]]],
+    /another day than its terms/,
+  ],
+  [
+    'a term stretched',
+    ({ uuid }) => [['UPDATE vpn_terms SET ends_at = ends_at + 1 WHERE subscription_uuid = $1 AND seq = 2', [uuid]]],
+    /does not last/,
+  ],
+  [
+    'months that were not ordered',
+    ({ uuid }) => [['UPDATE vpn_terms SET months = 12 WHERE subscription_uuid = $1 AND seq = 2', [uuid]]],
+    /does not last|has a price of no price list/,
+  ],
+  [
+    'another price',
+    ({ uuid }) => [['UPDATE vpn_terms SET price = 1 WHERE subscription_uuid = $1 AND seq = 1', [uuid]]],
+    /another price than its order/,
+  ],
+  [
+    'a term without an order',
+    ({ uuid }) => [
+      [
+        "UPDATE vpn_terms SET order_id = 'ord_none_' || subscription_uuid WHERE subscription_uuid = $1 AND seq = 1",
+        [uuid],
+      ],
+    ],
+    /paid by no order/,
+  ],
+  [
+    'a term that vanished',
+    ({ uuid }) => [['DELETE FROM vpn_terms WHERE subscription_uuid = $1 AND seq = 1', [uuid]]],
+    /stands where 1 should/,
+  ],
+  [
+    'a refund while it runs',
+    ({ uuid }) => [['UPDATE vpn_terms SET refunded = 1 WHERE subscription_uuid = $1 AND seq = 1', [uuid]]],
+    /refunded and the subscription is not deleted/,
+  ],
+  [
+    'traffic that was not granted',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET traffic_limit = 5 WHERE uuid = $1', [uuid]]],
+    /traffic limit is not what its terms granted/,
+  ],
+  [
+    'more devices than allowed',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET device_limit = 1 WHERE uuid = $1', [uuid]]],
+    /holds 2 devices of 1/,
+  ],
+  [
+    'bytes that no device carried',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET received = received + 1 WHERE uuid = $1', [uuid]]],
+    /other bytes than its devices/,
+  ],
+  [
+    'a link that opens nothing',
+    ({ uuid }) => [
+      [
+        'UPDATE vpn_subscriptions SET link_digest = $2 WHERE uuid = $1',
+        [uuid, crypto.getRandomValues(new Uint8Array(32))],
+      ],
+    ],
+    /not the one it is found by/,
+  ],
+  [
+    'a link that was tampered with',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET link_secret = $2 WHERE uuid = $1', [uuid, new Uint8Array(60)]]],
+    /its link does not open/,
+  ],
+  [
+    'devices of a deleted one',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET deleted_at = 1 WHERE uuid = $1', [uuid]]],
+    /is deleted and holds devices/,
+  ],
+  [
+    'a key that belongs to another public key',
+    ({ device }) => [["UPDATE vpn_peers SET public_key = 'AAAA' || id WHERE id = $1", [device]]],
+    /belongs to another public key/,
+  ],
+  [
+    'a key moved to another device',
+    ({ device, second }) => [
+      [
+        'UPDATE vpn_peers SET private_key = (SELECT private_key FROM vpn_peers WHERE id = $2) WHERE id = $1',
+        [device, second],
+      ],
+    ],
+    /private key does not open/,
+  ],
+  [
+    'a key that is lost',
+    ({ device }) => [['UPDATE vpn_peers SET private_key = NULL WHERE id = $1', [device]]],
+    /private key does not open/,
+  ],
+  [
+    'a key that must not be kept',
+    ({ device }) => [['UPDATE vpn_peers SET own_key = 1 WHERE id = $1', [device]]],
+    /must not have/,
+  ],
+  [
+    'bytes that no node reported',
+    ({ device }) => [['UPDATE vpn_peers SET sent = sent + 1 WHERE id = $1', [device]]],
+    /other bytes than nodes have reported/,
+  ],
+  [
+    'an address held twice',
+    ({ device, second }) => [
+      ['DROP INDEX IF EXISTS vpn_peers_ipv4', []],
+      ['UPDATE vpn_peers SET ipv4 = (SELECT ipv4 FROM vpn_peers WHERE id = $2) WHERE id = $1', [device, second]],
+    ],
+    /2 devices hold it at once|its address is not given to it/,
+  ],
+  [
+    'an IPv6 address held twice',
+    ({ device, second }) => [
+      ['DROP INDEX IF EXISTS vpn_peers_ipv6', []],
+      ['UPDATE vpn_peers SET ipv6 = (SELECT ipv6 FROM vpn_peers WHERE id = $2) WHERE id = $1', [device, second]],
+    ],
+    /2 devices hold it at once/,
+  ],
+  [
+    'a key held twice',
+    ({ device, second }) => [
+      ['DROP INDEX IF EXISTS vpn_peers_key', []],
+      [
+        'UPDATE vpn_peers SET public_key = (SELECT public_key FROM vpn_peers WHERE id = $2) WHERE id = $1',
+        [device, second],
+      ],
+    ],
+    /2 devices hold it at once/,
+  ],
+  [
+    'an address given to nobody',
+    ({ device }) => [['UPDATE vpn_addresses SET peer_id = NULL WHERE peer_id = $1', [device]]],
+    /its address is not given to it/,
+  ],
+  [
+    'an address given to a stranger',
+    ({ device }) => [["UPDATE vpn_addresses SET peer_id = 'dev_' || ipv4 WHERE peer_id = $1", [device]]],
+    /given to no device that holds it/,
+  ],
+  [
+    'an order that gave no time',
+    ({ order }) => [["UPDATE orders SET product = 'dedicated' WHERE id = $1", [order]]],
+    /an order for something else|were placed, and time was given for/,
+  ],
+]
+
+describe.each([...engines])('verify and the VPN on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.stop())
+
+  async function subscriber(): Promise<Bought> {
+    const { token } = await service.newCustomer(10_000n)
+    const bought = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+    await service.post('/vpn/renew', { period: 3 }, { token })
+    const second = (await service.post('/vpn/devices', {}, { token })).data.device.id
+    await report(service, 'boot', [{ device: bought.device, rx: 10, tx: 10 }])
+    return { uuid: bought.uuid, device: bought.device, order: bought.order_id, second }
+  }
+
+  test('a sound shop is found sound, and it says how much was looked at', async () => {
+    await subscriber()
+    expect(await findingsOf(service)).toEqual([])
+    const vpn = service.services.verifiers.find((each) => each.name === 'vpn')
+    expect((await vpn?.verify())?.covered).toMatchObject({ subscriptions: 1, devices: 2 })
+  })
+
+  test.each(corruptions)('%s is noticed', async (_, spoil, expected) => {
+    const bought = await subscriber()
+    const before = (await findingsOf(service)).length
+    await service.services.db.transact(async (tx) => {
+      for (const [sql, values] of spoil(bought)) await tx.run(sql, values as never)
+    })
+    const findings = await findingsOf(service)
+    expect(findings.length).toBeGreaterThan(before)
+    expect(findings.map((each) => each.problem).join('\n')).toMatch(expected)
+  })
+})

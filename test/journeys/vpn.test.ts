@@ -1,0 +1,516 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf, nodeIsSeen, openBeside, sellVpn } from '../harness/vpn.ts'
+import {
+  needWireguardTools,
+  readConf,
+  toolsWithinMs,
+  wgPrivateKey,
+  wgPublicKey,
+  wgQuickStrip,
+} from '../harness/wireguard.ts'
+
+const strangeUuid = '01a1dd1a-0b28-703c-aa0f-79ef0a539e32'
+const strangeDevice = `dev_${'0'.repeat(26)}`
+
+describe.each([...engines])('vpn on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    await needWireguardTools()
+    service = await startService(engine)
+  }, toolsWithinMs)
+  afterAll(async () => {
+    expect(await findingsOf(service)).toEqual([])
+    await service.stop()
+  })
+
+  /** A customer of one's own, so that tests do not meet one another's subscriptions. */
+  const customer = async (roubles = 100_000n) => {
+    const { token } = await service.newCustomer(roubles)
+    return {
+      token,
+      get: (path: string) => service.get(path, { token }),
+      post: (path: string, body: unknown, key?: string) =>
+        service.post(path, body, { token, ...(key !== undefined && { key }) }),
+    }
+  }
+
+  test('each term that is sold has a price, and one that is not is refused with those that are', async () => {
+    const all = await service.get('/vpn/quote')
+    expect(all.data.prices).toHaveLength(4)
+    expect((await service.get('/vpn/quote?period=12')).data).toEqual({
+      period: 12,
+      price_rub: 2690,
+      price_per_month_rub: 224.17,
+    })
+    expect((await service.get('/vpn/quote?period_months=3')).data.price_rub).toBe(799)
+    const refused = await service.get('/vpn/quote?period=2')
+    expect(refused.status).toBe(400)
+    expect(refused.error.details).toEqual([
+      { field: 'period', problem: 'must be one of 1, 3, 6, 12', allowed: [1, 3, 6, 12] },
+    ])
+  })
+
+  test('whoever has no subscription has the status NONE, and that is no error', async () => {
+    const { get } = await customer()
+    const { data } = await get('/vpn/info')
+    expect(data).toMatchObject({ status: 'NONE', uuid: null, expires_at: null, subscription_url: null, items: [] })
+  })
+
+  test('buying gives a subscription, a device and a configuration that the real wg-quick accepts', async () => {
+    const { get, post } = await customer()
+    const { data } = await post('/vpn/buy', { period: 1 })
+    expect(data).toMatchObject({ period: 1, price_rub: 299, balance_rub: 99_701, status: 'ACTIVE', node: 'offline' })
+    expect(data.expires_at).toBe('2026-02-15T12:00:00.000Z')
+    const stripped = await wgQuickStrip(data.config)
+    const conf = readConf(data.config)
+    expect(stripped).toContain(`PrivateKey = ${conf['Interface']?.['PrivateKey']}`)
+    expect(stripped).toContain(`PublicKey = ${conf['Peer']?.['PublicKey']}`)
+    expect(stripped).not.toContain('DNS')
+    const info = (await get('/vpn/info')).data
+    expect(info.devices).toHaveLength(1)
+    expect(info.devices[0].public_key).toBe(await wgPublicKey(conf['Interface']?.['PrivateKey'] ?? ''))
+    expect(conf['Interface']?.['Address']).toBe(`${info.devices[0].ipv4}/32, ${info.devices[0].ipv6}/128`)
+    expect(info).toMatchObject({ status: 'ACTIVE', uuid: data.uuid, subscription_url: data.subscription_url })
+    expect(info.node).toBe('offline')
+  })
+
+  test('the configuration names the key that the shop has made for its node', async () => {
+    const { post } = await customer()
+    const { data } = await post('/vpn/buy', { period: 1 })
+    const [node] = await service.services.fleet.nodes('vpn')
+    const conf = readConf(data.config)
+    expect(conf['Peer']).toMatchObject({
+      PublicKey: node?.publicKey ?? '',
+      Endpoint: '127.0.0.1:51820',
+      AllowedIPs: '0.0.0.0/0, ::/0',
+      PersistentKeepalive: '25',
+    })
+    const privateKey = await service.services.fleet.privateKey(node!.id)
+    expect(await wgPublicKey(privateKey ?? '')).toBe(node?.publicKey ?? '')
+  })
+
+  test('both names of the period mean the same, and must agree', async () => {
+    const { post } = await customer()
+    expect((await post('/vpn/buy', { period_months: 3 })).data.price_rub).toBe(799)
+    expect((await post('/vpn/buy', { period: 3, period_months: 3 })).data.period).toBe(3)
+    const refused = await post('/vpn/buy', { period: 3, period_months: 1 })
+    expect(refused.status).toBe(400)
+    expect(refused.error.details[0].field).toBe('period_months')
+  })
+
+  test('every malformed field is named, all at once, and nothing is charged', async () => {
+    const { get, post } = await customer()
+    await post('/vpn/buy', { period: 1 })
+    const malformed: [string, unknown, string[]][] = [
+      ['/vpn/buy', {}, ['period']],
+      ['/vpn/buy', { period: '1' }, ['period']],
+      ['/vpn/buy', { period: 1.5 }, ['period']],
+      ['/vpn/buy', { period: 0 }, ['period']],
+      ['/vpn/buy', { period: 2 }, ['period']],
+      ['/vpn/buy', { period: null }, ['period']],
+      [
+        '/vpn/buy',
+        { name: 3, public_key: 'x', location: 'A b', auto_renew: 'yes' },
+        ['name', 'public_key', 'location', 'auto_renew', 'period'],
+      ],
+      ['/vpn/buy', { period: 1, name: 'a\nb' }, ['name']],
+      ['/vpn/buy', { period: 1, name: '' }, ['name']],
+      ['/vpn/buy', { period: 1, location: 'atlantis' }, ['location']],
+      ['/vpn/buy', { period: 1, public_key: `${'A'.repeat(43)}=` }, ['public_key']],
+      ['/vpn/renew', {}, ['period']],
+      ['/vpn/renew', { period: 1, uuid: 'me' }, ['uuid']],
+      ['/vpn/renew', { period: 1, uuid: 5 }, ['uuid']],
+      ['/vpn/renew', { period: 5 }, ['period']],
+      ['/vpn/delete', { uuid: 'x' }, ['uuid']],
+      ['/vpn/devices', { uuid: [], name: {}, public_key: 1, location: 2 }, ['uuid', 'name', 'public_key', 'location']],
+      ['/vpn/devices', { location: 'atlantis' }, ['location']],
+      ['/vpn/devices/remove', {}, ['device']],
+      ['/vpn/devices/remove', { device: 'dev_1' }, ['device']],
+      ['/vpn/link/reset', { uuid: 'x' }, ['uuid']],
+      ['/vpn/auto-renew', {}, ['enabled']],
+      ['/vpn/auto-renew', { enabled: 1 }, ['enabled']],
+      ['/vpn/auto-renew', { enabled: true, period: 7 }, ['period']],
+    ]
+    for (const [path, body, fields] of malformed) {
+      const refused = await post(path, body)
+      expect([path, body, refused.status]).toEqual([path, body, 400])
+      expect(refused.error.code).toBe('invalid_request')
+      expect(refused.error.details.map((each: { field: string }) => each.field).toSorted()).toEqual(fields.toSorted())
+    }
+    for (const query of [
+      'info?uuid=x',
+      'config?device=dev_1',
+      'config?format=gif',
+      'config?location=A%20b',
+      'config?location=atlantis',
+      'quote?period=1e1',
+      'quote?period=%2B1',
+      'quote?period=1&period_months=3',
+    ]) {
+      const refused = await get(`/vpn/${query}`)
+      expect([query, refused.status, refused.error?.code]).toEqual([query, 400, 'invalid_request'])
+    }
+    expect((await get('/balance')).data.balance_rub).toBe(99_701)
+  })
+
+  test('without a token nothing is told and nothing is done', async () => {
+    for (const path of ['quote', 'info', 'config', 'locations']) {
+      expect((await service.get(`/vpn/${path}`, { token: null })).error.code).toBe('invalid_token')
+    }
+    for (const path of ['buy', 'renew', 'delete', 'devices', 'devices/remove', 'link/reset', 'auto-renew']) {
+      expect((await service.post(`/vpn/${path}`, { period: 1 }, { token: null })).error.code).toBe('invalid_token')
+    }
+  })
+
+  test("another customer's subscription and device look exactly like ones that do not exist", async () => {
+    const [mine, theirs] = [await customer(), await customer()]
+    const bought = (await theirs.post('/vpn/buy', { period: 1 })).data
+    await mine.post('/vpn/buy', { period: 1 })
+    const same = async (ask: (uuid: string, device: string) => Promise<{ status: number; text: string }>) => {
+      const [real, made] = [await ask(bought.uuid, bought.device), await ask(strangeUuid, strangeDevice)]
+      expect(real.status).toBe(404)
+      expect(real.text).toBe(made.text)
+    }
+    await same((uuid) => mine.get(`/vpn/info?uuid=${uuid}`))
+    await same((uuid) => mine.get(`/vpn/config?uuid=${uuid}`))
+    await same((_, device) => mine.get(`/vpn/config?device=${device}`))
+    await same((uuid) => mine.post('/vpn/renew', { uuid, period: 1 }))
+    await same((uuid) => mine.post('/vpn/delete', { uuid }))
+    await same((uuid) => mine.post('/vpn/devices', { uuid }))
+    await same((uuid, device) => mine.post('/vpn/devices/remove', { uuid, device }))
+    await same((_, device) => mine.post('/vpn/devices/remove', { device }))
+    await same((uuid) => mine.post('/vpn/link/reset', { uuid }))
+    await same((uuid) => mine.post('/vpn/auto-renew', { uuid, enabled: true }))
+    expect((await theirs.get('/vpn/info')).data.devices).toHaveLength(1)
+  })
+
+  test('a device of another of my subscriptions is not found in this one', async () => {
+    const { get, post } = await customer()
+    const [one, two] = [(await post('/vpn/buy', { period: 1 })).data, (await post('/vpn/buy', { period: 1 })).data]
+    expect((await get(`/vpn/config?uuid=${one.uuid}&device=${two.device}`)).status).toBe(404)
+    expect((await post('/vpn/devices/remove', { uuid: one.uuid, device: two.device })).status).toBe(404)
+  })
+
+  test('with several subscriptions the uuid must be said, and the refusal lists them', async () => {
+    const { get, post } = await customer()
+    const one = (await post('/vpn/buy', { period: 1 })).data
+    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(one.uuid)
+    const two = (await post('/vpn/buy', { period: 12 })).data
+    for (const ask of [
+      post('/vpn/renew', { period: 1 }),
+      post('/vpn/delete', {}),
+      post('/vpn/devices', {}),
+      post('/vpn/link/reset', {}),
+      post('/vpn/auto-renew', { enabled: false }),
+      get('/vpn/config'),
+    ]) {
+      const refused = await ask
+      expect(refused.error.details[0]).toMatchObject({
+        field: 'uuid',
+        allowed: [one.uuid, two.uuid].toSorted((a, b) => (a < b ? -1 : 1)),
+      })
+    }
+    const info = (await get('/vpn/info')).data
+    expect(info.uuid).toBe(two.uuid)
+    expect(info.items.map((each: { uuid: string }) => each.uuid)).toEqual([two.uuid, one.uuid])
+    expect((await get(`/vpn/info?uuid=${one.uuid.toUpperCase()}`)).data.items).toHaveLength(1)
+  })
+
+  test('too little money buys, renews and takes nothing, and says so', async () => {
+    const { get, post } = await customer(300n)
+    const refused = await post('/vpn/buy', { period: 12 })
+    expect(refused.status).toBe(402)
+    expect(refused.error.details).toEqual({ required_rub: 2690, balance_rub: 300, charged: false })
+    expect((await get('/vpn/info')).data.status).toBe('NONE')
+    const { data } = await post('/vpn/buy', { period: 1 })
+    expect((await post('/vpn/renew', { period: 1 })).status).toBe(402)
+    expect((await get('/vpn/info')).data.expires_at).toBe(data.expires_at)
+    expect((await get('/balance')).data.balance_rub).toBe(1)
+  })
+
+  test('a repeat with the same key has one effect and gets the first answer, byte for byte', async () => {
+    const { get, post } = await customer()
+    const first = await post('/vpn/buy', { period: 1 }, 'vpn-1')
+    const again = await post('/vpn/buy', { period: 1 }, 'vpn-1')
+    expect(again.text).toBe(first.text)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect((await post('/vpn/buy', { period: 3 }, 'vpn-1')).status).toBe(422)
+    const renewed = await post('/vpn/renew', { period: 1 }, 'vpn-2')
+    expect((await post('/vpn/renew', { period: 1 }, 'vpn-2')).text).toBe(renewed.text)
+    expect((await get('/vpn/info')).data.expires_at).toBe(renewed.data.expires_at)
+    expect((await get('/balance')).data.balance_rub).toBe(100_000 - 2 * 299)
+  })
+
+  test('no private key lies open in the database, not even in an answer that is kept for a repeat', async () => {
+    const { post } = await customer()
+    const { data } = await post('/vpn/buy', { period: 1 }, 'sealed')
+    const key = readConf(data.config)['Interface']?.['PrivateKey'] ?? ''
+    const secret = data.subscription_url.split('/').at(-1)
+    const { db } = service.services
+    for (const table of ['answers', 'orders', 'vpn_peers', 'vpn_subscriptions', 'nodes', 'postings']) {
+      const rows = await db.all<Record<string, unknown>>(`SELECT * FROM ${table}`)
+      const texts = rows.flatMap((row) =>
+        Object.values(row).map((value) =>
+          value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value),
+        ),
+      )
+      expect(rows.length).toBeGreaterThan(0)
+      for (const text of texts) {
+        expect(text.includes(key)).toBe(false)
+        expect(text.includes(secret)).toBe(false)
+      }
+    }
+  })
+
+  test('renewing adds to what is left, and after the end begins now', async () => {
+    const { get, post } = await customer()
+    const bought = (await post('/vpn/buy', { period: 1 })).data
+    const renewed = (await post('/vpn/renew', { period: 3 })).data
+    const day = (text: string) => text.slice(0, 10)
+    const months = (from: string, count: number) => {
+      const at = new Date(from)
+      return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + count, at.getUTCDate()))
+        .toISOString()
+        .slice(0, 10)
+    }
+    expect(day(renewed.expires_at)).toBe(months(bought.expires_at, 3))
+    expect(renewed).toMatchObject({ uuid: bought.uuid, device: bought.device, config: bought.config })
+    service.clock.advanceDays(150)
+    expect((await get('/vpn/info')).data.status).toBe('EXPIRED')
+    expect((await post('/vpn/devices', {})).error.code).toBe('conflict')
+    const late = (await post('/vpn/renew', { period: 1 })).data
+    expect(late.status).toBe('ACTIVE')
+    expect(Date.parse(late.expires_at)).toBeGreaterThan(service.clock.nowMs + 27 * 86_400_000)
+    expect(Date.parse(late.expires_at)).toBeLessThan(service.clock.nowMs + 32 * 86_400_000)
+  })
+
+  test('without a subscription there is nothing to renew, configure or delete', async () => {
+    const { get, post } = await customer()
+    expect((await post('/vpn/renew', { period: 1 })).status).toBe(404)
+    expect((await post('/vpn/delete', {})).status).toBe(404)
+    expect((await get('/vpn/config')).status).toBe(404)
+    expect((await get('/balance')).data.balance_rub).toBe(100_000)
+  })
+
+  test('a subscription cannot be paid without end', async () => {
+    const { post } = await customer()
+    await post('/vpn/buy', { period: 12 })
+    let answer = await post('/vpn/renew', { period: 12 })
+    for (let years = 2; answer.status === 200 && years < 30; years += 1)
+      answer = await post('/vpn/renew', { period: 12 })
+    expect(answer.error).toMatchObject({ code: 'conflict', details: { charged: false } })
+  })
+
+  test('devices are added up to the limit, each with its own key and addresses, and a removed one makes room', async () => {
+    const { get, post } = await customer()
+    const { device } = (await post('/vpn/buy', { period: 1, name: 'first' })).data
+    const added = []
+    for (let index = 2; index <= 5; index += 1)
+      added.push((await post('/vpn/devices', { name: `phone ${index}` })).data)
+    expect(added.at(-1)).toMatchObject({ device_limit: 5, devices_left: 0 })
+    const full = await post('/vpn/devices', {})
+    expect(full.status).toBe(409)
+    expect(full.error.details).toEqual({ device_limit: 5, charged: false })
+    const info = (await get('/vpn/info')).data
+    expect(info).toMatchObject({ status: 'LIMITED', limited_by: ['devices'] })
+    expect(new Set(info.devices.map((each: { ipv4: string }) => each.ipv4)).size).toBe(5)
+    expect(new Set(info.devices.map((each: { public_key: string }) => each.public_key)).size).toBe(5)
+    const removed = (await post('/vpn/devices/remove', { device })).data
+    expect(removed).toMatchObject({ removed: device })
+    expect(removed.devices).toHaveLength(4)
+    expect((await get('/vpn/info')).data).toMatchObject({ status: 'ACTIVE', limited_by: [] })
+    expect((await post('/vpn/devices/remove', { device })).status).toBe(404)
+    expect((await get(`/vpn/config?device=${device}`)).status).toBe(404)
+    expect((await post('/vpn/devices', {})).status).toBe(200)
+  })
+
+  test('a customer may bring a key: its private half is never asked for, and nobody else can hold it meanwhile', async () => {
+    const [mine, theirs] = [await customer(), await customer()]
+    const publicKey = await wgPublicKey(await wgPrivateKey())
+    const bought = (await mine.post('/vpn/buy', { period: 1, public_key: publicKey })).data
+    expect(bought.config).not.toMatch(/^PrivateKey/m)
+    await wgQuickStrip(bought.config)
+    const info = (await mine.get('/vpn/info')).data
+    expect(info.devices[0]).toMatchObject({ public_key: publicKey, own_key: true })
+    const refused = await theirs.post('/vpn/buy', { period: 1, public_key: publicKey })
+    expect(refused.error).toMatchObject({ code: 'conflict', details: { charged: false } })
+    expect((await theirs.get('/balance')).data.balance_rub).toBe(100_000)
+    expect((await mine.post('/vpn/devices', { public_key: publicKey })).error.code).toBe('conflict')
+    await mine.post('/vpn/devices/remove', { device: bought.device })
+    expect((await theirs.post('/vpn/buy', { period: 1, public_key: publicKey })).status).toBe(200)
+  })
+
+  test("a node's own key cannot be a device's", async () => {
+    const { post } = await customer()
+    const [node] = await service.services.fleet.nodes('vpn')
+    expect((await post('/vpn/buy', { period: 1, public_key: node?.publicKey })).error.code).toBe('conflict')
+  })
+
+  test('a configuration is given as text and as QR codes for a terminal, a page and a file', async () => {
+    const { get, post } = await customer()
+    const { config, device } = (await post('/vpn/buy', { period: 1 })).data
+    const conf = (await get('/vpn/config')).data
+    expect(conf).toMatchObject({ device, location: 'local', format: 'conf', encoding: 'utf-8', config })
+    expect((await get('/vpn/config?format=qr')).data.config).toContain('█')
+    const svg = (await get(`/vpn/config?format=svg&device=${device}`)).data
+    expect(svg.config).toStartWith('<svg ')
+    const png = (await get('/vpn/config?format=png')).data
+    expect(png).toMatchObject({ media_type: 'image/png', encoding: 'base64' })
+    expect(Buffer.from(png.config, 'base64').subarray(1, 4).toString()).toBe('PNG')
+  })
+
+  test('deleting cuts off, erases the keys and gives back the unused part of every term', async () => {
+    const { get, post } = await customer()
+    const { uuid } = (await post('/vpn/buy', { period: 1 })).data
+    await post('/vpn/renew', { period: 12 })
+    await post('/vpn/devices', {})
+    const days = (Date.parse((await get('/vpn/info')).data.expires_at) - service.clock.nowMs) / 86_400_000
+    service.clock.advanceDays(10)
+    const { data } = await post('/vpn/delete', { uuid })
+    // The whole year, and what is left of the month.
+    expect(data.refunded_rub).toBeGreaterThan(2690 + (299 * 17) / 31)
+    expect(data.refunded_rub).toBeLessThan(2690 + (299 * 22) / 28)
+    expect(data.balance_rub).toBe(100_000 - 299 - 2690 + data.refunded_rub)
+    expect(days).toBeGreaterThan(380)
+    expect((await get('/vpn/info')).data.status).toBe('NONE')
+    expect((await post('/vpn/delete', { uuid })).status).toBe(404)
+    const { db } = service.services
+    const left = await db.all('SELECT id FROM vpn_peers WHERE subscription_uuid = $1 AND private_key IS NOT NULL', [
+      uuid,
+    ])
+    expect(left).toEqual([])
+    const refunds = (await get('/transactions')).data.transactions.filter(
+      (each: { kind: string }) => each.kind === 'refund',
+    )
+    expect(refunds).toHaveLength(2)
+  })
+
+  test('what an operator has refunded by hand is not refunded again', async () => {
+    const { get, post } = await customer()
+    const { order_id: order, uuid } = (await post('/vpn/buy', { period: 1 })).data
+    await service.services.orders.refund(order, 'all', 'sorry')
+    expect((await post('/vpn/delete', { uuid })).data.refunded_rub).toBe(0)
+    expect((await get('/balance')).data.balance_rub).toBe(100_000)
+  })
+
+  test('what the operator disables carries nothing, cannot be renewed or deleted, and goes on when enabled', async () => {
+    const { get, post } = await customer()
+    const { uuid } = (await post('/vpn/buy', { period: 1 })).data
+    await service.services.vpn.setDisabled(uuid, true)
+    expect((await get('/vpn/info')).data.status).toBe('DISABLED')
+    for (const path of ['/vpn/renew', '/vpn/delete', '/vpn/devices']) {
+      expect((await post(path, { period: 1 })).error.code).toBe('conflict')
+    }
+    await service.services.vpn.setDisabled(uuid, false)
+    expect((await get('/vpn/info')).data.status).toBe('ACTIVE')
+  })
+
+  test('private keys, link secrets and configurations are in no line of the log', async () => {
+    const { get, post } = await customer()
+    const bought = (await post('/vpn/buy', { period: 1 })).data
+    const added = (await post('/vpn/devices', {})).data
+    await get('/vpn/config')
+    await fetch(bought.subscription_url)
+    await fetch(`${bought.subscription_url}/more`)
+    const log = service.log.join('')
+    const secrets = [bought.config, added.config].map((text) => readConf(text)['Interface']?.['PrivateKey'] ?? 'none')
+    for (const secret of [...secrets, bought.subscription_url.split('/').at(-1)]) {
+      expect(secret.length).toBeGreaterThan(20)
+      expect(log.includes(secret)).toBe(false)
+    }
+  })
+
+  test('the order of a VPN says what was asked for and how it was priced', async () => {
+    const { get, post } = await customer()
+    const { order_id: order, uuid } = (await post('/vpn/buy', { period: 6, location: 'local' })).data
+    const { data } = await get(`/orders/${order}`)
+    expect(data).toMatchObject({
+      product: 'vpn',
+      action: 'buy',
+      price_rub: 1490,
+      request: { period: 6, location: 'local' },
+    })
+    expect(data.calculation).toMatchObject({ months: 6, uuid })
+  })
+
+  test('places to connect to are listed, and a device can be led to any of them', async () => {
+    const { db, fleet } = service.services
+    const { get, post } = await customer()
+    const berlin = await db.transact((tx) =>
+      fleet.add(tx, {
+        kind: 'vpn',
+        name: `berlin-${engine}`,
+        location: 'berlin',
+        countryCode: 'DE',
+        city: 'Berlin',
+        endpoint: { host: '2001:db8::1', port: 443 },
+      }),
+    )
+    expect((await get('/vpn/locations')).data.locations).toEqual([
+      { location: 'berlin', country_code: 'DE', city: 'Berlin', node: 'offline' },
+      { location: 'local', country_code: null, city: null, node: 'offline' },
+    ])
+    const { config } = (await post('/vpn/buy', { period: 1, location: 'berlin' })).data
+    expect(readConf(config)['Peer']).toMatchObject({ Endpoint: '[2001:db8::1]:443', PublicKey: berlin.publicKey ?? '' })
+    await wgQuickStrip(config)
+    const elsewhere = (await get('/vpn/config?location=local')).data
+    expect(readConf(elsewhere.config)['Peer']?.['Endpoint']).toBe('127.0.0.1:51820')
+    await nodeIsSeen(service, berlin.id)
+    service.clock.advance(1000)
+    expect((await get('/vpn/info')).data.node).toBe('online')
+    service.clock.advance(120_000)
+    expect((await get('/vpn/info')).data.node).toBe('offline')
+  })
+
+  test('what was sold without refund gives back nothing', async () => {
+    await sellVpn(service, { months: { 1: 299, 3: 799, 6: 1490, 12: 2690 }, device_limit: 5 })
+    const { post } = await customer()
+    await post('/vpn/buy', { period: 12 })
+    expect((await post('/vpn/delete', {})).data.refunded_rub).toBe(0)
+    await sellVpn(service, { months: { 1: 299, 3: 799, 6: 1490, 12: 2690 }, device_limit: 5, refund: 'pro_rata' })
+  })
+
+  test('a shop that is opened again finds everything as it was', async () => {
+    const { post, get } = await customer()
+    const bought = (await post('/vpn/buy', { period: 1 })).data
+    const beside = await openBeside(service)
+    try {
+      expect((await beside.services.vpn.show(bought.uuid)).devices[0]?.id).toBe(bought.device)
+      const again = await beside.services.vpn.configurationOf(bought.uuid, undefined)
+      expect(again.text).toBe((await get('/vpn/config')).data.config)
+    } finally {
+      await beside.stop()
+    }
+  })
+})
+
+describe.each([...engines])('vpn in production on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine, { TURNPIKE_SANDBOX: 'off' })
+  })
+  afterAll(() => service.stop())
+
+  test('without a live node nothing is sold and nothing is charged; with one it is', async () => {
+    const { token } = await service.newCustomer(1000n)
+    const { db, fleet, pricing } = service.services
+    await db.transact((tx) => pricing.apply(tx, { vpn: { months: { 1: 100 }, refund: 'pro_rata' } }))
+    const node = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'one', location: 'here' }))
+    const refused = await service.post('/vpn/buy', { period: 1 }, { token })
+    expect(refused.status).toBe(503)
+    expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
+    await nodeIsSeen(service, node.id)
+    const bought = await service.post('/vpn/buy', { period: 1 }, { token })
+    expect(bought.data).toMatchObject({ status: 'ACTIVE', node: 'online' })
+    service.clock.advance(91_000)
+    expect((await service.post('/vpn/renew', { period: 1 }, { token })).error.code).toBe('unavailable')
+    expect((await service.post('/vpn/devices', {}, { token })).error.code).toBe('unavailable')
+    expect((await service.get('/vpn/info', { token })).data).toMatchObject({ status: 'ACTIVE', node: 'offline' })
+    expect((await service.get('/balance', { token })).data.balance_rub).toBe(900)
+    await nodeIsSeen(service, node.id)
+    expect((await service.post('/vpn/renew', { period: 1 }, { token })).status).toBe(200)
+    expect(await findingsOf(service)).toEqual([])
+  })
+})
