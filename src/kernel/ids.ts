@@ -6,8 +6,18 @@ export type TokenId = Id<'token'>
 export type OrderId = Id<'order'>
 export type NodeId = Id<'node'>
 export type PeerId = Id<'peer'>
+export type SubuserId = Id<'subuser'>
+export type ExitId = Id<'exit'>
 
-const prefixes = { customer: 'cus', token: 'tok', order: 'ord', node: 'nod', peer: 'dev' } as const
+const prefixes = {
+  customer: 'cus',
+  token: 'tok',
+  order: 'ord',
+  node: 'nod',
+  peer: 'dev',
+  subuser: 'sub',
+  exit: 'ext',
+} as const
 type Kind = keyof typeof prefixes
 
 /** Crockford's base 32: no letter that can be taken for a digit, and text order is numeric order. */

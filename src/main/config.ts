@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { type Prefix, readPrefix } from '../kernel/address.ts'
+import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -16,6 +16,11 @@ export type Config = {
   readonly secretKey: string | undefined
   readonly gatewayHost: string
   readonly gatewayPort: number
+  readonly gatewayAddress: string
+  readonly premiumPorts: { readonly first: number; readonly last: number }
+  readonly premiumLeaseBytes: number
+  readonly premiumWhitelist: number
+  readonly premiumHostDays: number
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
@@ -94,6 +99,41 @@ export const settings = {
     fallback: '10800',
     meaning: 'on which port, HTTP and SOCKS5 alike',
   },
+  gatewayAddress: {
+    env: 'TURNPIKE_GATEWAY_ADDRESS',
+    flag: 'gateway-address',
+    value: 'ADDRESS',
+    fallback: '',
+    meaning: "the gateway's IP address, where its host is a name; for lists of proxies by address",
+  },
+  premiumPorts: {
+    env: 'TURNPIKE_PREMIUM_PORTS',
+    flag: 'premium-ports',
+    value: 'FIRST-LAST',
+    fallback: '20000-29999',
+    meaning: 'ports of the gateway that are given to whitelisted customers',
+  },
+  premiumLeaseBytes: {
+    env: 'TURNPIKE_PREMIUM_LEASE_BYTES',
+    flag: 'premium-lease-bytes',
+    value: 'N',
+    fallback: '8388608',
+    meaning: 'how many bytes a node may carry for a sub-user before it asks again',
+  },
+  premiumWhitelist: {
+    env: 'TURNPIKE_PREMIUM_WHITELIST',
+    flag: 'premium-whitelist',
+    value: 'N',
+    fallback: '100',
+    meaning: 'how many addresses a sub-user may whitelist',
+  },
+  premiumHostDays: {
+    env: 'TURNPIKE_PREMIUM_HOST_DAYS',
+    flag: 'premium-host-days',
+    value: 'N',
+    fallback: '30',
+    meaning: 'how many days destination hosts are kept',
+  },
   readsPerMinute: {
     env: 'TURNPIKE_RATE_READS',
     flag: 'rate-reads',
@@ -150,6 +190,11 @@ export function readConfig(
     secretKey: secretKey === '' ? undefined : secretKey,
     gatewayHost: readHost('gatewayHost', read('gatewayHost')),
     gatewayPort: readWhole('gatewayPort', read('gatewayPort'), 1, 65_535),
+    gatewayAddress: readGatewayAddress(read('gatewayAddress'), read('gatewayHost')),
+    premiumPorts: readRange('premiumPorts', read('premiumPorts')),
+    premiumLeaseBytes: readWhole('premiumLeaseBytes', read('premiumLeaseBytes'), 65_536, 999_999_999),
+    premiumWhitelist: readWhole('premiumWhitelist', read('premiumWhitelist'), 1, 10_000),
+    premiumHostDays: readWhole('premiumHostDays', read('premiumHostDays'), 1, 3650),
     readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
@@ -175,6 +220,22 @@ function readWhole(name: SettingName, text: string, min: number, max: number): n
 function readHost(name: SettingName, text: string): string {
   if (!/^[A-Za-z0-9.:_-]{1,255}$/.test(text)) throw bad(name, 'must be an address or a host name')
   return text
+}
+
+/** Without an address of its own the gateway's host stands in both lists, whatever it is. */
+function readGatewayAddress(text: string, host: string): string {
+  if (text === '') return host
+  const address = readAddress(text)
+  if (!address) throw bad('gatewayAddress', 'must be an IP address')
+  return formatAddress(address)
+}
+
+function readRange(name: SettingName, text: string): { first: number; last: number } {
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(text)
+  const [first, last] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
+  if (first < 1024 || last > 65_535 || last < first)
+    throw bad(name, 'must be two ports from 1024 to 65535, like 20000-29999')
+  return { first, last }
 }
 
 function readPrefixes(text: string): Prefix[] {

@@ -1,5 +1,6 @@
 import { kopecks } from '../kernel/money.ts'
 import shippedCatalogue from './catalogue.yaml'
+import { sandboxExits } from './sandbox-exits.ts'
 import { stockSandbox } from './sandbox-stock.ts'
 import type { Services } from './services.ts'
 
@@ -11,10 +12,11 @@ const startingBalance = kopecks(10_000_000n)
  * it. A shop that has been opened stays what it is.
  */
 export async function openSandbox(services: Services, fixedToken: string | undefined): Promise<string | undefined> {
-  const { db, customers, ledger, pricing, fleet } = services
+  const { db, customers, ledger, pricing, fleet, premium } = services
   const opened = await db.transact(async (tx) => {
     if (!(await customers.decideMode(tx, 'sandbox'))) return undefined
     await pricing.apply(tx, shippedCatalogue)
+    premium.exits.add(tx, sandboxExits())
     // Nobody runs it yet: what is bought is real and says that its node is offline.
     await fleet.add(tx, { kind: 'vpn', name: 'local', location: 'local' })
     const customer = await customers.addCustomer(tx, 'sandbox')

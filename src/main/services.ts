@@ -10,9 +10,11 @@ import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from 
 import { createFleet } from '../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
+import { createPremium, createTrafficVerifier } from '../domains/premium/index.ts'
+import { type PremiumTerms, shippedTerms } from '../domains/premium/rules.ts'
 import { createPricing } from '../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../domains/stock/index.ts'
-import { createUsage } from '../domains/usage/index.ts'
+import { createLeases, createUsage } from '../domains/usage/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
 import type { RandomBytes } from '../kernel/ids.ts'
@@ -41,14 +43,22 @@ export const realSurroundings: Surroundings = {
 export type Arrangements = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
-  readonly gateway: { readonly host: string; readonly port: number }
+  readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
   /** As shipped, unless said. */
   readonly vpn?: VpnArrangement
+  readonly premium?: PremiumTerms
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
   vault: createVault(loadKey(config.secretKey, config.folder)),
-  gateway: { host: config.gatewayHost, port: config.gatewayPort },
+  gateway: { host: config.gatewayHost, address: config.gatewayAddress, port: config.gatewayPort },
+  premium: {
+    ...shippedTerms,
+    leaseBytes: BigInt(config.premiumLeaseBytes),
+    mostWhitelisted: config.premiumWhitelist,
+    hostDays: config.premiumHostDays,
+    ports: config.premiumPorts,
+  },
   vpn: vpnArrangementOf(config),
 })
 
@@ -90,10 +100,19 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     arranged: arranged.vpn ?? shippedVpn,
   }
   const vpn = createVpn(vpnDeps)
+  const leases = createLeases({ db, usage, ...around })
+  const premiumDeps = { db, ledger, customers, orders, pricing, usage, leases, ...around }
+  const premium = createPremium({
+    ...premiumDeps,
+    vault: arranged.vault,
+    gateway: { address: arranged.gateway.host, ...arranged.gateway },
+    terms: arranged.premium ?? shippedTerms,
+  })
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
     createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
     createVpnVerifier(vpnDeps),
+    createTrafficVerifier(premiumDeps),
   ]
   return {
     db,
@@ -109,6 +128,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     dedicatedUpkeep,
     fleet,
     vpn,
+    premium,
     arranged,
     verifiers,
   }

@@ -3,12 +3,14 @@ import { createProxyProbe } from '../adapters/proxy-probe.ts'
 import { drawing } from '../adapters/qr-drawing.ts'
 import { accountOperations } from '../api/customer/account.ts'
 import { dedicatedOperations } from '../api/customer/dedicated.ts'
+import { premiumOperations } from '../api/customer/premium.ts'
 import { vpnOperations } from '../api/customer/vpn.ts'
 import { createHttp, type RequestNote } from '../api/http.ts'
 import { vpnLinkRoute } from '../api/vpn-link.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
 import { dedicatedChores } from '../jobs/dedicated.ts'
+import { premiumChores } from '../jobs/premium.ts'
 import { vpnChores } from '../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import { BadSetting, type Config } from './config.ts'
@@ -59,6 +61,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     bound: [
       ...accountOperations(services),
       ...dedicatedOperations({ ...services, ...around, gateway: services.arranged.gateway, probe }),
+      ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
@@ -85,7 +88,12 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     }
   })
   const chores = startChores(
-    [...moneyChores(services, log), ...dedicatedChores(services), ...vpnChores(services, log)],
+    [
+      ...moneyChores(services, log),
+      ...dedicatedChores(services),
+      ...premiumChores(services, log),
+      ...vpnChores(services, log),
+    ],
     log,
   )
   url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`

@@ -7,6 +7,7 @@ import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
+import { premiumCommands } from '../cli/premium.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
@@ -149,6 +150,7 @@ const commands: readonly Command[] = [
   ...moneyCommands(withServices),
   ...orderCommands(withServices),
   ...catalogCommands(withServices),
+  ...premiumCommands(withServices),
   ...nodeCommands(withServices),
   ...vpnCommands(withServices),
   ...stockCommands(withServices),

@@ -132,6 +132,9 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       return order
     },
 
+    /** Any customer's order, inside the caller's transaction or snapshot; for operators' actions and `verify`. */
+    find: (reader: Reader, id: OrderId): Promise<Order | undefined> => store.findAnyOrder(reader, id),
+
     /** These orders, whosever they are, in no order; what does not exist is left out. */
     findMany: (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> => store.findMany(reader, ids),
 

@@ -1,1 +1,3 @@
+export { allowance, type Effect, type Line } from './lease.ts'
 export { createUsage, type Usage } from './service.ts'
+export { createLeases, type Leases, leaseSteps, type Wish } from './service-leases.ts'

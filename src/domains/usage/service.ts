@@ -37,5 +37,12 @@ export function createUsage(deps: { clock: Clock }) {
       store.raiseCounts(tx, report.node, report.boot, counts, deps.clock())
       return added.filter((each) => each.received > 0n || each.sent > 0n)
     },
+
+    /** Notes that a boot of a node is alive, whether or not it had anything to count. */
+    heard: (tx: Tx, node: string, boot: string): Promise<void> => store.lockBoot(tx, node, boot, deps.clock()),
+
+    /** Forgets counts of subjects that begin with `prefix`, once their boot has been silent since `before`. */
+    forget: (tx: Tx, prefix: string, before: number, most: number): Promise<number> =>
+      store.forgetCounts(tx, prefix, before, most),
   }
 }

@@ -44,6 +44,17 @@ export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number
   )
 }
 
+/** A boot that has been silent for so long reports no more, so its counts cannot be repeated either. */
+export async function forgetCounts(tx: Tx, prefix: string, before: number, most: number): Promise<number> {
+  return tx.run(
+    `DELETE FROM usage_counts WHERE (node, boot, subject) IN
+       (SELECT counts.node, counts.boot, counts.subject FROM usage_counts AS counts
+        JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
+        WHERE counts.subject >= $1 AND counts.subject < $2 AND boots.last_at <= $3 LIMIT $4)`,
+    [prefix, `${prefix}\u{ffff}`, before, most],
+  )
+}
+
 /** PostgreSQL sums whole numbers into NUMERIC, which would come back as a text. */
 export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> {
   if (subjects.length === 0) return new Map()

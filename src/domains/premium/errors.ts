@@ -1,0 +1,67 @@
+import { bytes, toGigabytes } from '../../kernel/bytes.ts'
+import { type FieldProblem, malformed, Refusal } from '../../kernel/refusal.ts'
+
+/** The same for a sub-user that does not exist and one that is somebody else's. */
+export const noSuchSubuser = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no such sub-user.', { charged: false })
+
+export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => {
+  const [required, left] = [toGigabytes(bytes(wanted)), toGigabytes(bytes(available))]
+  return new Refusal('conflict', 'conflict', `This takes ${required} GB of traffic and ${left} GB are free.`, {
+    required_gb: required,
+    available_gb: left,
+    charged: false,
+  })
+}
+
+export const trafficFull = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'A sub-user cannot hold more traffic than 8,000,000 GB in a pool.', {
+    charged: false,
+  })
+
+export const loginTaken = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This login is taken. Choose another, or leave it out to get one.')
+
+export const tooManySubusers = (most: number): Refusal =>
+  new Refusal('conflict', 'conflict', `A customer may have ${most} sub-users. Delete one first.`)
+
+export const defaultStays = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'The default sub-user cannot be deleted. Block it instead.')
+
+export const sameSubuser = (): Refusal =>
+  malformed([{ field: 'to_subuser_id', problem: 'must be another sub-user than the traffic comes from' }])
+
+export const unknownPool = (allowed: readonly string[]): Refusal =>
+  malformed([{ field: 'pool_type', problem: `must be one of ${allowed.join(', ')}`, allowed }])
+
+export const whitelistFull = (most: number): Refusal =>
+  new Refusal('conflict', 'conflict', `A whitelist holds ${most} entries. Remove one first.`, { limit: most })
+
+export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
+
+export const portsUsedUp = (): Refusal =>
+  new Refusal('conflict', 'out_of_stock', 'No port is free for this. Use a format with login and password.', {
+    available: 0,
+  })
+
+export const tooManyPorts = (most: number, free: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `A customer may hold ${most} ports, and ${free} are left. Ask for fewer, or use a format with login and password.`,
+    { limit: most, available: free },
+  )
+
+export const noSuchExit = (): Refusal => new Refusal('missing', 'not_found', 'There is no such exit.')
+
+export const noSuchTrafficOrder = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no such purchase of traffic.')
+
+export const nothingUnused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'None of the traffic of this order is left and free.', { charged: false })
+
+export const longRange = (most: string): Refusal =>
+  malformed([{ field: 'from', problem: `must be at most ${most} before "to"` }])
+
+export const tooManyHosts = (most: number): Refusal =>
+  malformed([{ field: 'hosts', problem: `must be at most ${most} at a time` }])

@@ -1,0 +1,5 @@
+export { problemOfTemplate, templateOf } from './formats.ts'
+export { createPremium, type Premium } from './service.ts'
+export { createTrafficVerifier } from './service-audit.ts'
+export type { ExitWish } from './service-exits.ts'
+export type { NodeReport } from './service-intake.ts'

@@ -1,0 +1,97 @@
+import type { Database } from '../../db/transaction.ts'
+import { contains, readAddress, readPrefix } from '../../kernel/address.ts'
+import type { SubuserId } from '../../kernel/ids.ts'
+import { readProxyLogin, writeProxyLogin } from '../../kernel/login.ts'
+import type { Exits } from './service-exits.ts'
+import * as access from './store-access.ts'
+import { listEntriesOf, listPortsOf, type Port } from './store-access.ts'
+import * as store from './store-nodes.ts'
+import { listAccountsOf } from './store-traffic.ts'
+
+/**
+ * A sub-user as a node needs it: enough to let somebody in, and nothing of customers, prices or plain passwords. `ports` are the
+ * logins that a port stands for. `left` is a hint whether it is worth asking for a lease; the lease itself is what counts.
+ */
+export type NodeSubuser = {
+  readonly id: SubuserId
+  readonly login: string
+  readonly digest: Uint8Array
+  readonly state: 'active' | 'blocked' | 'deleted'
+  readonly tunnels: number | null
+  readonly whitelist: readonly string[]
+  readonly ports: readonly { readonly port: number; readonly login: string }[]
+  readonly left: readonly { readonly pool: string; readonly bytes: bigint }[]
+  readonly changedAt: number
+}
+
+/** Where a reader of changes is: the moment and the id of the last one it was given. */
+export type Position = { readonly changedAt: number; readonly id: string }
+
+const most = 500
+
+/** The desired state that gateways read. */
+export function createNodeView(deps: { db: Database; exits: Exits }) {
+  const { db } = deps
+
+  async function complete(rows: readonly store.NodeRow[]): Promise<NodeSubuser[]> {
+    const ids = rows.map((row) => row.id)
+    const [entries, ports, accounts] = await Promise.all([
+      listEntriesOf(db, ids),
+      listPortsOf(db, ids),
+      listAccountsOf(db, ids),
+    ])
+    return rows.map((row) => ({
+      ...row,
+      whitelist: entries.filter((each) => each.subuser === row.id).map((each) => each.prefix),
+      ports: ports
+        .filter((each) => each.subuser === row.id)
+        .map((each) => ({ port: each.port, login: loginOfPort(each) })),
+      left: accounts
+        .filter((each) => each.subuser === row.id)
+        .map((each) => ({ pool: each.pool, bytes: each.balance + each.aside })),
+    }))
+  }
+
+  return {
+    /**
+     * Sub-users that changed at or after `since`, oldest change first, a page at a time. Times are given before a commit, so a
+     * change may become visible a little after a later one: a reader asks again from well before what it has seen (a minute
+     * covers every transaction), and taking the same state twice changes nothing.
+     */
+    async changes(since: number, after: Position | undefined, limit = most): Promise<NodeSubuser[]> {
+      return complete(await store.changedSince(db, since, after ?? { changedAt: -1, id: '' }, Math.min(limit, most)))
+    },
+
+    exits: (since: number, after: Position | undefined, limit = most) =>
+      deps.exits.changed(since, after ?? { changedAt: -1, id: '' }, Math.min(limit, most)),
+
+    /** One sub-user by the name before the first `-`, for a login that a node has not heard of yet. */
+    async byLogin(login: string): Promise<NodeSubuser | undefined> {
+      const row = await store.findByLogin(db, login)
+      return row && (await complete([row]))[0]
+    },
+
+    /** Who comes from a source address to a port: the port's one sub-user, if that address is on its whitelist. */
+    async bySource(source: string, port: number): Promise<{ subuser: NodeSubuser; login: string } | undefined> {
+      const address = readAddress(source)
+      const known = address && (await access.findPort(db, port))
+      const row = known && (await store.findById(db, known.subuser))
+      const [subuser] = row ? await complete([row]) : []
+      if (!address || !known || !subuser) return undefined
+      const isListed = subuser.whitelist.some((text) => {
+        const prefix = readPrefix(text)
+        return prefix !== undefined && contains(prefix, address)
+      })
+      return isListed ? { subuser, login: loginOfPort(known) } : undefined
+    },
+  }
+}
+
+/** The whole login that a port stands for. */
+function loginOfPort(port: Port): string {
+  const base = readProxyLogin(port.parameters)
+  if (!base) throw new Error('a port stands for a login that cannot be read')
+  return port.session === ''
+    ? port.parameters
+    : writeProxyLogin({ ...base, session: { name: port.session, ttlMinutes: port.ttlMinutes } })
+}

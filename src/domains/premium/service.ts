@@ -1,0 +1,108 @@
+import type { Database } from '../../db/transaction.ts'
+import type { Bytes } from '../../kernel/bytes.ts'
+import type { OrderId, RandomBytes, SubuserId } from '../../kernel/ids.ts'
+import { kopecks } from '../../kernel/money.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Ledger, Payer } from '../ledger/index.ts'
+import type { Orders, Placed, Ticket } from '../orders/index.ts'
+import type { Pricing } from '../pricing/index.ts'
+import type { Leases, Usage } from '../usage/index.ts'
+import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
+import type { PremiumTerms, Subuser } from './rules.ts'
+import { createWhitelist } from './service-access.ts'
+import { createExits } from './service-exits.ts'
+import { createGenerator, type Gateway } from './service-generate.ts'
+import { createIntake } from './service-intake.ts'
+import { createNodeView } from './service-nodes.ts'
+import { createSubusers } from './service-subusers.ts'
+import { createTraffic, product } from './service-traffic.ts'
+import { createUsageReport } from './service-usage.ts'
+import * as store from './store.ts'
+
+export type Deleted = {
+  readonly order: OrderId
+  readonly subuser: Subuser
+  readonly heir: Subuser
+  readonly returned: readonly { readonly pool: string; readonly moved: Bytes }[]
+}
+
+export type Premium = ReturnType<typeof createPremium>
+
+/** Premium proxies, the shop's side of them. */
+export function createPremium(deps: {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  sha256: (text: string) => Uint8Array
+  vault: Vault
+  gateway: Gateway
+  terms: PremiumTerms
+  ledger: Ledger
+  customers: Customers
+  orders: Orders
+  pricing: Pricing
+  usage: Usage
+  leases: Leases
+}) {
+  const { db, clock } = deps
+  const subusers = createSubusers(deps)
+  const exits = createExits(deps)
+  const traffic = createTraffic({ ...deps, subusers })
+
+  /** A sub-user that inherits must itself be there to use it; otherwise the customer's default one does. */
+  async function findHeir(id: SubuserId, customer: Subuser['customer']): Promise<SubuserId> {
+    const heir = await store.findSubuser(db, customer, id)
+    return heir?.id ?? (await subusers.load(customer, undefined)).id
+  }
+
+  return {
+    subusers,
+    exits,
+    traffic,
+    whitelist: createWhitelist({ ...deps, subusers }),
+    generate: createGenerator({ ...deps, subusers, exits }),
+    usage: createUsageReport({ ...deps, subusers }),
+    intake: createIntake({ ...deps, traffic }),
+    nodes: createNodeView({ db, exits }),
+
+    /**
+     * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that moment follows
+     * when the node gives it back. The login is not given out again.
+     */
+    remove: (
+      by: Payer,
+      wish: { subuser: SubuserId; to: SubuserId | undefined },
+      ticket: Ticket<Deleted>,
+    ): Promise<Placed> => {
+      const asked = { subuser_id: wish.subuser, to_subuser_id: wish.to ?? null }
+      return deps.orders.place(by, { product, action: 'delete', wish: asked }, ticket, async (tx, order) => {
+        const heir = await subusers.resolve(tx, by.customer, wish.to)
+        const { id } = await subusers.resolve(tx, by.customer, wish.subuser)
+        if (id === heir.id) throw wish.to === undefined ? defaultStays() : sameSubuser()
+        const subuser = await store.lockSubuser(tx, id)
+        if (!subuser || subuser.deletedAt !== null) throw noSuchSubuser()
+        if (subuser.isDefault) throw defaultStays()
+        const returned = await traffic.inherit(tx, subuser.id, heir.id, order)
+        store.closeSubuser(tx, subuser.id, heir.id, order, clock())
+        return {
+          price: kopecks(0n),
+          calculation: { bytes: Number(returned.reduce((sum, each) => sum + each.moved, 0n)) },
+          note: `deleted sub-user ${subuser.login}`,
+          deliver: (paid) => ({ order: paid.order, subuser, heir, returned }),
+        }
+      })
+    },
+
+    /** Hands on what nodes gave back to sub-users that were deleted meanwhile. Returns how many accounts it looked at. */
+    async passOn(most: number): Promise<number> {
+      const legacies = await store.listLegacies(db, most)
+      for (const { id, customer, heir, order } of legacies) {
+        const to = await findHeir(heir, customer)
+        await db.transact((tx) => traffic.inherit(tx, id, to, order))
+      }
+      return legacies.length
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { scaled } from '../../test/harness/scale.ts'
+import { mostLoginLength, type ProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
+
+const word = (pattern: RegExp) => fc.stringMatching(pattern)
+const list = (pattern: RegExp) => fc.uniqueArray(word(pattern), { maxLength: 4 })
+
+const login: fc.Arbitrary<ProxyLogin> = fc.record({
+  login: word(/^[a-z][a-z0-9_]{2,31}$/),
+  pool: fc.option(word(/^[a-z][a-z0-9_]{0,30}$/)),
+  countries: list(/^[a-z]{2}$/),
+  states: list(/^[a-z0-9]{1,12}$/),
+  cities: list(/^[a-z0-9]{1,12}$/),
+  zips: list(/^[a-z0-9]{1,12}$/),
+  asns: fc.uniqueArray(fc.integer({ min: 1, max: 4_294_967_295 }), { maxLength: 3 }),
+  session: fc.option(
+    fc.record({
+      name: word(/^[a-z0-9]{1,32}$/),
+      ttlMinutes: fc.option(fc.integer({ min: 1, max: 120 })),
+    }),
+  ),
+})
+
+/** Texts that look like logins and mostly are not. */
+const pieces = [
+  'alice',
+  'pool',
+  'country',
+  'us',
+  'city',
+  'session',
+  'ttl',
+  '10',
+  '-',
+  '--',
+  '.',
+  '_',
+  'US',
+  '',
+  '0',
+  '99999',
+  'é',
+]
+const nearly = fc.array(fc.constantFrom(...pieces), { maxLength: 14 }).map((parts) => parts.join('-'))
+
+describe('the login grammar', () => {
+  test('a login that is written reads back as the same', () => {
+    fc.assert(
+      fc.property(login, (each) => {
+        const text = writeProxyLogin(each)
+        fc.pre(text.length <= mostLoginLength)
+        expect(readProxyLogin(text)).toEqual(each)
+        expect(readProxyLogin(text.toUpperCase())).toEqual(each)
+      }),
+      { numRuns: scaled(20_000) },
+    )
+  }, 60_000)
+
+  test('whatever is sent as a login is read as what it would be written as, or not at all, and never breaks', () => {
+    const anything = fc.oneof(nearly, fc.string({ maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 60 }))
+    let understood = 0
+    // A tenth of these in the ordinary run would still be many: the long run takes the million, this one ten thousand.
+    fc.assert(
+      fc.property(anything, (text) => {
+        const read = readProxyLogin(text)
+        if (read === undefined) return
+        understood += 1
+        expect(readProxyLogin(writeProxyLogin(read))).toEqual(read)
+      }),
+      { numRuns: scaled(100_000) === 100_000 ? 1_000_000 : 10_000 },
+    )
+    expect(understood).toBeGreaterThan(0)
+  }, 300_000)
+
+  test('the example of the contract means what it says', () => {
+    expect(readProxyLogin('LOGIN-pool-residential-country-us-city-newyork-session-a8f3-ttl-10')).toEqual({
+      login: 'login',
+      pool: 'residential',
+      countries: ['us'],
+      states: [],
+      cities: ['newyork'],
+      zips: [],
+      asns: [],
+      session: { name: 'a8f3', ttlMinutes: 10 },
+    })
+  })
+
+  test('the parts may come in any order, and a bare login asks for nothing', () => {
+    const one = readProxyLogin('alice-session-a1-country-us.de-pool-mobile')
+    expect(one).toEqual(readProxyLogin('alice-pool-mobile-country-us.de-session-a1'))
+    expect(readProxyLogin('alice')).toMatchObject({ login: 'alice', pool: null, countries: [], session: null })
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['a part without a value', 'alice-country'],
+    ['an empty value', 'alice-country-'],
+    ['a part that is not known', 'alice-planet-mars'],
+    ['a part given twice', 'alice-country-us-country-de'],
+    ['a value given twice', 'alice-country-us.us'],
+    ['a country of three letters', 'alice-country-usa'],
+    ['a time without a session', 'alice-ttl-10'],
+    ['a time of nothing', 'alice-session-a-ttl-0'],
+    ['a time past two hours', 'alice-session-a-ttl-121'],
+    ['a time with a leading zero', 'alice-session-a-ttl-010'],
+    ['a network number past 32 bits', 'alice-asn-4294967296'],
+    ['a login of two letters', 'al'],
+    ['a login that begins with a digit', '1alice'],
+    ['a space', 'alice country-us'],
+    ['a letter that is not Latin', 'аlice'],
+    ['a line break', 'alice\n-country-us'],
+    ['more than 255 characters', `alice-city-${'a'.repeat(40)}${`.${'b'.repeat(40)}`.repeat(6)}`],
+  ])('%s is not a login', (_, text) => {
+    expect(readProxyLogin(text)).toBeUndefined()
+  })
+
+  test('a place is written in small Latin letters and digits, whatever it is called', () => {
+    expect(toSlug('New York')).toBe('newyork')
+    expect(toSlug('Île-de-France')).toBe('iledefrance')
+    expect(toSlug('München')).toBe('munchen')
+    expect(toSlug('Łódź')).toBe('lodz')
+    expect(toSlug('SW1A 1AA')).toBe('sw1a1aa')
+    expect(toSlug('Москва')).toBe('')
+  })
+})

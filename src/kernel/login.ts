@@ -1,0 +1,106 @@
+/**
+ * What a premium proxy's user name says: who, and from where the traffic is to leave. The grammar is in docs/login-grammar.md.
+ * Values are slugs; an empty list asks for nothing. A session makes the exit stick; without one it changes with each connection.
+ */
+export type ProxyLogin = {
+  readonly login: string
+  readonly pool: string | null
+  readonly countries: readonly string[]
+  readonly states: readonly string[]
+  readonly cities: readonly string[]
+  readonly zips: readonly string[]
+  readonly asns: readonly number[]
+  readonly session: { readonly name: string; readonly ttlMinutes: number | null } | null
+}
+
+/** RFC 1929 gives a user name one byte for its length, so a longer one could not be used with SOCKS5. */
+export const mostLoginLength = 255
+
+export const longestSessionMinutes = 120
+
+const loginPattern = /^[a-z][a-z0-9_]{2,31}$/
+const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
+const countryPattern = /^[a-z]{2}$/
+const placePattern = /^[a-z0-9]{1,40}$/
+const zipPattern = /^[a-z0-9]{1,12}$/
+const asnPattern = /^[1-9]\d{0,9}$/
+const sessionPattern = /^[a-z0-9]{1,32}$/
+const ttlPattern = /^[1-9]\d{0,2}$/
+const mostAsn = 4_294_967_295
+
+/** Small letters, digits and `_`: nothing that the grammar or an address would read as a separator. */
+const isLogin = (text: string): boolean => loginPattern.test(text)
+const isSessionName = (text: string): boolean => sessionPattern.test(text)
+
+/** The parts in the order that they are written in. Each may be given once, in any order. */
+const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'] as const
+type Key = (typeof keys)[number]
+
+/**
+ * Reads a user name, or undefined for anything that the grammar does not know: a part it does not have, a part given twice, a
+ * value out of range. Letters may be of any case. Nothing is guessed, because a guess would bill somebody for the wrong exit.
+ */
+export function readProxyLogin(text: string): ProxyLogin | undefined {
+  if (text.length === 0 || text.length > mostLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
+  const [login = '', ...parts] = text.toLowerCase().split('-')
+  if (!isLogin(login) || parts.length % 2 !== 0) return undefined
+  const given = new Map<Key, string>()
+  for (let index = 0; index < parts.length; index += 2) {
+    const key = keys.find((each) => each === parts[index])
+    if (key === undefined || given.has(key)) return undefined
+    given.set(key, parts[index + 1] ?? '')
+  }
+  const pool = given.get('pool') ?? null
+  if (pool !== null && !poolPattern.test(pool)) return undefined
+  const countries = readList(given.get('country'), countryPattern)
+  const states = readList(given.get('state'), placePattern)
+  const cities = readList(given.get('city'), placePattern)
+  const zips = readList(given.get('zip'), zipPattern)
+  const asns = readList(given.get('asn'), asnPattern)?.map(Number)
+  const session = readSession(given.get('session'), given.get('ttl'))
+  if (!countries || !states || !cities || !zips || !asns || session === undefined) return undefined
+  if (asns.some((asn) => asn > mostAsn)) return undefined
+  return { login, pool, countries, states, cities, zips, asns, session }
+}
+
+/** Writes the user name that reads back as the same. It may be longer than a proxy's user name can be: see `mostLoginLength`. */
+export function writeProxyLogin(of: ProxyLogin): string {
+  const parts = [of.login]
+  const add = (key: Key, values: readonly (string | number)[]): void => {
+    if (values.length > 0) parts.push(key, values.join('.'))
+  }
+  add('pool', of.pool === null ? [] : [of.pool])
+  add('country', of.countries)
+  add('state', of.states)
+  add('city', of.cities)
+  add('zip', of.zips)
+  add('asn', of.asns)
+  if (of.session) {
+    add('session', [of.session.name])
+    add('ttl', of.session.ttlMinutes === null ? [] : [of.session.ttlMinutes])
+  }
+  return parts.join('-')
+}
+
+function readList(text: string | undefined, pattern: RegExp): string[] | undefined {
+  if (text === undefined) return []
+  const values = text.split('.')
+  return values.every((value) => pattern.test(value)) && new Set(values).size === values.length ? values : undefined
+}
+
+/** Null when there is none, undefined when what is said cannot be: a time without a session has nothing to last. */
+function readSession(name: string | undefined, ttl: string | undefined): ProxyLogin['session'] | undefined {
+  if (name === undefined) return ttl === undefined ? null : undefined
+  if (!isSessionName(name)) return undefined
+  if (ttl === undefined) return { name, ttlMinutes: null }
+  if (!ttlPattern.test(ttl) || Number(ttl) > longestSessionMinutes) return undefined
+  return { name, ttlMinutes: Number(ttl) }
+}
+
+const unlike: Readonly<Record<string, string>> = { ß: 'ss', ø: 'o', ł: 'l', æ: 'ae', œ: 'oe', đ: 'd', ı: 'i' }
+
+/** A place's name as it stands in a user name: `New York` is `newyork`, `Île-de-France` is `iledefrance`. */
+export function toSlug(name: string): string {
+  const plain = name.toLowerCase().replace(/[ßøłæœđı]/g, (letter) => unlike[letter] ?? '')
+  return plain.normalize('NFKD').replace(/[^a-z0-9]/g, '')
+}

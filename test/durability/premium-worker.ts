@@ -1,0 +1,46 @@
+import { openDatabase } from '../../src/db/open.ts'
+import { shippedTerms } from '../../src/domains/premium/rules.ts'
+import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
+import { Refusal } from '../../src/kernel/refusal.ts'
+import { createServices, realSurroundings } from '../../src/main/services.ts'
+import { createVault } from '../../src/main/vault.ts'
+
+/** A shop that does nothing but trade in bytes until it is killed. Each order is told once it has been answered. */
+const [address = '', customer = '', from = '', to = '', run = ''] = process.argv.slice(2)
+const { premium } = createServices(openDatabase(address), realSurroundings, {
+  vault: createVault(new Uint8Array(32).fill(7)),
+  gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
+  premium: { ...shippedTerms, leaseBytes: 10_000_000n },
+})
+const by = { customer: customer as CustomerId, token: null }
+const ticket = { key: undefined, request: new Uint8Array(), shape: (result: { order: string }) => result.order }
+
+async function trade(): Promise<void> {
+  for (;;) {
+    const bought = await premium.traffic.buy(by, { pool: 'residential', tenths: 1, subuser: from as SubuserId }, ticket)
+    process.stdout.write(`${bought.body}\n`)
+    const wish = { pool: 'residential', tenths: 1, from: from as SubuserId, to: to as SubuserId }
+    await premium.traffic.move(by, wish, ticket).catch(expected)
+  }
+}
+
+async function carry(node: string): Promise<void> {
+  const subuser = to as SubuserId
+  let carried = 0n
+  for (let turn = 1; ; turn += 1) {
+    const want = turn % 5 === 0 ? ('return' as const) : ('lease' as const)
+    const { allowances } = await premium.intake.report({
+      node,
+      boot: run,
+      counts: [{ subuser, pool: 'residential', received: carried, sent: 0n }],
+      wishes: [{ subuser, pool: 'residential', turn, want }],
+    })
+    carried = allowances[0]?.upto ?? carried
+  }
+}
+
+function expected(error: unknown): void {
+  if (!(error instanceof Refusal)) throw error
+}
+
+await Promise.all([trade(), trade(), carry('k1'), carry('k2'), carry('k3')])

@@ -1,0 +1,71 @@
+import { shippedTerms } from '../../src/domains/premium/rules.ts'
+import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import shippedCatalogue from '../../src/main/catalogue.yaml'
+import { createServices, type Services } from '../../src/main/services.ts'
+import { createVault } from '../../src/main/vault.ts'
+import { HandClock, surroundingsWith } from './clock.ts'
+import { type Engine, openTestDatabase } from './database.ts'
+
+export const pool = 'residential'
+/** A lease of ten megabytes: a purchase of the smallest size is ten of them, so histories run out of traffic quickly. */
+export const leaseBytes = 10_000_000n
+export const leaseLastsMs = shippedTerms.leaseLastsMs
+
+export type PremiumShop = {
+  readonly services: Services
+  readonly clock: HandClock
+  readonly address: string
+  newCustomer(): Promise<CustomerId>
+  /** Buys for a sub-user (the default one unless said) in tenths of a gigabyte. */
+  buy(customer: CustomerId, tenths: number, subuser?: SubuserId): Promise<void>
+  move(customer: CustomerId, tenths: number | 'all', from?: SubuserId, to?: SubuserId): Promise<void>
+  /** How an account stands in the books. */
+  account(subuser: SubuserId): Promise<{ balance: bigint; aside: bigint; owed: bigint; used: bigint }>
+  findings(): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** The shop without its HTTP: domains on a real database, prices, and a clock that is moved by hand. */
+export async function openPremiumShop(engine: Engine, terms: Partial<typeof shippedTerms> = {}): Promise<PremiumShop> {
+  const database = await openTestDatabase(engine)
+  const { db, place } = database
+  const clock = new HandClock()
+  const services = createServices(db, surroundingsWith(clock), {
+    vault: createVault(new Uint8Array(32).fill(7)),
+    gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
+    premium: { ...shippedTerms, leaseBytes, ...terms },
+  })
+  await db.transact(async (tx) => void (await services.pricing.apply(tx, shippedCatalogue)))
+  const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
+  return {
+    services,
+    clock,
+    address: place.address,
+    async newCustomer() {
+      const { id } = await services.customers.create('reseller')
+      await db.transact(async (tx) => {
+        await services.ledger.credit(tx, id, kopecks(100_000_000n), 'operator', 'test')
+      })
+      return id
+    },
+    async buy(customer, tenths, subuser) {
+      await services.premium.traffic.buy({ customer, token: null }, { pool, tenths, subuser }, ticket)
+    },
+    async move(customer, tenths, from, to) {
+      await services.premium.traffic.move({ customer, token: null }, { pool, tenths, from, to }, ticket)
+    },
+    async account(subuser) {
+      const row = await db.first<{ balance: bigint; aside: bigint; owed: bigint; used: bigint }>(
+        'SELECT balance, aside, owed, used FROM traffic_accounts WHERE subuser_id = $1 AND pool = $2',
+        [subuser, pool],
+      )
+      return row ?? { balance: 0n, aside: 0n, owed: 0n, used: 0n }
+    },
+    async findings() {
+      const audits = await Promise.all(services.verifiers.map((each) => each.verify()))
+      return audits.flatMap((audit) => audit.findings.map((each) => `${each.where}: ${each.problem}`))
+    },
+    close: () => database.close(),
+  }
+}

@@ -1,0 +1,399 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { OrderId } from '../../src/kernel/ids.ts'
+import { readProxyLogin } from '../../src/kernel/login.ts'
+import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
+import { type Service, startService } from '../harness/service.ts'
+
+const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
+const stranger = 'sub_00000000000000000000000000'
+const noOrder = 'ord_00000000000000000000000000' as OrderId
+
+describe.each([...engines])('premium traffic on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(async () => {
+    await expectClean(service)
+    await service.stop()
+  })
+
+  const newcomer = (roubles = 1000n) => service.newCustomer(roubles)
+
+  test('a quote names the price, the tier, and how much more would reach the next one', async () => {
+    const { data } = await service.get('/premium/traffic/quote?pool_type=residential&gb=9.5')
+    expect(data).toEqual({
+      pool_type: 'residential',
+      gb: 9.5,
+      price_per_gb_rub: 320,
+      // Never more than ten gigabytes would cost.
+      price_rub: 2800,
+      tier: { from_gb: 0, price_per_gb_rub: 320 },
+      next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 0.5 },
+    })
+    const most = await service.get('/premium/traffic/quote?pool_type=datacenter&gb=10000')
+    expect(most.data).toMatchObject({ price_rub: 400_000, next_tier: null })
+  })
+
+  test.each([
+    ['gb', 'pool_type=residential'],
+    ['pool_type', 'gb=1'],
+    ['gb', 'pool_type=residential&gb=0'],
+    ['gb', 'pool_type=residential&gb=0.05'],
+    ['gb', 'pool_type=residential&gb=1.55'],
+    ['gb', 'pool_type=residential&gb=10000.1'],
+    ['gb', 'pool_type=residential&gb=1e1'],
+    ['gb', 'pool_type=residential&gb=-1'],
+    ['gb', 'pool_type=residential&gb=%2B1'],
+    ['gb', 'pool_type=residential&gb=1&gb=2'],
+    ['pool_type', 'pool_type=Residential&gb=1'],
+    ['pool_type', 'pool_type=space&gb=1'],
+  ])('a quote with a wrong %s is refused by name: %s', async (field, query) => {
+    const answer = await service.get(`/premium/traffic/quote?${query}`)
+    expect(answer.status).toBe(400)
+    expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
+  })
+
+  test('a pool that is not sold is refused with those that are', async () => {
+    const answer = await service.get('/premium/traffic/quote?pool_type=space&gb=1')
+    expect(answer.error.details[0].allowed.toSorted()).toEqual(pools.toSorted())
+  })
+
+  test('what is bought is charged as quoted and there at once', async () => {
+    const { token } = await newcomer()
+    const bought = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1.5 }, { token })
+    expect(bought.data).toMatchObject({
+      pool_type: 'residential',
+      price_rub: 480,
+      balance_rub: 520,
+      traffic_added_gb: 1.5,
+      traffic_balance_gb: 1.5,
+      subuser: { is_default: true },
+    })
+    const { data } = await service.get('/premium/traffic/balance?pool_type=residential', { token })
+    expect(data).toMatchObject({ pool_type: 'residential', traffic_gb: 1.5, purchased_gb: 1.5, used_gb: 0 })
+    expect(data.subuser).toEqual(bought.data.subuser)
+    const all = await service.get('/premium/traffic/balance', { token })
+    expect(all.data.pools.map((each: { pool_type: string }) => each.pool_type).toSorted()).toEqual(pools.toSorted())
+    const order = await service.get(`/orders/${bought.data.order_id}`, { token })
+    expect(order.data).toMatchObject({
+      product: 'premium',
+      action: 'buy',
+      price_rub: 480,
+      request: { pool_type: 'residential', gb: 1.5 },
+      calculation: { catalogue: 1 },
+    })
+  })
+
+  test('with too little money nothing is charged and nothing is added', async () => {
+    const { token } = await newcomer(100n)
+    const answer = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    expect(answer.status).toBe(402)
+    expect(answer.error.details).toEqual({ required_rub: 320, balance_rub: 100, charged: false })
+    const { data } = await service.get('/premium/traffic/balance?pool_type=residential', { token })
+    expect(data.traffic_gb).toBe(0)
+  })
+
+  test('a purchase repeated under its key is answered byte for byte and happens once', async () => {
+    const { token } = await newcomer()
+    const body = { pool_type: 'mobile', gb: 0.5 }
+    const first = await service.post('/premium/traffic/buy', body, { token, key: 'k1' })
+    const again = await service.post('/premium/traffic/buy', body, { token, key: 'k1' })
+    expect(again.text).toBe(first.text)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    const other = await service.post('/premium/traffic/buy', { ...body, gb: 0.6 }, { token, key: 'k1' })
+    expect(other.error.code).toBe('idempotency_key_reused')
+    const { data } = await service.get('/premium/traffic/balance?pool_type=mobile', { token })
+    expect(data.traffic_gb).toBe(0.5)
+  })
+
+  test.each([
+    ['gb', { pool_type: 'residential' }],
+    ['gb', { pool_type: 'residential', gb: '1' }],
+    ['gb', { pool_type: 'residential', gb: 0.15 }],
+    ['gb', { pool_type: 'residential', gb: 0 }],
+    ['gb', { pool_type: 'residential', gb: 10_000.1 }],
+    ['pool_type', { gb: 1 }],
+    ['pool_type', { pool_type: 5, gb: 1 }],
+    ['pool_type', { pool_type: 'space', gb: 1 }],
+    ['subuser_id', { pool_type: 'residential', gb: 1, subuser_id: 5 }],
+    ['subuser_id', { pool_type: 'residential', gb: 1, subuser_id: 'a b' }],
+  ])('a purchase with a wrong %s is refused by name: %o', async (field, body) => {
+    const answer = await service.post('/premium/traffic/buy', body)
+    expect(answer.status).toBe(400)
+    expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
+  })
+
+  test('many purchases at once with money for exactly three make exactly three', async () => {
+    const { token } = await newcomer(960n)
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token }),
+      ),
+    )
+    expect(answers.filter((each) => each.status === 200)).toHaveLength(3)
+    expect(answers.filter((each) => each.status === 402)).toHaveLength(9)
+    const { data } = await service.get('/premium/traffic/balance?pool_type=residential', { token })
+    expect(data.traffic_gb).toBe(3)
+  })
+
+  test('a customer seen for the first time by many requests at once has one default sub-user', async () => {
+    const { token } = await newcomer()
+    const answers = await Promise.all(Array.from({ length: 16 }, () => service.get('/premium/password', { token })))
+    expect(new Set(answers.map((each) => each.text)).size).toBe(1)
+  })
+
+  test('traffic moves between sub-users whole, and not beyond what is there', async () => {
+    const { token } = await newcomer()
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    const { data: made } = await service.post('/premium/subusers', { name: 'Alice' }, { token })
+    const to = made.subuser.subuser_id
+    const move = { pool_type: 'residential', gb: 0.4, to_subuser_id: to }
+    const moved = await service.post('/premium/traffic/move', move, { token, key: 'm1' })
+    expect(moved.data).toMatchObject({
+      moved_gb: 0.4,
+      from: { traffic_balance_gb: 0.6, subuser: { is_default: true } },
+      to: { traffic_balance_gb: 0.4, subuser: { name: 'Alice' } },
+    })
+    expect((await service.post('/premium/traffic/move', move, { token, key: 'm1' })).text).toBe(moved.text)
+    const tooMuch = await service.post('/premium/traffic/move', { ...move, gb: 0.7 }, { token })
+    expect(tooMuch.status).toBe(409)
+    expect(tooMuch.error.details).toEqual({ required_gb: 0.7, available_gb: 0.6, charged: false })
+    const back = { pool_type: 'residential', all: true, from_subuser_id: to }
+    expect((await service.post('/premium/traffic/move', back, { token })).data.to.traffic_balance_gb).toBe(1)
+    expect((await service.get('/balance', { token })).data.balance_rub).toBe(680)
+  })
+
+  test('many moves at once with bytes for exactly four make exactly four', async () => {
+    const { token } = await newcomer()
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
+    const { data: made } = await service.post('/premium/subusers', {}, { token })
+    const body = { pool_type: 'residential', gb: 0.5, to_subuser_id: made.subuser.subuser_id }
+    const answers = await Promise.all(
+      Array.from({ length: 15 }, () => service.post('/premium/traffic/move', body, { token })),
+    )
+    expect(answers.filter((each) => each.status === 200)).toHaveLength(4)
+    expect(answers.filter((each) => each.status === 409)).toHaveLength(11)
+  })
+
+  test.each([
+    ['pool_type', { gb: 1 }],
+    ['pool_type', { pool_type: 'space', gb: 1, to_subuser_id: 'other' }],
+    ['gb', { pool_type: 'residential' }],
+    ['gb', { pool_type: 'residential', gb: 1, all: true }],
+    ['gb', { pool_type: 'residential', gb: 0.01 }],
+    ['all', { pool_type: 'residential', all: 'yes' }],
+    ['to_subuser_id', { pool_type: 'residential', gb: 1 }],
+  ])('a move with a wrong %s is refused by name: %o', async (field, body) => {
+    const { data } = await service.post('/premium/subusers', {})
+    const to = 'to_subuser_id' in body ? { to_subuser_id: data.subuser.subuser_id } : {}
+    const answer = await service.post('/premium/traffic/move', { ...body, ...to })
+    expect(answer.status).toBe(400)
+    expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
+  })
+
+  test('usage is told by hour, day, pool, sub-user and host, and a host no longer wanted is forgotten', async () => {
+    const { token, customer } = await newcomer()
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    const { premium } = service.services
+    const { id: subuser } = await premium.subusers.load(customer, undefined)
+    const node = `usage-${engine}`
+    const report = (received: bigint, sent: bigint, turn: number) =>
+      premium.intake.report({
+        node,
+        boot: 'b1',
+        counts: [{ subuser, pool: 'residential', received, sent }],
+        wishes: [{ subuser, pool: 'residential', turn, want: 'lease' }],
+        hosts: [{ subuser, pool: 'residential', host: 'example.com', received, sent }],
+      })
+    await report(0n, 0n, 1)
+    await report(3_000_000n, 500_000n, 2)
+    await report(3_000_000n, 500_000n, 2)
+    service.clock.advance(3_600_000)
+    await report(4_000_000n, 500_000n, 3)
+    const hours = await service.get('/premium/usage?by=hour', { token })
+    expect(hours.data.items.map((each: { gb: number }) => each.gb)).toEqual([0.0035, 0.001])
+    expect(hours.data.total_gb).toBe(0.0045)
+    const days = await service.get('/premium/usage', { token })
+    expect(days.data.items).toEqual([
+      { key: '2026-01-15T00:00:00.000Z', received_bytes: 4_000_000, sent_bytes: 500_000, gb: 0.0045 },
+    ])
+    const byPool = await service.get('/premium/usage?by=pool&pool_type=residential', { token })
+    expect(byPool.data.items[0]).toMatchObject({ key: 'residential', gb: 0.0045 })
+    const bySubuser = await service.get(`/premium/usage?by=subuser&subuser_id=${subuser}`, { token })
+    expect(bySubuser.data.items[0]).toMatchObject({ key: subuser, gb: 0.0045 })
+    const hosts = await service.get('/premium/usage?by=host', { token })
+    expect(hosts.data.items[0]).toMatchObject({ key: 'example.com', gb: 0.0045 })
+    expect((await service.get('/premium/usage?by=hour&host=EXAMPLE.com', { token })).data.items).toHaveLength(2)
+    expect((await service.get('/premium/usage?by=hour&host=other.com', { token })).data.items).toEqual([])
+    const balance = await service.get('/premium/traffic/balance?pool_type=residential', { token })
+    expect(balance.data).toMatchObject({ traffic_gb: 0.9955, used_gb: 0.0045, purchased_gb: 1 })
+    await service.post('/premium/subusers/update', { keep_hosts: false }, { token })
+    await report(5_000_000n, 500_000n, 4)
+    expect((await service.get('/premium/usage?by=host', { token })).data.items).toEqual([])
+    expect((await service.get('/premium/usage?by=pool', { token })).data.total_gb).toBe(0.0055)
+  })
+
+  test('hosts are forgotten when they are older than they are kept, and hours are not', async () => {
+    const { token, customer } = await newcomer()
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    const { premium } = service.services
+    const { id: subuser } = await premium.subusers.load(customer, undefined)
+    const count = { subuser, pool: 'residential', received: 1000n, sent: 0n }
+    const wish = { subuser, pool: 'residential', turn: 1, want: 'lease' as const }
+    await premium.intake.report({ node: `old-${engine}`, boot: 'b', counts: [], wishes: [wish] })
+    const hosts = [{ ...count, host: 'old.example' }]
+    await premium.intake.report({ node: `old-${engine}`, boot: 'b', counts: [count], wishes: [], hosts })
+    service.clock.advanceDays(29)
+    await premium.intake.forgetHosts(1000)
+    expect((await service.get('/premium/usage?by=host', { token })).data.items).toHaveLength(1)
+    service.clock.advanceDays(2)
+    await premium.intake.forgetHosts(1000)
+    const range = `from=2026-01-01&to=2026-03-31`
+    expect((await service.get(`/premium/usage?by=host&${range}`, { token })).data.items).toEqual([])
+    expect((await service.get(`/premium/usage?by=day&${range}`, { token })).data.total_gb).toBe(0.000001)
+  })
+
+  test.each([
+    ['by', 'by=week'],
+    ['from', 'from=yesterday'],
+    ['to', 'to=2026-02-30'],
+    ['from', 'by=hour&from=2025-01-01&to=2026-01-01'],
+    ['from', 'from=2026-02-01&to=2026-01-01'],
+    ['pool_type', 'pool_type=X'],
+    ['host', 'host=%20'],
+    ['subuser_id', 'subuser_id=a%20b'],
+  ])('usage with a wrong %s is refused by name: %s', async (field, query) => {
+    const answer = await service.get(`/premium/usage?${query}`)
+    expect(answer.status).toBe(400)
+    expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
+  })
+
+  test('traffic expires when the price list says so, and what expires first is used first', async () => {
+    const { token, customer } = await newcomer(100_000n)
+    const { pricing, premium, db } = service.services
+    await service.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 1 }, { token })
+    const shown = (await pricing.show())?.value as { premium: { pools: { datacenter: object } } }
+    const changed = structuredClone(shown)
+    Object.assign(changed.premium.pools.datacenter, { expires_days: 30 })
+    await db.transact((tx) => pricing.apply(tx, changed))
+    service.clock.advance(1000)
+    await service.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 2 }, { token })
+    await db.transact((tx) => pricing.apply(tx, shown))
+    const { id: subuser } = await premium.subusers.load(customer, undefined)
+    const node = `expiry-${engine}`
+    const wish = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'datacenter', turn, want })
+    await premium.intake.report({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
+    const counts = [{ subuser, pool: 'datacenter', received: 5_000_000n, sent: 0n }]
+    await premium.intake.report({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
+    service.clock.advanceDays(29)
+    await premium.traffic.expire(100)
+    expect((await service.get('/premium/traffic/balance?pool_type=datacenter', { token })).data.traffic_gb).toBe(2.995)
+    service.clock.advanceDays(1)
+    await premium.traffic.expire(100)
+    const { data } = await service.get('/premium/traffic/balance?pool_type=datacenter', { token })
+    // The five megabytes came from what was to expire; what never expires is whole.
+    expect(data).toMatchObject({ traffic_gb: 1, used_gb: 0.005 })
+  })
+
+  test('unused traffic of an order is taken back for the same part of its price, wherever it was moved, once', async () => {
+    const { token, customer } = await newcomer()
+    const { premium } = service.services
+    const { data: bought } = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
+    const { data: made } = await service.post('/premium/subusers', {}, { token })
+    const to = made.subuser.subuser_id
+    await service.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.5, to_subuser_id: to }, { token })
+    const { id: subuser } = await premium.subusers.load(customer, undefined)
+    const wish = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'residential', turn, want })
+    const node = `refund-${engine}`
+    await premium.intake.report({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
+    const counts = [{ subuser, pool: 'residential', received: 8_000_000n, sent: 0n }]
+    await premium.intake.report({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
+    const refund = await premium.traffic.refund(bought.order_id, 'unused')
+    expect(refund.returned).toBe(1_992_000_000n as never)
+    expect(refund.money).toBe(63_744n as never)
+    expect((await service.get('/balance', { token })).data.balance_rub).toBe(997.44)
+    expect((await service.get('/premium/traffic/balance?pool_type=residential', { token })).data.traffic_gb).toBe(0)
+    expect((await refusalOf(premium.traffic.refund(bought.order_id, 'again'))).code).toBe('conflict')
+    expect((await refusalOf(premium.traffic.refund(noOrder, 'x'))).code).toBe('not_found')
+  })
+
+  test('someone else’s sub-user, and one that does not exist, are the same nothing everywhere', async () => {
+    const { token } = await newcomer()
+    const other = await newcomer()
+    const theirs = (await service.get('/premium/password', { token: other.token })).data.subuser.subuser_id
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    for (const id of [theirs, stranger, 'nonsense']) {
+      const asked = [
+        service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 0.1, subuser_id: id }, { token }),
+        service.get(`/premium/traffic/balance?subuser_id=${id}`, { token }),
+        service.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.1, to_subuser_id: id }, { token }),
+        service.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.1, from_subuser_id: id }, { token }),
+        service.post('/premium/proxies/generate', { pool_type: 'residential', subuser_id: id }, { token }),
+        service.get(`/premium/whitelist?subuser_id=${id}`, { token }),
+        service.post('/premium/whitelist/add', { ip: '1.2.3.4', subuser_id: id }, { token }),
+        service.post('/premium/whitelist/remove', { ip: '1.2.3.4', subuser_id: id }, { token }),
+        service.get(`/premium/password?subuser_id=${id}`, { token }),
+        service.post('/premium/password/reset', { subuser_id: id }, { token }),
+        service.post('/premium/subusers/update', { subuser_id: id, blocked: true }, { token }),
+        service.post('/premium/subusers/delete', { subuser_id: id }, { token }),
+        service.get(`/premium/usage?subuser_id=${id}`, { token }),
+      ]
+      for (const answer of await Promise.all(asked)) {
+        expect(answer.status).toBe(404)
+        expect(answer.error).toEqual({
+          code: 'not_found',
+          message: 'There is no such sub-user.',
+          details: { charged: false },
+        })
+      }
+    }
+    expect((await service.get('/balance', { token })).data.balance_rub).toBe(680)
+    expect((await service.get('/premium/password', { token: other.token })).status).toBe(200)
+  })
+
+  test('without a token nothing is told and nothing is done', async () => {
+    const reads = ['traffic/quote', 'traffic/balance', 'whitelist', 'password', 'subusers', 'usage']
+    const writes = [
+      'traffic/buy',
+      'traffic/move',
+      'proxies/generate',
+      'whitelist/add',
+      'whitelist/remove',
+      'password/reset',
+    ]
+    const more = ['subusers', 'subusers/update', 'subusers/delete']
+    const places = ['countries', 'states', 'cities', 'zipcodes', 'asns'].map((each) => `locations/${each}`)
+    const asked = [
+      ...reads.map((path) => service.get(`/premium/${path}`, { token: null })),
+      ...[...writes, ...more, ...places].map((path) => service.post(`/premium/${path}`, {}, { token: null })),
+    ]
+    for (const answer of await Promise.all(asked)) {
+      expect(answer.status).toBe(401)
+      expect(answer.error.code).toBe('invalid_token')
+    }
+  })
+
+  test('every login that is generated is one that the grammar reads', async () => {
+    const { data } = await service.post('/premium/proxies/generate', {
+      pool_type: 'mobile',
+      countries: ['DE', 'us'],
+      quantity: 3,
+      session_ttl: 30,
+      format_id: 2,
+    })
+    for (const line of data.proxies as string[]) {
+      expect(readProxyLogin(line.split(':')[0] ?? '')).toMatchObject({
+        login: data.subuser.login,
+        pool: 'mobile',
+        countries: ['de', 'us'],
+        session: { ttlMinutes: 30 },
+      })
+    }
+  })
+})
+
+async function expectClean(service: Service): Promise<void> {
+  for (const verifier of service.services.verifiers) expect((await verifier.verify()).findings).toEqual([])
+}
