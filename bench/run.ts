@@ -10,6 +10,7 @@ import type { Bench } from './context.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { findPgbench } from './pgbench.ts'
+import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
 import { type Outcome, toMarkdown, toTable, writePage } from './report.ts'
@@ -17,7 +18,7 @@ import { createStage } from './stage.ts'
 import { start } from './start.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, start]
+const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),

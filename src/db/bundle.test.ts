@@ -22,7 +22,7 @@ describe('writes that nobody waits for', () => {
     expect(
       bundle.add(
         'INSERT INTO b (id) VALUES ($1)',
-        Array.from({ length: 41 }, () => 1),
+        Array.from({ length: 65 }, () => 1),
       ),
     ).toBe(false)
     expect(bundle.take()).toEqual({ sql: 'DELETE FROM a WHERE id = $1', values: [1] })

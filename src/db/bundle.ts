@@ -3,12 +3,13 @@ import type { Value } from './transaction.ts'
 type Write = { readonly sql: string; readonly values: readonly Value[] }
 
 /** Larger writes go by themselves: their texts vary with their rows, and each variety would be prepared anew. */
-const mostValues = 40
+const mostValues = 64
 const mostWrites = 8
 const mostTexts = 500
 
 /** Bundles have few shapes, one for each kind of sale, so their texts are made once. */
 const texts = new Map<string, string>()
+const tables = new Map<string, string>()
 
 /**
  * Writes to different tables that nobody waits for, gathered into one statement. PostgreSQL then parses one message,
@@ -46,8 +47,12 @@ export class Bundle {
 
 /** The table that a plain write changes. One that answers with rows or brings a WITH of its own is left alone. */
 function tableOf(sql: string): string | undefined {
-  if (/\bRETURNING\b/i.test(sql)) return undefined
-  return /^\s*(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+([a-z_]+)/i.exec(sql)?.[1]
+  const known = tables.get(sql)
+  if (known !== undefined) return known || undefined
+  const plain = /\bRETURNING\b/i.test(sql) ? null : /^\s*(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+([a-z_]+)/i.exec(sql)
+  if (tables.size >= mostTexts) tables.clear()
+  tables.set(sql, plain?.[1] ?? '')
+  return plain?.[1]
 }
 
 function joined(writes: readonly Write[]): string {

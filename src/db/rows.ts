@@ -25,12 +25,16 @@ function* statements(
   rows: readonly (readonly Value[])[],
   suffix: string,
 ): Generator<[sql: string, values: Value[]]> {
+  for (const chunk of chunked(rows)) {
+    yield [`${insert} VALUES ${placeholders(chunk.length, chunk[0]?.length ?? 0)} ${suffix}`, chunk.flat()]
+  }
+}
+
+/** Items in few sizes of chunk, for statements whose text depends on how many there are. */
+export function* chunked<Item>(items: readonly Item[]): Generator<Item[]> {
   let at = 0
   for (const size of chunkSizes) {
-    for (; rows.length - at >= size; at += size) {
-      const chunk = rows.slice(at, at + size)
-      yield [`${insert} VALUES ${placeholders(chunk.length, chunk[0]?.length ?? 0)} ${suffix}`, chunk.flat()]
-    }
+    for (; items.length - at >= size; at += size) yield items.slice(at, at + size)
   }
 }
 

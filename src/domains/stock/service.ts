@@ -23,30 +23,31 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
 
   const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
 
-  /** Asks for places after the cursor, and once more from the beginning for what is missing. */
-  async function around(
-    kind: Kind,
-    count: number,
-    ask: (range: store.Range, missing: number) => Promise<Place[]>,
-  ): Promise<Place[]> {
-    const cursor = cursors.get(nameOf(kind)) ?? 0
-    const ahead = await ask({ after: cursor, upto: lastId }, count)
-    const behind = ahead.length < count && cursor > 0 ? await ask({ after: 0, upto: cursor }, count - ahead.length) : []
+  /**
+   * Looks for places after the cursor, and once more from the beginning for what is missing. The cursor moves on before the
+   * answer is there, so that sales at the same moment look in different places.
+   */
+  async function lookAround(tx: Tx, kind: Kind, count: number): Promise<Place[]> {
+    const name = nameOf(kind)
+    const cursor = cursors.get(name) ?? 0
+    cursors.set(name, cursor + count)
+    const ahead = await store.lockFree(tx, kind, { after: cursor, upto: lastId }, count, 'pass over')
+    const missing = count - ahead.length
+    const behind =
+      missing > 0 && cursor > 0 ? await store.lockFree(tx, kind, { after: 0, upto: cursor }, missing, 'pass over') : []
     const last = behind.at(-1) ?? ahead.at(-1)
-    if (last) cursors.set(nameOf(kind), last.id)
+    if (last && (behind.length > 0 || last.id > (cursors.get(name) ?? 0))) cursors.set(name, last.id)
     return [...ahead, ...behind]
   }
 
   /** Shared addresses: one slot of an address for a customer, so places are chosen among more than are needed. */
-  async function takeShared(
-    tx: Tx,
-    count: number,
-    held: ReadonlySet<string>,
-    ask: (most: number) => Promise<Place[]>,
-  ): Promise<Place[]> {
+  const wanted = (kind: Kind, count: number, held: ReadonlySet<string>): number =>
+    kind.ipv === 3 ? count * 3 + held.size * 2 : count
+
+  function choose(tx: Tx, found: readonly Place[], count: number, held: ReadonlySet<string>): Place[] {
     const taken = new Set(held)
     const chosen: Place[] = []
-    for (const place of await ask(count * 3 + held.size * 2)) {
+    for (const place of found) {
       if (chosen.length === count || taken.has(place.address)) continue
       taken.add(place.address)
       chosen.push(place)
@@ -59,23 +60,13 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
   }
 
   /** What nobody else is looking at, from where the last sale ended. */
-  async function takeAtOnce(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
-    if (kind.ipv !== 3) {
-      return around(kind, count, (range, missing) => store.takeFree(tx, kind, range, missing, 'pass over'))
-    }
-    const chosen = await takeShared(tx, count, held, (most) =>
-      around(kind, most, (range, missing) => store.lockFree(tx, kind, range, missing, 'pass over')),
-    )
-    const last = chosen.at(-1)
-    if (last) cursors.set(nameOf(kind), last.id)
-    return chosen
-  }
+  const takeAtOnce = async (tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> =>
+    choose(tx, await lookAround(tx, kind, wanted(kind, count, held)), count, held)
 
   /** What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing. */
   async function takeInTurn(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
     const all = { after: 0, upto: lastId }
-    if (kind.ipv !== 3) return store.takeFree(tx, kind, all, count, 'wait')
-    return takeShared(tx, count, held, (most) => store.lockFree(tx, kind, all, most, 'wait'))
+    return choose(tx, await store.lockFree(tx, kind, all, wanted(kind, count, held), 'wait'), count, held)
   }
 
   /** New places out of large blocks, each block taking its turn. */

@@ -1,4 +1,4 @@
-import { list, runRows, sendRows } from '../../db/rows.ts'
+import { chunked, list, runRows, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
@@ -15,32 +15,23 @@ const toPlace = (row: PlaceRow): Place => ({ id: Number(row.id), address: row.ad
 export type Patience = 'pass over' | 'wait'
 const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
 
-/** Takes free places in the order of their numbers within a range. */
-export async function takeFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
-  const rows = await tx.all<PlaceRow>(
-    `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (
-       SELECT id FROM stock
-       WHERE country = $1 AND ipv = $2 AND state = 'free' AND id > $3 AND id <= $4
-       ORDER BY id LIMIT $5 ${lockOf[patience]})
-     RETURNING id, address`,
-    [kind.country, kind.ipv, range.after, range.upto, count],
-  )
-  return rows.map(toPlace).toSorted((a, b) => a.id - b.id)
-}
-
-/** Free places of a kind, their rows held until the transaction ends, for who must choose among them. */
+/**
+ * Free places of a kind in the order of their numbers, their rows held until the transaction ends. Compared as a whole, the
+ * three columns leave PostgreSQL no other way than the index of what is free, however much has been sold.
+ */
 export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
   const rows = await tx.all<PlaceRow>(
     `SELECT id, address FROM stock
-     WHERE country = $1 AND ipv = $2 AND state = 'free' AND id > $3 AND id <= $4
-     ORDER BY id LIMIT $5 ${lockOf[patience]}`,
+     WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
+     ORDER BY country, ipv, id LIMIT $5 ${lockOf[patience]}`,
     [kind.country, kind.ipv, range.after, range.upto, count],
   )
   return rows.map(toPlace)
 }
 
+/** Nobody else can have taken them: their rows are held. */
 export function setLeased(tx: Tx, ids: readonly number[]): void {
-  for (const chunk of chunks(ids)) {
+  for (const chunk of chunked(ids)) {
     tx.send(`UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (${list(chunk.length)})`, chunk)
   }
 }
@@ -106,7 +97,7 @@ export function mintPlaces(tx: Tx, places: readonly Place[], kind: Kind): void {
 
 export async function existing(reader: Reader, addresses: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>()
-  for (const chunk of chunks(addresses)) {
+  for (const chunk of chunked(addresses)) {
     const rows = await reader.all<{ address: string }>(
       `SELECT address FROM stock WHERE slot = 0 AND address IN (${list(chunk.length)})`,
       chunk,
@@ -119,7 +110,7 @@ export async function existing(reader: Reader, addresses: readonly string[]): Pr
 /** Which of these addresses are in stock as something else: in another country, or as an address of one's own. */
 export async function ofOtherKind(reader: Reader, addresses: readonly string[], kind: Kind): Promise<Set<string>> {
   const found = new Set<string>()
-  for (const chunk of chunks(addresses)) {
+  for (const chunk of chunked(addresses)) {
     const rows = await reader.all<{ address: string }>(
       `SELECT address FROM stock WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${list(chunk.length, 2)})`,
       [kind.country, kind.ipv, ...chunk],
@@ -153,10 +144,4 @@ export async function countFree(reader: Reader, kind: Kind, most: number): Promi
     [kind.country, kind.ipv, most],
   )
   return Number(row?.n ?? 0n)
-}
-
-const chunkSize = 500
-
-function* chunks<Item>(items: readonly Item[]): Generator<Item[]> {
-  for (let at = 0; at < items.length; at += chunkSize) yield items.slice(at, at + chunkSize)
 }
