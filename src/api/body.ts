@@ -28,10 +28,9 @@ export async function readBody(request: Request): Promise<{ text: string; value:
   return { text, value }
 }
 
-/** Reads no more than the limit and waits no longer than the limit, however slowly a client drips. */
+/** Waits no longer than the limit, however slowly a client drips. */
 async function collect(request: Request): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
-  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -39,12 +38,24 @@ async function collect(request: Request): Promise<Uint8Array> {
       arrivalLimitMs,
     )
   })
+  try {
+    // A length that was announced has been judged already; the server reads no more than that, and reads it whole.
+    if (request.headers.has('content-length')) return await Promise.race([request.bytes(), late])
+    return await collectChunks(request.body, late)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A body of unknown length is counted as it arrives, and no more of it is read than the limit. */
+async function collectChunks(body: ReadableStream<Uint8Array>, late: Promise<never>): Promise<Uint8Array> {
+  const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const chunks: Uint8Array[] = []
   let size = 0
   try {
     for (;;) {
       const { done, value } = await Promise.race([reader.read(), late])
-      if (done) break
+      if (done) return Buffer.concat(chunks)
       size += value.length
       if (size > mostBytes) throw tooLarge()
       chunks.push(value)
@@ -52,10 +63,7 @@ async function collect(request: Request): Promise<Uint8Array> {
   } catch (error) {
     void reader.cancel().catch(() => {})
     throw error
-  } finally {
-    clearTimeout(timer)
   }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
 }
 
 function decode(bytes: Uint8Array): string {

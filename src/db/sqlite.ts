@@ -17,6 +17,7 @@ type Job = {
   readonly resolve: (result: unknown) => void
   readonly reject: (reason: unknown) => void
 }
+type Watchdog = ReturnType<typeof createWatchdog>
 type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unknown }
 
 /**
@@ -135,14 +136,16 @@ function createCommits(session: Session) {
 
   async function runBatch(): Promise<void> {
     const outcomes: Outcome[] = []
+    const watchdog = createWatchdog(workLimitMs)
     for (let pass = 0; pass < 2 && outcomes.length < mostInBatch; pass += 1) {
-      while (waiting.length > 0 && outcomes.length < mostInBatch && connection.inTransaction) {
+      while (waiting.length > 0 && outcomes.length < mostInBatch && connection.inTransaction && !watchdog.isOver()) {
         const job = waiting.shift()
-        if (job) outcomes.push(await runJob(job))
+        if (job) outcomes.push(await runJob(job, watchdog))
       }
       // A second look: what came in while the first ones ran joins them.
       if (pass === 0) await nextTurn()
     }
+    watchdog.stop()
     try {
       // SQLite ends the whole transaction by itself on a full disk or an I/O error; then nobody's work is kept.
       if (!connection.inTransaction) throw new Error('SQLite gave up the transaction')
@@ -158,7 +161,7 @@ function createCommits(session: Session) {
     }
   }
 
-  async function runJob(job: Job): Promise<Outcome> {
+  async function runJob(job: Job, watchdog: Watchdog): Promise<Outcome> {
     let open = true
     let failure: Error | undefined
     const guard: Guard = (action) => {
@@ -172,7 +175,7 @@ function createCommits(session: Session) {
     }
     try {
       session.statement('SAVEPOINT work').run()
-      const result = await within(workLimitMs, job.work(txOn(session, guard)))
+      const result = await watchdog.wait(job.work(txOn(session, guard)))
       open = false
       // As on PostgreSQL, a statement that failed undoes its transaction, even if the work carried on after it.
       if (failure) throw failure
@@ -262,14 +265,23 @@ function named<Result>(action: () => Result): Result {
   }
 }
 
-async function within<Result>(limitMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`a transaction took longer than ${limitMs} ms`)), limitMs)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
+/** Ends the wait for work that does not come to its end. One timer serves a whole batch. */
+function createWatchdog(limitMs: number) {
+  let isOver = false
+  let expire: (reason: Error) => void = () => {}
+  const timer = setTimeout(() => {
+    isOver = true
+    expire(new Error(`a transaction took longer than ${limitMs} ms`))
+  }, limitMs)
+  return {
+    /** The work's result, or a failure when the batch's time is over. */
+    wait: <Result>(work: Promise<Result>): Promise<Result> =>
+      new Promise<Result>((resolve, reject) => {
+        expire = reject
+        work.then(resolve, reject)
+      }),
+    /** Whether the batch should take no more work in. */
+    isOver: () => isOver,
+    stop: () => clearTimeout(timer),
   }
 }
