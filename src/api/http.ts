@@ -108,12 +108,17 @@ export function createHttp(deps: HttpDeps) {
     reads: createRateLimit(deps.readsPerMinute, deps.clock),
     charges: createRateLimit(deps.chargesPerMinute, deps.clock),
   }
-  const description = JSON.stringify(
-    describe(
-      deps.bound.map((each) => each.operation),
-      deps.version,
-    ),
-  )
+  // Made when it is first asked for: a shop that starts has better things to do.
+  let description: string | undefined
+  const describeOnce = (): string => {
+    description ??= JSON.stringify(
+      describe(
+        deps.bound.map((each) => each.operation),
+        deps.version,
+      ),
+    )
+    return description
+  }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
 
   for (const bound of deps.bound) {
@@ -122,7 +127,7 @@ export function createHttp(deps: HttpDeps) {
       answer(deps, limits, bound, context.req.raw, context.req.param() as Record<string, string>, context.env.visit),
     )
   }
-  app.get(`${base}/openapi.json`, () => new Response(description, { headers: apiHeaders }))
+  app.get(`${base}/openapi.json`, () => new Response(describeOnce(), { headers: apiHeaders }))
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
   app.get('/readyz', async () => {
     const ready = !deps.isStopping() && (await deps.isReady())

@@ -1,0 +1,51 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import type { Command, Given, Option } from '../cli/command.ts'
+import { type Config, readConfig, settings } from './config.ts'
+import { createLog, type Log } from './log.ts'
+import { supervise } from './up.ts'
+
+/** What every command takes: how to answer, and all settings. */
+export const commonOptions: readonly Option[] = [
+  { flag: 'json', meaning: 'answer with JSON' },
+  { flag: 'help', meaning: 'say what this command takes' },
+  ...Object.values(settings).map((each) => ({
+    flag: each.flag,
+    value: each.value,
+    meaning: `${each.meaning} [${each.env}${each.fallback === '' ? '' : `, ${each.fallback}`}]`,
+  })),
+]
+
+export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
+export const logOf = (config: Config, role: string): Log =>
+  createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+
+/** Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. */
+export function untilStopped(): Promise<void> {
+  const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
+  if (Number.isInteger(leash)) {
+    const cut = () => process.exit(137)
+    createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
+  }
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+  })
+}
+
+/** It only looks after others, so it is kept apart from all that they need: it starts the sooner and weighs the less. */
+export const upCommand: Command = {
+  name: 'up',
+  summary: 'Runs everything on this machine: starts the shop, starts it again if it dies, stops it in order.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const log = logOf(configOf(given), 'up')
+    const stop = new AbortController()
+    void untilStopped().then(() => stop.abort())
+    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+      flag === 'json' ? [] : [`--${flag}=${value}`],
+    )
+    const shop = [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), 'shop', ...flags]
+    return { json: null, lines: [], exit: await supervise([{ name: 'shop', command: shop }], log, stop.signal) }
+  },
+}
