@@ -36,7 +36,7 @@ export type Surroundings = {
 export const realSurroundings: Surroundings = {
   clock: Date.now,
   random: createRandom(),
-  sha256: (text) => Bun.SHA256.hash(text),
+  sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
 }
 
 /** What an operator has settled that domains need to know. */
