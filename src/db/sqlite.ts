@@ -52,7 +52,7 @@ function connect(path: string): Session {
   const connection = new Connection(path, { create: true, readwrite: true, safeIntegers: true, strict: true })
   // No waiting inside SQLite: it would stop the whole process. Who finds the database locked waits outside.
   connection.run('PRAGMA busy_timeout = 0')
-  // Sales touch few rows on many pages, and a commit writes whole pages: smaller ones make it a fifth cheaper.
+  // Sales touch few rows on many pages, and a commit writes whole pages: smaller ones write less.
   connection.run('PRAGMA page_size = 2048')
   whenFree(() => connection.run('PRAGMA journal_mode = WAL'))
   connection.run('PRAGMA synchronous = FULL')
