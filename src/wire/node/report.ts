@@ -1,0 +1,50 @@
+import { z } from 'zod'
+
+/** What a node tells the shop. Everything is cumulative since its boot, or numbered: it may come twice, late or out of order. */
+
+const count = z.int().nonnegative()
+
+export const mostInReport = 1000
+
+/**
+ * `boot` names one run of the node; a later run's name sorts later. `received` went to the customer, `sent` came from the customer.
+ * Counts of an earlier boot, read from its journal, travel in a report of their own without wishes.
+ */
+export const reportBodySchema = z.object({
+  boot: z.string().regex(/^[0-9a-z_-]{8,64}$/),
+  version: z.string().max(50),
+  health: z
+    .object({
+      /** Open connections of customers, or devices that are up. */
+      tunnels: count,
+      /** How far behind the newest change the node is, as it sees it. */
+      lag_ms: count,
+      /** Bytes in both directions since the boot, for the operator's eyes. */
+      carried: count,
+    })
+    .optional(),
+  proxies: z.array(z.object({ id: z.int().positive(), received: count, sent: count })).max(mostInReport),
+  subusers: z.array(z.object({ id: z.string(), pool: z.string(), received: count, sent: count })).max(mostInReport),
+  peers: z
+    .array(z.object({ id: z.string(), received: count, sent: count, handshake_at: count.nullable() }))
+    .max(mostInReport),
+  /** Numbered by the node, rising: to go on carrying, or to give back what it holds. */
+  wishes: z
+    .array(z.object({ id: z.string(), pool: z.string(), turn: z.int().positive(), want: z.enum(['lease', 'return']) }))
+    .max(mostInReport),
+  /** Where the bytes went, of those who have that on. */
+  hosts: z
+    .array(z.object({ id: z.string(), pool: z.string(), host: z.string().max(253), received: count, sent: count }))
+    .max(mostInReport),
+  /** Whitelisted addresses that somebody came from. */
+  sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(mostInReport),
+})
+export type ReportBody = z.infer<typeof reportBodySchema>
+
+/** For each wish, the count of both directions together that the node must not pass. `replaced`: a later boot holds the node's leases. */
+export const reportAnswerSchema = z.object({
+  now: count,
+  replaced: z.boolean(),
+  allowances: z.array(z.object({ id: z.string(), pool: z.string(), upto: count })),
+})
+export type ReportAnswer = z.infer<typeof reportAnswerSchema>
