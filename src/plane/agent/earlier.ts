@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { mostInReport, type ReportBody } from '../../wire/node/report.ts'
 import { journalName } from './journal.ts'
@@ -17,13 +17,13 @@ const mostBadAnswers = 8
 
 /** The boots before this one that left a journal, oldest first. Removes half-written ones that a death left behind. */
 export function listEarlier(folder: string, boot: string): string[] {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const names = readdirSync(folder)
   for (const name of names) if (/^journal-.*\.new$/.test(name)) rmSync(join(folder, name), { force: true })
   return names
     .flatMap((name) => /^journal-([0-9a-z_-]{8,64})\.log$/.exec(name)?.[1] ?? [])
     .filter((each) => each !== boot)
     .toSorted()
-    .slice(0, mostJournals)
 }
 
 export function readJournal(folder: string, node: string, boot: string): { counts: KeptCounts; damaged: number } {
@@ -83,7 +83,7 @@ export async function sendEarlier(deps: {
   readonly end: AbortSignal
 }): Promise<void> {
   const { folder, log, end } = deps
-  for (const boot of listEarlier(folder, deps.boot)) {
+  for (const boot of listEarlier(folder, deps.boot).slice(0, mostJournals)) {
     const { counts, damaged } = readJournal(folder, deps.node, boot)
     if (damaged > 0) log.warn('journal damaged', { boot, records_ignored: damaged })
     let isTaken = true

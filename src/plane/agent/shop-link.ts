@@ -33,12 +33,8 @@ export type ShopLink = {
   vpn(end?: AbortSignal): Promise<VpnSetup>
 }
 
-const joinLimitMs = 10_000
-/** Besides the time that the shop was asked to wait. */
-const stateLimitMs = 5_000
-const findLimitMs = 2_000
-const reportLimitMs = 5_000
-const vpnLimitMs = 5_000
+/** How long each request may take, reading the answer included. For the state it is besides the time that the shop was asked to wait. */
+const shippedLimitsMs = { join: 10_000, state: 5_000, find: 2_000, report: 5_000, vpn: 5_000 }
 const mostAnswerBytes = 64 * 1024 * 1024
 
 /** A setting that must be mended by hand: asking again does not help. */
@@ -62,7 +58,9 @@ export function createShopLink(deps: {
   readonly secret: string
   readonly mayTravelInClear?: boolean
   readonly onRefused?: () => void
+  readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }): ShopLink {
+  const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
   const base = readShopUrl(deps.url, deps.mayTravelInClear ?? false)
   let isRefused = false
 
@@ -86,20 +84,20 @@ export function createShopLink(deps: {
 
   return {
     join: (body, end) =>
-      request(base, { method: 'POST', path: 'join', body, answer: joinedSchema, limitMs: joinLimitMs, end }, {}),
+      request(base, { method: 'POST', path: 'join', body, answer: joinedSchema, limitMs: limitsMs.join, end }, {}),
     state: (cursor, waitSeconds, end) =>
       ask({
         method: 'GET',
         path: 'state',
         query: { ...(cursor !== undefined && { cursor }), wait: String(waitSeconds) },
         answer: statePageSchema,
-        limitMs: stateLimitMs + waitSeconds * 1000,
+        limitMs: limitsMs.state + waitSeconds * 1000,
         end,
       }),
-    find: (body, end) => ask({ method: 'POST', path: 'find', body, answer: foundSchema, limitMs: findLimitMs, end }),
+    find: (body, end) => ask({ method: 'POST', path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
     report: (body, end) =>
-      ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: reportLimitMs, end }),
-    vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: vpnLimitMs, end }),
+      ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
+    vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
   }
 }
 
