@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
+import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway-settings.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -25,7 +26,8 @@ export type Config = {
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
   readonly log: LogLevel
-} & VpnConfig
+} & VpnConfig &
+  GatewayConfig
 
 /** A setting that cannot be used stops the start with this one line. */
 export class BadSetting extends Error {
@@ -155,6 +157,7 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  ...gatewaySettings,
   ...vpnSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
@@ -199,6 +202,11 @@ export function readConfig(
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
     log: log as LogLevel,
+    ...readGatewayConfig({
+      text: read,
+      whole: (name, min, max) => readWhole(name, read(name), min, max),
+      bad,
+    }),
     ...readVpnConfig({
       text: read,
       whole: (name, min, max) => readWhole(name, read(name), min, max),

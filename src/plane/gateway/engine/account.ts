@@ -74,6 +74,12 @@ export class Account {
     this.wake()
   }
 
+  /** Gives up what is left: nothing more passes before the next answer. */
+  surrender(): void {
+    this.upto = this.reserved
+    this.grant = 0
+  }
+
   /** There may be more to have than the last answer said. */
   hope(): void {
     this.isDry = false

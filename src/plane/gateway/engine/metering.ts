@@ -111,8 +111,10 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
       for (const [account, since] of idleSince) {
         if (clock() - since < idleMs) continue
         idleSince.delete(account)
-        if (account.subject.kind === 'subuser' && account.hasSome)
-          agent.giveBack(account.subject.id, account.subject.pool)
+        const { subject } = account
+        if (subject.kind === 'proxy' || !account.hasSome) continue
+        account.surrender()
+        agent.giveBack(subject.id, subject.pool)
       }
     },
 
