@@ -146,16 +146,11 @@ function connect(there: Target, from: string | undefined, leftMs: number): Promi
         connectError() {},
       },
     }
-    Bun.connect<Side>(options).then(
-      () => {
-        clearTimeout(timer)
-        resolve({ side })
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        resolve({ refusal: toRefusal(error) })
-      },
-    )
+    void Bun.connect<Side>(options)
+      .then((): Connected => ({ side }))
+      .catch((error: unknown): Connected => ({ refusal: toRefusal(error) }))
+      .then(resolve)
+      .finally(() => clearTimeout(timer))
   })
 }
 

@@ -3,7 +3,7 @@ import { type Address, readAddress } from '../../kernel/address.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { createBuckets } from './limits.ts'
 
-export type Resolved =
+type Resolved =
   | { readonly addresses: readonly Address[] }
   | { readonly refusal: 'name_not_found' | 'resolver_failed' | 'too_many_names' }
 
@@ -33,10 +33,8 @@ export function createResolve(deps: { clock: Clock; namesPerSecond: number; look
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version)).catch(toFailure)
-    const resolved = Array.isArray(found)
-      ? toResolved(found)
-      : { refusal: found as 'name_not_found' | 'resolver_failed' }
-    const ttlMs = Array.isArray(found) ? Math.min(...found.map((each) => each.ttl * 1000)) : missTtlMs
+    const resolved = typeof found === 'string' ? { refusal: found } : toResolved(found)
+    const ttlMs = typeof found === 'string' ? missTtlMs : Math.min(...found.map((each) => each.ttl * 1000))
     if (kept.size >= mostKept) kept.clear()
     kept.set(key, { resolved, until: deps.clock() + Math.min(Math.max(ttlMs, leastTtlMs), mostTtlMs) })
     return resolved

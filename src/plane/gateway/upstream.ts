@@ -3,7 +3,7 @@ import type { NodeExit } from '../../wire/node/state.ts'
 import { formatAuthority, type Target } from './protocol/authority.ts'
 
 /** Says what an upstream proxy is to be told next. Bytes in, a step out, however the bytes are split. */
-export type UpstreamStep =
+type UpstreamStep =
   | { readonly type: 'more' }
   | { readonly type: 'write'; readonly bytes: Uint8Array }
   | { readonly type: 'open'; readonly rest: Uint8Array }

@@ -116,6 +116,7 @@ export class Account {
   }
 
   private wake(): void {
-    for (const each of [...this.waiting]) each()
+    const waiting = [...this.waiting]
+    for (const each of waiting) each()
   }
 }

@@ -136,7 +136,7 @@ export function createEngine(deps: {
     },
     close(socket: Socket<Side>) {
       open -= 1
-      Side.handlers.close?.(socket)
+      void Side.handlers.close?.(socket)
     },
   }
 
@@ -168,9 +168,9 @@ export function createEngine(deps: {
   }
 
   const carrier: Carrier = {
-    takeChanged: metering.takeChanged,
-    takeSources: metering.takeSources,
-    allow: metering.allow,
+    takeChanged: () => metering.takeChanged(),
+    takeSources: () => metering.takeSources(),
+    allow: (id, pool, upto) => metering.allow(id, pool, upto),
     get health() {
       return { tunnels: passages.size, carried: metering.carried }
     },

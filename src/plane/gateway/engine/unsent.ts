@@ -1,7 +1,7 @@
 import { dlopen, ptr } from 'bun:ffi'
 
 /** Where a connection stands in the system's own books. */
-export type Standing = {
+type Standing = {
   /** Bytes taken by the system that the peer's machine has not acknowledged. */
   readonly unsent: number
   /** Over: reset, or closed by both. What was not acknowledged never will be. */
