@@ -17,6 +17,7 @@ import { premiumChores } from '../jobs/premium.ts'
 import { vpnChores } from '../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import { BadSetting, type Config } from './config.ts'
+import { admitLocalNodes } from './local-nodes.ts'
 import type { Log } from './log.ts'
 import { banner, openSandbox } from './sandbox.ts'
 import {
@@ -49,6 +50,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const services = createServices(db, around, arrangementsOf(config))
   const token = config.sandbox ? await openSandbox(services, config.sandboxToken) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
+  const localChores = await admitLocalNodes(services, around, config.folder, config.localNodes)
 
   let stopping = false
   let url = ''
@@ -109,6 +111,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       ...dedicatedChores(services),
       ...premiumChores(services, log),
       ...vpnChores(services, log),
+      ...localChores,
     ],
     log,
   )

@@ -39,7 +39,13 @@ export function createWatch(deps: { readonly mark: (since: number) => Promise<st
     const restMs = Math.min(mostRestMs, Math.max(leastRestMs, restFor * spentMs))
     const leftMs = toldAt + restMs - performance.now()
     if (leftMs <= 0) tellNow()
-    else due = setTimeout(tellNow, leftMs)
+    else due = setTimeout(tellLater, leftMs)
+  }
+
+  /** The rest may have grown while somebody was answered meanwhile. */
+  function tellLater(): void {
+    due = undefined
+    tell()
   }
 
   /** What changed while the window moves could slip between two marks, so whoever waits looks for himself then. */
