@@ -17,6 +17,8 @@ export type ConnectionDeps = {
   readonly door: Door
   readonly clock: () => number
   readonly patience: Patience
+  /** The address it comes from. */
+  readonly source: string
   readonly onClosed: (connection: Connection) => void
 }
 
@@ -43,6 +45,10 @@ export class Connection implements SideOwner {
 
   constructor(private readonly deps: ConnectionDeps) {
     this.deadline = deps.clock() + deps.patience.handshakeMs
+  }
+
+  get source(): string {
+    return this.deps.source
   }
 
   onData(bytes: Uint8Array): void {
@@ -193,8 +199,8 @@ export class Connection implements SideOwner {
   }
 
   private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
-    const { source, arrivedAt } = this.side
-    return this.deps.door.admit({ credentials, protocol: 'http', source, port: arrivedAt.port })
+    const { arrivedAt } = this.side
+    return this.deps.door.admit({ credentials, protocol: 'http', source: this.source, port: arrivedAt.port })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -222,9 +228,14 @@ export class Connection implements SideOwner {
 
   /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
   private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
-    const { source, arrivedAt } = this.side
+    const { arrivedAt } = this.side
     this.wait()
-    const verdict = await this.deps.door.admit({ credentials, protocol: 'socks', source, port: arrivedAt.port })
+    const verdict = await this.deps.door.admit({
+      credentials,
+      protocol: 'socks',
+      source: this.source,
+      port: arrivedAt.port,
+    })
     if (this.isGone() || !this.socks) return
     if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
       this.side.write(this.socks.deny())
@@ -244,8 +255,13 @@ export class Connection implements SideOwner {
     const passage = await this.passTo(target, async () => {
       if (this.denial) return { refusal: this.denial }
       if (this.access) return { access: this.access }
-      const { source, arrivedAt } = this.side
-      return this.deps.door.admit({ credentials: undefined, protocol: 'socks', source, port: arrivedAt.port })
+      const { arrivedAt } = this.side
+      return this.deps.door.admit({
+        credentials: undefined,
+        protocol: 'socks',
+        source: this.source,
+        port: arrivedAt.port,
+      })
     })
     if (this.isGone()) return
     if ('refusal' in passage) {

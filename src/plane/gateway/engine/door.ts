@@ -45,6 +45,8 @@ export type Passage = {
   readonly extra: Readonly<Record<string, string>>
   /** When a byte last passed. */
   activeAt: number
+  /** One side has said all it will say. */
+  isHalfOpen: boolean
   /** Ends both sides at once; set by whoever carries the bytes. */
   cut: () => void
   /** It is over, whoever ended it. */
@@ -100,8 +102,7 @@ export function createDoor(deps: {
     if (pool === undefined) return { refusal: 'pool_required' }
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
     if ('refusal' in choice) return choice
-    const { id, keep_hosts: keepsHosts } = access.subuser
-    const account = metering.accountOf({ kind: 'subuser', id, pool, keepsHosts })
+    const account = metering.accountOf({ kind: 'subuser', id: access.subuser.id, pool })
     const refusal = await waitForBytes(account)
     return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, account }
   }
@@ -118,7 +119,8 @@ export function createDoor(deps: {
       origin.abort()
       return { refusal }
     }
-    const tally = metering.begin(chosen.account, client, target.host)
+    const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
+    const tally = metering.begin(chosen.account, client, keepsHosts ? target.host : undefined)
     const passage: Passage = {
       access,
       origin,
@@ -126,6 +128,7 @@ export function createDoor(deps: {
       tally,
       extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
+      isHalfOpen: false,
       cut: () => {},
       finish() {
         if (!deps.passages.delete(passage)) return

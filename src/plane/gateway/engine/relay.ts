@@ -105,6 +105,7 @@ export class Relay {
   }
 
   private endSides(): void {
+    this.passage.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
     if (this.hasClientEnded && !this.parkedUp) this.passage.origin.finish()
     if (this.hasOriginEnded && !this.parkedDown) this.client.finish()
     if (!this.hasClientEnded || !this.hasOriginEnded || this.parkedUp || this.parkedDown) return

@@ -34,6 +34,7 @@ export class Side {
   private held: Uint8Array[] = []
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
+  private timers: ReturnType<typeof setTimeout>[] = []
 
   constructor(owner: SideOwner) {
     this.owner = owner
@@ -51,10 +52,6 @@ export class Side {
   get descriptor(): number {
     // Bun has it and does not declare it.
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
-  }
-
-  get source(): string {
-    return this.socket?.remoteAddress ?? ''
   }
 
   get arrivedAt(): { readonly address: string; readonly port: number } {
@@ -89,8 +86,7 @@ export class Side {
     this.ending = 'close'
     this.own(new Discarding(this))
     this.resume()
-    setTimeout(() => this.letGo(), lingerMs)
-    setTimeout(() => this.abort(), flushMs)
+    this.timers = [setTimeout(() => this.letGo(), lingerMs), setTimeout(() => this.abort(), flushMs)]
     this.endWhenEmpty()
   }
 
@@ -152,6 +148,7 @@ export class Side {
     this.isClosed = true
     this.held = []
     this.heldBytes = 0
+    for (const timer of this.timers) clearTimeout(timer)
     this.owner.onClose()
     this.onClosed?.()
   }

@@ -21,7 +21,7 @@ export class Delivery {
   acknowledged(): number {
     if (this.final !== undefined) return this.final
     if (!this.watch) return this.side.written
-    return this.side.written - this.unacknowledged(this.watch.standing().unsent)
+    return this.side.written - this.unacknowledged(this.watch.unsent())
   }
 
   /** From now on nothing more goes out, not even what the system holds. */
@@ -40,9 +40,10 @@ export class Delivery {
       this.closedAt = nowMs
       if (!this.isCut) this.watch.shut()
     }
-    const { unsent, isOver } = this.watch.standing()
-    const left = this.unacknowledged(unsent)
-    if (left > 0 && !isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
+    // Asked in this order, so that what is acknowledged between the two questions is not lost.
+    const isOver = this.isCut || nowMs - this.closedAt >= settleMs || this.watch.isOver()
+    const left = this.unacknowledged(this.watch.unsent())
+    if (left > 0 && !isOver) return false
     this.final = this.side.written - left
     this.watch.close(left > 0)
     return true
@@ -67,7 +68,8 @@ export class Tally {
     readonly account: Account,
     side: Side,
     readonly delivery: Delivery,
-    private readonly host: string,
+    /** Where it goes, for those who want that kept. */
+    private readonly host: string | undefined,
     private readonly onTaken: (bytes: number) => void,
   ) {
     this.from = side.written + side.heldBytes
@@ -91,6 +93,7 @@ export class Tally {
 
   /** Counts what has reached the customer since this was last asked, and tells how much that was. */
   confirm(): number {
+    if (this.given === this.confirmed) return 0
     const reached = Math.min(this.given, Math.max(0, this.delivery.acknowledged() - this.from))
     const added = reached - this.confirmed
     if (added <= 0) return 0

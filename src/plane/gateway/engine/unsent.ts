@@ -1,16 +1,11 @@
 import { dlopen, ptr } from 'bun:ffi'
 
-/** Where a connection stands in the system's own books. */
-type Standing = {
-  /** Bytes taken by the system that the peer's machine has not acknowledged. */
-  readonly unsent: number
-  /** Over: reset, or closed by both. What was not acknowledged never will be. */
-  readonly isOver: boolean
-}
-
 /** A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived. */
 export type Watch = {
-  standing(): Standing
+  /** Bytes taken by the system that the peer's machine has not acknowledged. */
+  unsent(): number
+  /** Reset, or closed by both: what was not acknowledged never will be. */
+  isOver(): boolean
   /** Nothing more is written or read; what was written still goes out. */
   shut(): void
   /** Lets go of the socket; with `reset`, what has not gone out never does. */
@@ -46,13 +41,15 @@ export function createWatchSocket(platform: NodeJS.Platform): WatchSocket {
     if (own < 0) return undefined
     let isClosed = false
     return {
-      standing() {
+      unsent() {
         amount[0] = 0
+        return ioctl(own, sioCoutq, ptr(amount)) === 0 ? Math.max(0, amount[0] ?? 0) : 0
+      },
+      isOver() {
         length[0] = state.length
         state[0] = stateClosed
-        const isRead = ioctl(own, sioCoutq, ptr(amount)) === 0
         getsockopt(own, ipProtoTcp, tcpInfo, ptr(state), ptr(length))
-        return { unsent: isRead ? Math.max(0, amount[0] ?? 0) : 0, isOver: state[0] === stateClosed }
+        return state[0] === stateClosed
       },
       shut: () => void shutdown(own, bothWays),
       close(reset) {
