@@ -134,6 +134,7 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     random: Math.random,
     watchSocket: createWatchSocket(process.platform),
+    onFault: (fault) => log.error('fault', { fault }),
   })
   const sync = createSync({
     ...around,

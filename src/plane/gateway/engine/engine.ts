@@ -49,6 +49,7 @@ export function createEngine(deps: {
   sha256: (text: string) => Uint8Array
   random: () => number
   watchSocket: WatchSocket
+  onFault: (fault: unknown) => void
   lookup?: Lookup
 }) {
   const { snapshot, limits, clock } = deps
@@ -146,7 +147,14 @@ export function createEngine(deps: {
     open(socket: Socket<Side>) {
       open += 1
       const source = socket.remoteAddress
-      const connection = new Connection({ door, clock: () => nowMs, patience: limits, source, onClosed: dropStranger })
+      const connection = new Connection({
+        door,
+        clock: () => nowMs,
+        patience: limits,
+        source,
+        onClosed: dropStranger,
+        onFault: deps.onFault,
+      })
       socket.data = connection.side
       connection.side.attach(socket)
       if (admitStranger(source)) connections.add(connection)

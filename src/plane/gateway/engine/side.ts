@@ -54,8 +54,9 @@ export class Side {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
   }
 
-  get arrivedAt(): { readonly address: string; readonly port: number } {
-    return { address: this.socket?.localAddress ?? '', port: this.socket?.localPort ?? 0 }
+  /** The port of ours that it came to. */
+  get arrivedAt(): number {
+    return this.socket?.localPort ?? 0
   }
 
   /** Writes, and keeps a copy of what does not fit. False while something is kept. */

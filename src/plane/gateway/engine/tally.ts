@@ -62,18 +62,17 @@ export class Tally {
   /** Taken for the customer, whether it has reached him or not. */
   private given = 0
   private confirmed = 0
-  private readonly from: number
+  /** Where in all that was written to the customer this conversation begins: with its first byte for him. */
+  private from: number | undefined
 
   constructor(
     readonly account: Account,
-    side: Side,
+    private readonly side: Side,
     readonly delivery: Delivery,
     /** Where it goes, for those who want that kept. */
     private readonly host: string | undefined,
     private readonly onTaken: (bytes: number) => void,
-  ) {
-    this.from = side.written + side.heldBytes
-  }
+  ) {}
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
   takeSent(bytes: number): number {
@@ -85,6 +84,7 @@ export class Tally {
 
   /** How many of so many bytes for the customer may pass. They are counted when they have reached him. */
   takeReceived(bytes: number): number {
+    this.from ??= this.side.written + this.side.heldBytes
     const taken = this.account.take(bytes)
     this.given += taken
     this.onTaken(taken)
@@ -94,7 +94,7 @@ export class Tally {
   /** Counts what has reached the customer since this was last asked, and tells how much that was. */
   confirm(): number {
     if (this.given === this.confirmed) return 0
-    const reached = Math.min(this.given, Math.max(0, this.delivery.acknowledged() - this.from))
+    const reached = Math.min(this.given, Math.max(0, this.delivery.acknowledged() - (this.from ?? 0)))
     const added = reached - this.confirmed
     if (added <= 0) return 0
     this.confirmed = reached
