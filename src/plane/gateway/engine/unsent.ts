@@ -17,6 +17,7 @@ export type WatchSocket = (descriptor: number) => Watch | undefined
 
 const ipProtoTcp = 6
 const tcpInfo = 11
+const tcpNotSentLowWater = 25
 const solSocket = 1
 const soLinger = 13
 const bothWays = 2
@@ -24,6 +25,11 @@ const bothWays = 2
 const stateClosed = 7
 const acknowledgedAt = 120
 const infoBytes = 128
+/**
+ * How much the system takes ahead of what it can send. Left alone it takes megabytes from whoever reads slowly, and goes on delivering them, uncounted,
+ * when this process is killed. What is on its way is not limited, so neither is the speed.
+ */
+const mostAhead = 256 * 1024
 
 /**
  * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere undefined, and what was written counts
@@ -37,10 +43,12 @@ export function createWatchSocket(platform: NodeJS.Platform): WatchSocket {
   const info = new DataView(new ArrayBuffer(infoBytes))
   const length = new Uint32Array(1)
   const lingerForNothing = Int32Array.of(1, 0)
+  const ahead = Int32Array.of(mostAhead)
 
   return (descriptor) => {
     const own = descriptor < 0 ? -1 : dup(descriptor)
     if (own < 0) return undefined
+    setsockopt(own, ipProtoTcp, tcpNotSentLowWater, ptr(ahead), ahead.byteLength)
     let isClosed = false
     return {
       standing() {
