@@ -1,4 +1,4 @@
-import type { Timing } from '../../src/plane/agent/surroundings.ts'
+import type { Log, Timing } from '../../src/plane/agent/surroundings.ts'
 
 type Sleeper = { readonly atMs: number; readonly wake: () => void }
 
@@ -52,7 +52,7 @@ export async function passing<T>(timing: HandTiming, promise: Promise<T>, mostMs
   return watched
 }
 
-export const quietLog = { error: () => {}, warn: () => {}, info: () => {} }
+export const quietLog: Log = { error: () => {}, warn: () => {}, info: () => {} }
 
 /** Keeps what was said. */
 export function hearingLog() {
