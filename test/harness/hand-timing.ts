@@ -27,6 +27,11 @@ export class HandTiming implements Timing {
       if (end?.aborted === true) wake()
     })
 
+  /** Time passes while something is being done, and nobody is woken. */
+  spend(ms: number): void {
+    this.nowMs += ms
+  }
+
   async advance(ms: number): Promise<void> {
     const untilMs = this.nowMs + ms
     await settle()
@@ -43,12 +48,10 @@ export class HandTiming implements Timing {
 
 /** Advances while a promise is waiting for time to pass, and returns what it settles with. */
 export async function passing<T>(timing: HandTiming, promise: Promise<T>, mostMs = 60_000): Promise<T> {
-  let isDone = false
-  const watched = promise.finally(() => {
-    isDone = true
-  })
+  const done = new AbortController()
+  const watched = promise.finally(() => done.abort())
   watched.catch(() => {})
-  for (let passedMs = 0; passedMs < mostMs && !isDone; passedMs += 10) await timing.advance(10)
+  for (let passedMs = 0; passedMs < mostMs && !done.signal.aborted; passedMs += 10) await timing.advance(10)
   return watched
 }
 

@@ -200,7 +200,7 @@ const damage: fc.Arbitrary<Damage> = fc.oneof(
   fc.record({ do: fc.constant('repeat' as const), at, length }),
 )
 
-function damaged(file: Buffer, how: Damage): Buffer {
+function spoil(file: Buffer, how: Damage): Buffer {
   const from = how.at % (file.length + 1)
   const [head, tail] = [file.subarray(0, from), file.subarray(from)]
   if (how.do === 'cut') return head
@@ -218,7 +218,7 @@ describe('a journal that was cut or damaged in any way', () => {
         const history = grow(steps)
         const records = history.flatMap((counts) => [...eachKept(counts)].map((kept) => toRecord(kept, salt)))
         let file: Buffer = Buffer.from(records.join(''))
-        for (const each of damages) file = damaged(file, each)
+        for (const each of damages) file = spoil(file, each)
         const read = totalsOf(readRecords(file.toString('utf8'), salt).counts)
         const truth = new Map<string, { received: number; sent: number }>()
         for (const counts of history) for (const [key, count] of totalsOf(counts)) truth.set(key, count)

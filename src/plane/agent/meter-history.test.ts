@@ -235,7 +235,7 @@ describe('the meter in any history of lost, late and repeated messages, deaths a
         }
         node.shop.way = 'well'
         node.shop.arrive()
-        await timing.advance(60_000)
+        await timing.advance(120_000)
         checkNeverMore(node)
         checkNothingLost(node)
         await node.restart()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { HandTiming, hearingLog, passing, quietLog } from '../../../test/harness/hand-timing.ts'
 import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../wire/node/report.ts'
+import { readJournal } from './earlier.ts'
 import { openJournal } from './journal.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { LinkError } from './shop-link.ts'
@@ -210,11 +211,11 @@ describe('the meter', () => {
   test('is not held up by one count that the shop cannot make sense of', async () => {
     for (let id = 1; id <= 2_000; id += 1) carrier.carryProxy(id, 1)
     const taken = new Set<number>()
-    const { answer } = shop
+    const answer = shop.answer.bind(shop)
     shop.answer = (body) => {
       if (body.proxies.some((each) => each.id === 13)) throw new LinkError('fault', 'what is 13?', 400)
       for (const each of body.proxies) taken.add(each.id)
-      return answer.call(shop, body)
+      return answer(body)
     }
     meter.start()
     await timing.advance(60_000)
@@ -282,8 +283,30 @@ describe('the meter', () => {
     expect(await passing(timing, meter.flush(1_000))).toBe(false)
   })
 
+  test('has written down what it was told to write down when it returns', () => {
+    carrier.carryProxy(7, 1024 * 1024)
+    meter.noteNow()
+    expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])
+  })
+
+  test('writes down at most a tenth of the time, however often it is told to', async () => {
+    const takeChanged = carrier.takeChanged.bind(carrier)
+    let takes = 0
+    carrier.takeChanged = () => {
+      takes += 1
+      timing.spend(2)
+      return takeChanged()
+    }
+    for (let told = 0; told < 1_000; told += 1) {
+      meter.noteNow()
+      await timing.advance(1)
+    }
+    expect(takes).toBeGreaterThan(40)
+    expect(takes).toBeLessThanOrEqual(60)
+  })
+
   test('tells no wish before the counts of earlier boots are told', async () => {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = Promise.withResolvers<boolean>()
     meter = createMeter({
       carrier,
       link: shop,
@@ -300,7 +323,7 @@ describe('the meter', () => {
     meter.wantLease('sub_1', pool)
     await timing.advance(3_000)
     expect(shop.reports).toEqual([])
-    resolve()
+    resolve(true)
     await timing.advance(5)
     expect(shop.last.wishes).toHaveLength(1)
   })
