@@ -105,20 +105,34 @@ async function connectHttp(wire: Wire, login: Login, target: Spot): Promise<Atte
 
 /** RFC 1928 and 1929. A status of 0 to 8 is the reply; 255 and 254 are a no to the methods and to the login. */
 async function connectSocks(wire: Wire, login: Login, target: Spot): Promise<Attempt> {
-  const said = (status: number): Attempt => ({ status, code: undefined, head: '' })
+  const no = await greetSocks(wire, login)
+  return { status: no ?? (await requestSocks(wire, target)), code: undefined, head: '' }
+}
+
+async function greetSocks(wire: Wire, login: Login): Promise<number | undefined> {
   wire.socket.write(login ? Uint8Array.of(5, 1, 2) : Uint8Array.of(5, 1, 0))
-  if ((await wire.read(2))[1] === 255) return said(255)
-  if (login) {
-    const [name, secret] = [Buffer.from(login.username), Buffer.from(login.password)]
-    wire.socket.write(Buffer.concat([Uint8Array.of(1, name.length), name, Uint8Array.of(secret.length), secret]))
-    if ((await wire.read(2))[1] !== 0) return said(254)
-  }
+  if ((await wire.read(2))[1] === 255) return 255
+  if (!login) return undefined
+  const [name, secret] = [Buffer.from(login.username), Buffer.from(login.password)]
+  wire.socket.write(Buffer.concat([Uint8Array.of(1, name.length), name, Uint8Array.of(secret.length), secret]))
+  return (await wire.read(2))[1] === 0 ? undefined : 254
+}
+
+async function requestSocks(wire: Wire, target: Spot): Promise<number> {
   const name = Buffer.from(target.host)
   const port = Uint8Array.of(target.port >> 8, target.port & 255)
   wire.socket.write(Buffer.concat([Uint8Array.of(5, 1, 0, 3, name.length), name, port]))
   const reply = await wire.read(4)
   await wire.read(reply[3] === 4 ? 18 : 6)
-  return said(reply[1] ?? -1)
+  return reply[1] ?? -1
+}
+
+/** Logs in over SOCKS5 and asks for nothing yet. */
+export async function knock(at: Spot, login: Login): Promise<{ ask(target: Spot): Promise<number> }> {
+  const wire = await dial(at)
+  const no = await greetSocks(wire, login)
+  if (no !== undefined) throw new Error(`not let in: ${no}`)
+  return { ask: (target) => requestSocks(wire, target) }
 }
 
 const speak = { http: connectHttp, socks: connectSocks }

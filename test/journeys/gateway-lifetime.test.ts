@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
 import { type BoughtProxy, openRoad, type Road } from '../harness/gateway.ts'
-import { attempt, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
+import { attempt, knock, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 /** How late a cut may come: the gateway looks four times a second. */
@@ -110,5 +110,17 @@ describe.each(engines)('the end of a proxy on %s', (engine) => {
     expect(await tryIt('socks', socks)).toMatchObject({ status: 2 })
     await road.services.setBlocked(customer, false)
     expect(await tryIt('http', http)).toMatchObject({ status: 200 })
+  })
+
+  test('a gateway that stops tells whoever is at the door, and lets open tunnels end by themselves', async () => {
+    const [http, socks] = [await buy('http'), await buy('socks')]
+    const tunnel = await openTunnel('http', at(), http, echo.spot)
+    const visitor = await knock(at(), socks)
+    const stopped = road.stopGateway()
+    expect(await visitor.ask(echo.spot)).toBe(1)
+    expect(await tunnel.echo('to the end')).toBe('to the end')
+    tunnel.close()
+    await stopped
+    expect(tryIt('http', http)).rejects.toThrow()
   })
 })

@@ -48,7 +48,9 @@ describe.each(engines)('proxies bought on %s, with the programs that customers u
     const at = urlOf('http', http)
     expect(await curl('-x', at, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
     expect(await curl('-x', at, '-T', '-', plain.url)).toMatchObject({ exit: 0, status: 200 })
-    expect(await curl('-x', at, '-d', 'x'.repeat(70_000), plain.url)).toMatchObject({ body: expect.stringContaining('"sent":70000') })
+    expect(await curl('-x', at, '-d', 'x'.repeat(70_000), plain.url)).toMatchObject({
+      body: expect.stringContaining('"sent":70000'),
+    })
     expect(await curl('-p', '-x', at, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 200 })
     expect(visits(plain, http.exit_ip)).toBe(4)
     expect(await curl('-x', at, secure.url)).toMatchObject({ exit: 0, status: 200, connect: 200 })
