@@ -2,7 +2,7 @@ import { readConfig } from '../../src/main/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { createEngine, type Engine, type EngineLimits } from '../../src/plane/gateway/engine/engine.ts'
-import { createWatchSocket } from '../../src/plane/gateway/engine/unsent.ts'
+import { createSockets } from '../../src/plane/gateway/engine/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
@@ -125,7 +125,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     contactMs: Date.now,
     sha256,
     random: Math.random,
-    watchSocket: createWatchSocket(process.platform),
+    sockets: createSockets(process.platform),
     ...(wish.lookup && { lookup: wish.lookup }),
   })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })

@@ -1,11 +1,12 @@
 import { dlopen, ptr } from 'bun:ffi'
 
+/** `isOver`: reset, or closed by both. What was not acknowledged by then never will be. */
+type Standing = { readonly acknowledged: number; readonly isOver: boolean }
+
 /** A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived. */
 export type Watch = {
-  /** Bytes taken by the system that the peer's machine has not acknowledged. */
-  unsent(): number
-  /** Reset, or closed by both: what was not acknowledged never will be. */
-  isOver(): boolean
+  /** Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has acknowledged the end. */
+  standing(): Standing
   /** Nothing more is written or read; what was written still goes out. */
   shut(): void
   /** Lets go of the socket; with `reset`, what has not gone out never does. */
@@ -16,36 +17,39 @@ export type Watch = {
 export type Sockets = {
   /** Undefined where the system cannot tell: then what was written counts as delivered. */
   watch(descriptor: number): Watch | undefined
-  /** Bytes taken by the system that the peer's machine has not acknowledged. */
-  unsent(descriptor: number): number
+  /** Of all that was written, what the peer's machine has acknowledged; undefined where the system cannot tell. */
+  acknowledged(descriptor: number): number | undefined
   /** So little may stand ready to be read that one read gives at most 256 KiB. */
   narrow(descriptor: number): void
   /** The system may let more come, as it sees fit. */
   widen(descriptor: number): void
 }
 
-const sioCoutq = 0x5411n
 const ipProtoTcp = 6
 const tcpInfo = 11
 const solSocket = 1
 const soLinger = 13
 const soReceiveBuffer = 8
 const soBufferLock = 72
+const bothWays = 2
+/** Of `struct tcp_info`: its first byte, where TCP_CLOSE is 7, and `tcpi_bytes_acked`, which an accepted connection counts from 0. */
+const stateClosed = 7
+const acknowledgedAt = 120
+const infoBytes = 128
 /** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
 const narrowBytes = 131_072
-const bothWays = 2
-/** The first byte of `struct tcp_info`: TCP_CLOSE. */
-const stateClosed = 7
 
-/** On Linux the system tells what the peer's machine has acknowledged (SIOCOUTQ), also after a reset. Elsewhere nothing is told or set. */
+/**
+ * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing is told or set. What is still to be
+ * acknowledged (SIOCOUTQ) would not do: it holds the end of the stream as one more byte, or not, and after a reset nobody can tell which.
+ */
 export function createSockets(platform: NodeJS.Platform): Sockets {
   const libc = platform === 'linux' ? openLibc() : undefined
-  if (!libc) return { watch: () => undefined, unsent: () => 0, narrow() {}, widen() {} }
-  const { dup, close, ioctl, getsockopt, setsockopt, shutdown } = libc.symbols
-  const amount = new Int32Array(1)
-  const value = new Int32Array(1)
-  const state = new Uint8Array(8)
+  if (!libc) return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
+  const { dup, close, getsockopt, setsockopt, shutdown } = libc.symbols
+  const info = new DataView(new ArrayBuffer(infoBytes))
   const length = new Uint32Array(1)
+  const value = new Int32Array(1)
   const lingerForNothing = Int32Array.of(1, 0)
 
   function set(descriptor: number, option: number, to: number): void {
@@ -53,13 +57,18 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     setsockopt(descriptor, solSocket, option, ptr(value), value.byteLength)
   }
 
-  function unsent(descriptor: number): number {
-    amount[0] = 0
-    return ioctl(descriptor, sioCoutq, ptr(amount)) === 0 ? Math.max(0, amount[0] ?? 0) : 0
+  function standingOf(descriptor: number): Standing {
+    length[0] = infoBytes
+    if (getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0)
+      return { acknowledged: 0, isOver: true }
+    return {
+      acknowledged: Number(info.getBigUint64(acknowledgedAt, true)),
+      isOver: info.getUint8(0) === stateClosed,
+    }
   }
 
   return {
-    unsent,
+    acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
     narrow: (descriptor) => set(descriptor, soReceiveBuffer, narrowBytes),
     // Linux before 5.17 does not know it, and the buffer stays small.
     widen: (descriptor) => set(descriptor, soBufferLock, 0),
@@ -68,13 +77,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
       if (own < 0) return undefined
       let isClosed = false
       return {
-        unsent: () => unsent(own),
-        isOver() {
-          length[0] = state.length
-          state[0] = stateClosed
-          getsockopt(own, ipProtoTcp, tcpInfo, ptr(state), ptr(length))
-          return state[0] === stateClosed
-        },
+        standing: () => standingOf(own),
         shut: () => void shutdown(own, bothWays),
         close(reset) {
           if (isClosed) return
@@ -94,7 +97,6 @@ function openLibc() {
         dup: { args: ['i32'], returns: 'i32' },
         close: { args: ['i32'], returns: 'i32' },
         shutdown: { args: ['i32', 'i32'], returns: 'i32' },
-        ioctl: { args: ['i32', 'u64', 'ptr'], returns: 'i32' },
         getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
         setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
       })

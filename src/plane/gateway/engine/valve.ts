@@ -9,7 +9,6 @@ const provenBytes = 1024 * 1024
  * system may let more come at once, which is what makes long ways fast.
  */
 export class Valve {
-  private readonly start: number
   private checkAt: number
 
   constructor(
@@ -17,7 +16,6 @@ export class Valve {
     private readonly from: Side,
     private readonly to: Side,
   ) {
-    this.start = to.written
     this.checkAt = to.written + provenBytes
     sockets.narrow(from.descriptor)
   }
@@ -26,7 +24,7 @@ export class Valve {
   passed(): void {
     const { written, descriptor } = this.to
     if (written < this.checkAt) return
-    const isProven = written - this.start - this.sockets.unsent(descriptor) >= provenBytes
+    const isProven = (this.sockets.acknowledged(descriptor) ?? 0) >= provenBytes
     this.checkAt = isProven ? Number.POSITIVE_INFINITY : written + provenBytes
     if (isProven) this.sockets.widen(this.from.descriptor)
   }
