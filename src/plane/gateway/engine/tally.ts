@@ -1,6 +1,6 @@
 import type { Account } from './account.ts'
 import type { Side } from './side.ts'
-import type { Watch } from './unsent.ts'
+import type { Watch } from './sockets.ts'
 
 /** How long a closed connection may take to have its last bytes acknowledged. */
 const settleMs = 30_000
