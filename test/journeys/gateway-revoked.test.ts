@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { engines } from '../harness/database.ts'
+import { type Flow, startFlow } from '../harness/flow.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { addUsers, pool, type User } from '../harness/traffic.ts'
-import { lineOf, openTunnel, type Pass } from '../harness/transfers.ts'
+import type { Pass } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
@@ -12,7 +13,7 @@ const cutMs = 2000
 const mostGapMs = 500
 
 /** Somebody who is about to be cut off, and what cuts him off. */
-type Victim = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly byPort?: boolean }
+type Victim = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly through?: typeof openByPort }
 
 const ways: Readonly<Record<string, (road: Road) => Promise<Victim>>> = {
   'a new password': async (road) => {
@@ -37,7 +38,7 @@ const ways: Readonly<Record<string, (road: Road) => Promise<Victim>>> = {
     const port = Number((data.proxies as string[])[0]?.split(':')[1])
     const change = { ip: '127.0.0.1', subuser_id: subuser }
     const revoke = () => road.post('/premium/whitelist/remove', change)
-    return { pass: { port, username: '', password: '' }, byPort: true, revoke }
+    return { pass: { port, username: '', password: '' }, through: openByPort, revoke }
   },
   'blocking a customer': async (road) => {
     const { customer, token } = await road.newCustomer(10_000n)
@@ -73,28 +74,8 @@ async function buyProxy(road: Road): Promise<{ id: number; pass: Pass }> {
   return { id: proxy.id, pass: { port: road.port, username: proxy.username, password: proxy.password } }
 }
 
-let made = 0
-
-/** A tunnel through which a few bytes come every few milliseconds. */
-async function startFlow(origin: ByteOrigin, pass: Pass, byPort = false): Promise<{ id: string; client: WireClient }> {
-  made += 1
-  const id = `flow-${made}`
-  origin.expect({ id, up: 100, down: 2_000_000_000, then: 'stay', everyMs: 10 })
-  const client = byPort ? await openByPort(pass.port, origin) : await openThrough(pass, origin)
-  await client.send(lineOf(id, 100))
-  const before = client.total
-  await client.until(() => client.total > before)
-  client.longestGapMs = 0
-  return { id, client }
-}
-
-async function openThrough(pass: Pass, origin: ByteOrigin): Promise<WireClient> {
-  const { client } = await openTunnel(pass, 'connect', { host: '127.0.0.1', port: origin.port })
-  return client
-}
-
 /** The port stands for the whole login. It is opened a moment after it was given out. */
-async function openByPort(port: number, origin: ByteOrigin): Promise<WireClient> {
+async function openByPort({ port }: Pass, origin: ByteOrigin): Promise<{ client: WireClient; handshake: number }> {
   let client: WireClient | undefined
   await untilTrue(async () => {
     client = await WireClient.connect(port).catch(() => undefined)
@@ -103,7 +84,7 @@ async function openByPort(port: number, origin: ByteOrigin): Promise<WireClient>
   await client?.send(Buffer.from(`CONNECT ${origin.host} HTTP/1.1\r\nHost: ${origin.host}\r\n\r\n`))
   await client?.until(() => client?.kept.includes('HTTP/1.1 200') === true)
   if (!client) throw new Error('nobody listens there')
-  return client
+  return { client, handshake: client.kept.indexOf('\r\n\r\n') + 4 }
 }
 
 /** Waits until the flow is over, and tells how long after `sinceMs` its last byte came. */
@@ -116,7 +97,7 @@ async function cutAfter(client: WireClient, sinceMs: number): Promise<number> {
 describe.each(engines)('whoever may no longer pass, on %s', (engine) => {
   let road: Road
   let origin: ByteOrigin
-  let neighbour: { id: string; client: WireClient }
+  let neighbour: Flow
   beforeAll(async () => {
     road = await openRoad(engine)
     origin = openByteOrigin()
@@ -132,7 +113,7 @@ describe.each(engines)('whoever may no longer pass, on %s', (engine) => {
     async (way) => {
       const victim = await ways[way]?.(road)
       if (!victim) throw new Error('no such way')
-      const { client } = await startFlow(origin, victim.pass, victim.byPort)
+      const { client } = await startFlow(origin, victim.pass, { ...(victim.through && { through: victim.through }) })
       neighbour.client.longestGapMs = 0
       const startedMs = performance.now()
       await victim.revoke()
@@ -143,9 +124,7 @@ describe.each(engines)('whoever may no longer pass, on %s', (engine) => {
   )
 
   test('the neighbour has lost no byte, and a node that is shut out carries nothing more', async () => {
-    const poured = origin.finish(neighbour.id)
-    await neighbour.client.untilEnd()
-    expect(neighbour.client.total - (neighbour.client.kept.indexOf('\r\n\r\n') + 4)).toBe(poured)
+    expect(await neighbour.finish()).toBeGreaterThan(0)
     const { client } = await startFlow(origin, await addUser(road))
     const startedMs = performance.now()
     await road.services.fleet.revoke(`gateway-${road.port}`)
