@@ -38,6 +38,8 @@ export class Connection implements SideOwner {
   private forward: Forward | undefined
   private pending: Pending | undefined
   private refusals = 0
+  /** The client has said all it will say. */
+  private hasEnded = false
   /** A SOCKS client is told at its request why it was not let in. */
   private denial: RefusalCode | undefined
 
@@ -52,9 +54,9 @@ export class Connection implements SideOwner {
   }
 
   onEnd(): void {
+    this.hasEnded = true
     // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
-    const isWithin = this.forward !== undefined && !this.http.isWaiting
-    if (isWithin) this.side.abort()
+    if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
     else if (this.isResting || this.stage === 'socks') this.side.release()
   }
 
@@ -121,7 +123,8 @@ export class Connection implements SideOwner {
       else if (event.type === 'end') this.takeEnd()
       else {
         const message = event.message.charAt(0).toUpperCase() + event.message.slice(1)
-        this.side.write(answer(event.status, event.code, message))
+        // An answer that has begun ends where it is; ours would be read as a part of it.
+        if (!this.forward?.hasAnswered) this.side.write(answer(event.status, event.code, message))
         this.forward?.onClientGone()
         this.close()
       }
@@ -134,8 +137,10 @@ export class Connection implements SideOwner {
   }
 
   private takeEnd(): void {
-    if (this.forward) this.forward.endOfRequest()
-    else if (this.pending) this.pending.hasEnded = true
+    if (this.forward) {
+      this.forward.endOfRequest()
+      this.side.pause()
+    } else if (this.pending) this.pending.hasEnded = true
   }
 
   private async openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
@@ -173,6 +178,7 @@ export class Connection implements SideOwner {
     forward.progress(this.http.taken)
     for (const bytes of pending.bodies) forward.body(bytes)
     if (pending.hasEnded) forward.endOfRequest()
+    else if (this.hasEnded) this.side.abort()
     else this.side.resume()
   }
 
@@ -189,7 +195,9 @@ export class Connection implements SideOwner {
     this.stage = 'http'
     this.deadline = this.deps.clock() + this.deps.patience.betweenRequestsMs
     this.takeHttp(this.http.next())
-    if (this.stage === 'http' && !this.pending) this.side.resume()
+    if (this.stage !== 'http' || this.pending) return
+    if (this.hasEnded) this.side.release()
+    else this.side.resume()
   }
 
   private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
