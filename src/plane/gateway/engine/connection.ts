@@ -40,6 +40,8 @@ export class Connection implements SideOwner {
   private refusals = 0
   /** The client has said all it will say. */
   private hasEnded = false
+  /** The client has not read what it was answered. */
+  private isClogged = false
   /** A SOCKS client is told at its request why it was not let in. */
   private denial: RefusalCode | undefined
 
@@ -61,7 +63,8 @@ export class Connection implements SideOwner {
   }
 
   onDrain(): void {
-    this.forward?.onClientDrain()
+    if (this.forward) this.forward.onClientDrain()
+    else if (this.isClogged) this.nextRequest()
   }
 
   onClose(): void {
@@ -72,7 +75,7 @@ export class Connection implements SideOwner {
 
   /** Nothing was asked, or all was answered. */
   get isResting(): boolean {
-    return this.stage === 'detect' || (this.stage === 'http' && !this.forward)
+    return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
   }
 
   /** The client took too long. */
@@ -194,6 +197,9 @@ export class Connection implements SideOwner {
   private nextRequest(): void {
     this.stage = 'http'
     this.deadline = this.deps.clock() + this.deps.patience.betweenRequestsMs
+    // More answers would pile up here for somebody who asks and does not read.
+    this.isClogged = this.side.heldBytes > 0
+    if (this.isClogged) return
     this.takeHttp(this.http.next())
     if (this.stage !== 'http' || this.pending) return
     if (this.hasEnded) this.side.release()
