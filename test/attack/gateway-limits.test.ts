@@ -98,7 +98,9 @@ describe('too many', () => {
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel(), await tunnel()]
     expect(await converse(stand.port, get('/a'), ['503 gateway_full'], false)).toEqual(['503 gateway_full'])
-    expect((await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)).code).toBe(1)
+    const late = await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)
+    expect(late.code).toBe(1)
+    late.client.reset()
     for (const each of held) each.reset()
     await until(() => stand.engine.standing.open === 0)
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
@@ -174,7 +176,7 @@ describe('10,000 names of sessions', () => {
   test('each keeps its exit, and another 100,000 make the table no larger', () => {
     stand = openEngine()
     const snapshot = createSnapshot()
-    const exits = Array.from({ length: 50 }, (_, index) => ({
+    const exits = Array.from({ length: 4 }, (_, index) => ({
       id: `exit-${index}`,
       pool: 'residential',
       kind: 'local' as const,
@@ -206,7 +208,7 @@ describe('10,000 names of sessions', () => {
     open({})
     const before = process.memoryUsage().rss
     const clients = await Promise.all(Array.from({ length: 20 }, () => RawClient.open(stand.port)))
-    const each = 50
+    const each = 25
     await Promise.all(
       clients.map(async (client, number) => {
         for (let index = 0; index < each; index += 1) {
