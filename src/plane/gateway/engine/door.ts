@@ -81,9 +81,9 @@ export function createDoor(deps: {
 
   function judge({ credentials, protocol, source, port }: Visitor): Verdict {
     const at = deps.moment()
-    if (credentials) return admitByPassword(snapshot, credentials, protocol, at, deps.sha256)
+    if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256))
     if (port === deps.mainPort()) return { refusal: 'credentials_required' }
-    return admitBySource(snapshot, source, port, at)
+    return withPool(admitBySource(snapshot, source, port, at))
   }
 
   /** A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. */
@@ -109,7 +109,10 @@ export function createDoor(deps: {
     return verdict
   }
 
-  async function chooseWay(access: Access): Promise<{ way: Way; account: Account } | { refusal: RefusalCode }> {
+  async function chooseWay(
+    access: Access,
+    source: string,
+  ): Promise<{ way: Way; account: Account } | { refusal: RefusalCode }> {
     if (access.kind === 'dedicated') {
       const account = metering.accountOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, account }
@@ -120,12 +123,20 @@ export function createDoor(deps: {
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
     if ('refusal' in choice) return choice
     const account = metering.accountOf({ kind: 'subuser', id: access.subuser.id, pool })
-    const refusal = await waitForBytes(account)
+    let refusal = await waitForBytes(account)
+    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(account, access.subuser.login, source)
     return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, account }
   }
 
+  /** The account was dry when it was last asked for; whoever bought a moment ago is not told of that. */
+  async function waitAfresh(account: Account, login: string, source: string): Promise<RefusalCode | undefined> {
+    const asked = await deps.ask({ username: login }, source)
+    if (asked !== 'unasked') deps.learn(asked.found)
+    return waitForBytes(account)
+  }
+
   async function pass(access: Access, target: Target, client: Side): Promise<Passage | { refusal: RefusalCode }> {
-    const chosen = await chooseWay(access)
+    const chosen = await chooseWay(access, client.source)
     if ('refusal' in chosen) return chosen
     const dialled = await deps.dial(target, chosen.way, ownerOf(access))
     if ('refusal' in dialled) return dialled
@@ -184,6 +195,13 @@ export function createDoor(deps: {
       return passage
     },
   }
+}
+
+/** Where there is traffic may have changed as well, so it is looked at before the shop is asked. */
+function withPool(verdict: Verdict): Verdict {
+  if (!('access' in verdict) || verdict.access.kind === 'dedicated') return verdict
+  const named = poolOf(verdict.access)
+  return 'refusal' in named ? named : verdict
 }
 
 /** A login ends at the first dash; a dedicated proxy's name has none. */
