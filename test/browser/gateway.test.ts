@@ -76,7 +76,13 @@ async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>
 
 test('Chromium logs in to a dedicated proxy when it is asked to, and fetches a page with all that belongs to it', async () => {
   const [proxy] = await road.buyProxies()
-  const { ip, port, username, password, exit_ip } = proxy ?? { ip: '', port: 0, username: '', password: '', exit_ip: '' }
+  const { ip, port, username, password, exit_ip } = proxy ?? {
+    ip: '',
+    port: 0,
+    username: '',
+    password: '',
+    exit_ip: '',
+  }
   expect(await visit({ server: `http://${ip}:${port}`, username, password })).toEqual(new Set([exit_ip]))
 })
 

@@ -38,7 +38,11 @@ describe('exits through a supplier’s proxies', () => {
   }
 
   /** Adds an exit, and waits until the gateway has heard of it. */
-  async function addExit(city: string, kind: 'http' | 'socks5', proxy: Omit<BoughtProxy, 'id' | 'expires_at' | 'exit_ip'>) {
+  async function addExit(
+    city: string,
+    kind: 'http' | 'socks5',
+    proxy: Omit<BoughtProxy, 'id' | 'expires_at' | 'exit_ip'>,
+  ) {
     await road.services.premium.exits.addOne({
       pool: 'datacenter',
       kind,
@@ -55,25 +59,32 @@ describe('exits through a supplier’s proxies', () => {
     expect(await untilTrue(isHeard)).toBeTrue()
   }
 
-  test.each(['http', 'socks5'] as const)('an upstream that speaks %s carries both protocols, with its own login', async (kind) => {
-    const proxy = await buyAtSupplier(kind === 'http' ? 'http' : 'socks')
-    const city = `Via${kind}`
-    await addExit(city, kind, proxy)
-    for (const speech of ['http', 'socks'] as const) {
-      const tunnel = await openTunnel(speech, at(), as(city.toLowerCase()), echo.spot)
-      expect(await tunnel.echo('x'.repeat(5000))).toHaveLength(5000)
-      expect(echo.sources.at(-1)).toBe(proxy.exit_ip)
-      tunnel.close()
-    }
-    const { username } = as(city.toLowerCase())
-    const line = `http://${username}:${password}@127.0.0.1:${road.port}`
-    expect(await curl('-x', line, `${secure.url}/?bytes=3000000`)).toMatchObject({ exit: 0, status: 200, connect: 200 })
-    expect(await curl('-x', line, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
-    for (const origin of [secure, plain]) {
-      expect(origin.seen.at(-1)?.from).toBe(proxy.exit_ip)
-      expectNoTrace(origin.seen.at(-1)?.headers ?? {})
-    }
-  })
+  test.each(['http', 'socks5'] as const)(
+    'an upstream that speaks %s carries both protocols, with its own login',
+    async (kind) => {
+      const proxy = await buyAtSupplier(kind === 'http' ? 'http' : 'socks')
+      const city = `Via${kind}`
+      await addExit(city, kind, proxy)
+      for (const speech of ['http', 'socks'] as const) {
+        const tunnel = await openTunnel(speech, at(), as(city.toLowerCase()), echo.spot)
+        expect(await tunnel.echo('x'.repeat(5000))).toHaveLength(5000)
+        expect(echo.sources.at(-1)).toBe(proxy.exit_ip)
+        tunnel.close()
+      }
+      const { username } = as(city.toLowerCase())
+      const line = `http://${username}:${password}@127.0.0.1:${road.port}`
+      expect(await curl('-x', line, `${secure.url}/?bytes=3000000`)).toMatchObject({
+        exit: 0,
+        status: 200,
+        connect: 200,
+      })
+      expect(await curl('-x', line, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
+      for (const origin of [secure, plain]) {
+        expect(origin.seen.at(-1)?.from).toBe(proxy.exit_ip)
+        expectNoTrace(origin.seen.at(-1)?.headers ?? {})
+      }
+    },
+  )
 
   test('an upstream that no longer takes our login, or is not there, is an exit that failed', async () => {
     const proxy = await buyAtSupplier('http')
@@ -109,9 +120,13 @@ describe('exits through a supplier’s proxies', () => {
       return ended.out
     }
     await tool('exit', 'add', 'datacenter', '--local', '127.222.0.1', '--country', 'NL', '--city', 'Lonely')
-    expect(await untilTrue(async () => (await attempt('http', at(), as('lonely'), echo.spot)).status === 200)).toBeTrue()
+    expect(
+      await untilTrue(async () => (await attempt('http', at(), as('lonely'), echo.spot)).status === 200),
+    ).toBeTrue()
     expect(echo.sources.at(-1)).toBe('127.222.0.1')
-    const [exit] = (await road.services.premium.exits.list('datacenter', '', 500)).filter((each) => each.city === 'Lonely')
+    const [exit] = (await road.services.premium.exits.list('datacenter', '', 500)).filter(
+      (each) => each.city === 'Lonely',
+    )
     await tool('exit', 'drain', exit?.id ?? '')
     const drainedAt = performance.now()
     const isGone = async () => (await attempt('http', at(), as('lonely'), echo.spot)).code === 'no_exit'
