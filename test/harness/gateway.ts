@@ -14,6 +14,8 @@ export type Road = Service & {
   readonly gateway: Gateway
   /** What the gateway wrote into its log. */
   readonly gatewayLog: string[]
+  /** Lets the gateway end in order, before the shop does. */
+  stopGateway(): Promise<void>
   buyProxies(wish?: Partial<Record<string, unknown>>): Promise<BoughtProxy[]>
   /** Traffic for a sub-user, the default one unless said, and its login and password. */
   buyTraffic(gb?: number, pool?: string): Promise<{ login: string; password: string }>
@@ -94,13 +96,18 @@ async function startGateway(service: Service, port: number, env: Record<string, 
   const log = createLog('debug', 'gateway', (line) => gatewayLog.push(line))
   const gateway = await openGateway(readConfig(settings), log, end.signal)
   if (!gateway) throw new Error('the gateway was told to stop before it had begun')
+  let stopping: Promise<void> | undefined
+  async function stop(): Promise<void> {
+    end.abort()
+    await gateway?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
   return {
     gateway,
     gatewayLog,
-    async stopGateway() {
-      end.abort()
-      await gateway.stop()
-      rmSync(folder, { recursive: true, force: true })
+    stopGateway() {
+      stopping ??= stop()
+      return stopping
     },
   }
 }

@@ -19,7 +19,9 @@ import type { ExitChooser } from '../sessions.ts'
 import type { Account } from './account.ts'
 import type { Metering } from './metering.ts'
 import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
 import type { Tally } from './tally.ts'
+import { Valve } from './valve.ts'
 
 /** Somebody at the door: what it shows, how it speaks, and where it comes from. */
 export type Visitor = {
@@ -41,6 +43,8 @@ export type Passage = {
   readonly origin: Side
   readonly early: Uint8Array
   readonly tally: Tally
+  /** From the customer to the origin, and back. */
+  readonly valves: { readonly up: Valve; readonly down: Valve }
   /** Facts for whoever can be told them: HTTP clients. */
   readonly extra: Readonly<Record<string, string>>
   /** When a byte last passed. */
@@ -72,6 +76,7 @@ export function createDoor(deps: {
   chooser: ExitChooser
   dial: Dial
   metering: Metering
+  sockets: Sockets
   mainPort: () => number
   /** Why nobody new can be carried now, if so. */
   closedFor: () => RefusalCode | undefined
@@ -154,6 +159,7 @@ export function createDoor(deps: {
       origin,
       early,
       tally,
+      valves: { up: new Valve(deps.sockets, client, origin), down: new Valve(deps.sockets, origin, client) },
       extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
       isHalfOpen: false,
