@@ -114,10 +114,7 @@ export function createDoor(deps: {
     return verdict
   }
 
-  async function chooseWay(
-    access: Access,
-    source: string,
-  ): Promise<{ way: Way; account: Account } | { refusal: RefusalCode }> {
+  async function chooseWay(access: Access): Promise<{ way: Way; account: Account } | { refusal: RefusalCode }> {
     if (access.kind === 'dedicated') {
       const account = metering.accountOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, account }
@@ -129,19 +126,22 @@ export function createDoor(deps: {
     if ('refusal' in choice) return choice
     const account = metering.accountOf({ kind: 'subuser', id: access.subuser.id, pool })
     let refusal = await waitForBytes(account)
-    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(account, access.subuser.login, source)
+    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(account, access)
     return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, account }
   }
 
   /** The account was dry when it was last asked for; whoever bought a moment ago is not told of that. */
-  async function waitAfresh(account: Account, login: string, source: string): Promise<RefusalCode | undefined> {
-    const asked = await deps.ask({ username: login }, source)
+  async function waitAfresh(
+    account: Account,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    const asked = await deps.ask({ username: access.subuser.login }, ownerOf(access))
     if (asked !== 'unasked') deps.learn(asked.found)
     return waitForBytes(account)
   }
 
   async function pass(access: Access, target: Target, client: Side): Promise<Passage | { refusal: RefusalCode }> {
-    const chosen = await chooseWay(access, client.source)
+    const chosen = await chooseWay(access)
     if ('refusal' in chosen) return chosen
     const dialled = await deps.dial(target, chosen.way, ownerOf(access))
     if ('refusal' in dialled) return dialled
