@@ -40,10 +40,10 @@ const infoBytes = 128
 /** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
 const narrowBytes = 131_072
 /**
- * How much the system takes ahead of what it can send to a customer. Left alone it takes megabytes for whoever reads slowly, and goes on delivering them,
- * uncounted, when this process is killed. What is on its way is not limited, so neither is the speed.
+ * How much the system takes ahead of what it can send. Left alone it takes megabytes from whoever reads slowly, and goes on delivering them, uncounted,
+ * when this process is killed. What is on its way is not limited, so neither is the speed.
  */
-const mostAheadBytes = 256 * 1024
+const mostAhead = 256 * 1024
 
 /**
  * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing is told or set. What is still to be
@@ -58,7 +58,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
   const value = new Int32Array(1)
   const lingerForNothing = Int32Array.of(1, 0)
 
-  function set(descriptor: number, option: number, to: number, level = solSocket): void {
+  function set(descriptor: number, level: number, option: number, to: number): void {
     value[0] = to
     setsockopt(descriptor, level, option, ptr(value), value.byteLength)
   }
@@ -75,13 +75,13 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
 
   return {
     acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
-    narrow: (descriptor) => set(descriptor, soReceiveBuffer, narrowBytes),
+    narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
     // Linux before 5.17 does not know it, and the buffer stays small.
-    widen: (descriptor) => set(descriptor, soBufferLock, 0),
+    widen: (descriptor) => set(descriptor, solSocket, soBufferLock, 0),
     watch(descriptor) {
       const own = descriptor < 0 ? -1 : dup(descriptor)
       if (own < 0) return undefined
-      set(own, tcpNotSentLowWater, mostAheadBytes, ipProtoTcp)
+      set(own, ipProtoTcp, tcpNotSentLowWater, mostAhead)
       let isClosed = false
       return {
         standing: () => standingOf(own),
