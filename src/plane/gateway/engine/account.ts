@@ -29,6 +29,9 @@ export class Account {
   /** How often the shop has answered. */
   answers = 0
   isAsking = false
+  /** The last answer had nothing new: there is no more, or there was still enough. Only who asked with nothing left knows which. */
+  private isRefused = false
+  private hasAskedEmpty = false
   private isDry = false
   private askAgainAt = 0
   private readonly waiting = new Set<() => void>()
@@ -57,6 +60,12 @@ export class Account {
     if (bytes > 0) this.wake()
   }
 
+  /** The question goes out. Tells what was taken, and is neither counted nor put back yet. */
+  noteAsked(): number {
+    this.hasAskedEmpty &&= !this.hasSome
+    return this.reserved - this.counted.received - this.counted.sent
+  }
+
   get hasSome(): boolean {
     return this.upto > this.reserved
   }
@@ -70,13 +79,15 @@ export class Account {
   allow(upto: number): void {
     this.isAsking = false
     this.answers += 1
-    this.isDry = upto <= this.upto
+    this.isRefused = upto <= this.upto
+    this.isDry = this.isRefused && this.hasAskedEmpty
     this.askAgainAt = this.clock() + askAgainMs
     if (upto > this.upto) {
       this.grant = upto - this.reserved
       this.upto = upto
     }
     this.wake()
+    if (this.isRefused && this.waiting.size > 0) this.askForMore()
   }
 
   /** Gives up what is left: nothing more passes before the next answer. */
@@ -87,24 +98,27 @@ export class Account {
 
   /** There may be more to have than the last answer said. */
   hope(): void {
+    this.isRefused = false
     this.isDry = false
     this.askAgainAt = 0
   }
 
   /** How long a newcomer waits before the shop is asked again on his account. */
   get askAfreshInMs(): number {
-    return this.isDry ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
+    return this.isRefused ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
   }
 
   /** Asks whatever the last answer was. */
   askAfresh(): void {
     if (this.subject.kind === 'proxy' || this.isAsking) return
     this.isAsking = true
+    this.hasAskedEmpty = true
     this.ask()
   }
 
   askForMore(): void {
-    if (!this.isDry || this.clock() >= this.askAgainAt) this.askAfresh()
+    const hasRunOut = !this.isDry && !this.hasSome
+    if (!this.isRefused || hasRunOut || this.clock() >= this.askAgainAt) this.askAfresh()
   }
 
   /** Called once something has changed: more may pass, or it is sure that no more will. */

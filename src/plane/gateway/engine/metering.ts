@@ -152,6 +152,9 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
       return taken
     },
 
+    noteAsked: (id: string, pool: string): number =>
+      accounts.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
+
     allow(id: string, pool: string, upto: number): void {
       accountOf({ kind: 'subuser', id, pool }).allow(upto)
     },
