@@ -2,7 +2,7 @@ import { readConfig } from '../../src/main/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { createEngine, type Engine, type EngineLimits } from '../../src/plane/gateway/engine/engine.ts'
-import { createWatchSocket } from '../../src/plane/gateway/engine/unsent.ts'
+import { createSockets } from '../../src/plane/gateway/engine/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
@@ -103,6 +103,7 @@ export function openEngine(wish: StandWish = {}): Stand {
   const policy = policyOf(config, wish.mode ?? 'sandbox')
   const leaseBytes = wish.leaseBytes ?? 1e12
   let allowed = 0
+  const faults: unknown[] = []
   const engine = createEngine({
     snapshot,
     agent: {
@@ -127,7 +128,8 @@ export function openEngine(wish: StandWish = {}): Stand {
     contactMs: Date.now,
     sha256,
     random: Math.random,
-    watchSocket: createWatchSocket(process.platform),
+    sockets: createSockets(process.platform),
+    onFault: (fault) => void faults.push(fault),
     ...(wish.lookup && { lookup: wish.lookup }),
   })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
@@ -141,6 +143,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     async stop() {
       await engine.stop(0)
       await until(() => engine.standing.open === 0)
+      if (faults.length > 0) throw new AggregateError(faults, 'the engine has a bug')
       return engine.standing
     },
   }

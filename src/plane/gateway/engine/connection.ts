@@ -17,7 +17,11 @@ export type ConnectionDeps = {
   readonly door: Door
   readonly clock: () => number
   readonly patience: Patience
+  /** The address it comes from. */
+  readonly source: string
   readonly onClosed: (connection: Connection) => void
+  /** A bug of ours, to be written down. */
+  readonly onFault: (fault: unknown) => void
 }
 
 type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
@@ -47,6 +51,10 @@ export class Connection implements SideOwner {
 
   constructor(private readonly deps: ConnectionDeps) {
     this.deadline = deps.clock() + deps.patience.handshakeMs
+  }
+
+  get source(): string {
+    return this.deps.source
   }
 
   onData(bytes: Uint8Array): void {
@@ -89,11 +97,16 @@ export class Connection implements SideOwner {
     if (dialect === 'http') this.stage = 'http'
     else if (dialect === 'socks5') {
       this.stage = 'socks'
-      this.socks = new Socks5Reader({ allowAnonymous: this.deps.door.isPortOfSomebody(this.side.arrivedAt.port) })
+      this.socks = new Socks5Reader({ allowAnonymous: this.deps.door.isPortOfSomebody(this.side.arrivedAt) })
     } else {
       if (dialect === 'socks4') this.side.write(socks4Refusal)
       this.close()
     }
+  }
+
+  private fail(fault: unknown): void {
+    this.deps.onFault(fault)
+    this.side.abort()
   }
 
   private close(): void {
@@ -120,8 +133,8 @@ export class Connection implements SideOwner {
   private takeHttp(events: readonly HttpEvent[]): void {
     for (const event of events) {
       if (this.stage === 'closed') return
-      if (event.type === 'tunnel') void this.openTunnel(event).catch(() => this.side.abort())
-      else if (event.type === 'request') void this.openForward(event).catch(() => this.side.abort())
+      if (event.type === 'tunnel') void this.openTunnel(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'request') void this.openForward(event).catch((fault: unknown) => this.fail(fault))
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
       else {
@@ -207,8 +220,7 @@ export class Connection implements SideOwner {
   }
 
   private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
-    const { source, arrivedAt } = this.side
-    return this.deps.door.admit({ credentials, protocol: 'http', source, port: arrivedAt.port })
+    return this.deps.door.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -225,8 +237,9 @@ export class Connection implements SideOwner {
     for (const event of events) {
       if (this.stage === 'closed') return
       if (event.type === 'reply') this.side.write(event.bytes)
-      else if (event.type === 'credentials') void this.admitSocks(event).catch(() => this.side.abort())
-      else if (event.type === 'connect') void this.connectSocks(event.target).catch(() => this.side.abort())
+      else if (event.type === 'credentials') void this.admitSocks(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'connect')
+        void this.connectSocks(event.target).catch((fault: unknown) => this.fail(fault))
       else {
         this.side.write(event.bytes)
         this.close()
@@ -236,9 +249,13 @@ export class Connection implements SideOwner {
 
   /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
   private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
-    const { source, arrivedAt } = this.side
     this.wait()
-    const verdict = await this.deps.door.admit({ credentials, protocol: 'socks', source, port: arrivedAt.port })
+    const verdict = await this.deps.door.admit({
+      credentials,
+      protocol: 'socks',
+      source: this.source,
+      port: this.side.arrivedAt,
+    })
     if (this.isGone() || !this.socks) return
     if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
       this.side.write(this.socks.deny())
@@ -258,8 +275,12 @@ export class Connection implements SideOwner {
     const passage = await this.passTo(target, async () => {
       if (this.denial) return { refusal: this.denial }
       if (this.access) return { access: this.access }
-      const { source, arrivedAt } = this.side
-      return this.deps.door.admit({ credentials: undefined, protocol: 'socks', source, port: arrivedAt.port })
+      return this.deps.door.admit({
+        credentials: undefined,
+        protocol: 'socks',
+        source: this.source,
+        port: this.side.arrivedAt,
+      })
     })
     if (this.isGone()) return
     if ('refusal' in passage) {
