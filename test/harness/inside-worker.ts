@@ -152,6 +152,10 @@ const verbs: Record<string, (given: Given) => unknown> = {
     const response = await fetch(url, { signal: AbortSignal.timeout(withinMs ?? 5_000) })
     return response.text()
   },
+  drain: async ({ url }) => {
+    const body = await (await fetch(url)).arrayBuffer()
+    return body.byteLength
+  },
   send: async ({ url, count }) => {
     const response = await fetch(url, { method: 'POST', body: new Uint8Array(count) })
     return Number(await response.text())

@@ -15,9 +15,10 @@ export type Inside = {
   end(): Promise<void>
 }
 
-export function startInside(namespace: string): Inside {
+/** `under` is a program that runs the worker, to take something from it. */
+export function startInside(namespace: string, under: readonly string[] = []): Inside {
   const worker = join(import.meta.dir, 'inside-worker.ts')
-  const child = Bun.spawn(['ip', 'netns', 'exec', namespace, process.execPath, '--no-env-file', worker], {
+  const child = Bun.spawn(['ip', 'netns', 'exec', namespace, ...under, process.execPath, '--no-env-file', worker], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',

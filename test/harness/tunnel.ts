@@ -41,6 +41,23 @@ export async function makeCustomer(index: number, nodePublicKey: string): Promis
   }
 }
 
+/** Devices that nobody comes with. Any 32 bytes below the prime are somebody's public key. */
+export const makePeers = (count: number): NodePeer[] =>
+  Array.from({ length: count }, (_, index) => {
+    const key = Buffer.from(new Bun.SHA256().update(`device ${index}`).digest('hex'), 'hex')
+    key[31] = (key[31] ?? 0) & 63
+    const [high, low] = [(index >> 8) + 1, index & 255]
+    return {
+      id: `vpn_many_${index}`,
+      public_key: key.toString('base64'),
+      allowed: [`10.66.${high}.${low}/32`, `fd74:7572:6e70::a42:${((high << 8) | low).toString(16)}/128`],
+      state: 'up',
+      expires_at: 4_000_000_000_000,
+      speed_mbit: null,
+      left: null,
+    }
+  })
+
 export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
   const privateKey = await wgPrivateKey()
   const addresses = ['10.66.0.1/16', 'fd74:7572:6e70::1/64']

@@ -15,7 +15,6 @@ export type FirewallPlan = {
 export const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
 
 const mailPorts = '25, 465, 587, 2525'
-const no = 'reject with icmpx type admin-prohibited'
 
 /**
  * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds: what somebody
@@ -49,14 +48,20 @@ ${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not
 }  }
 
   chain from_tunnel {
-    oifname "${device}" ${no}
-    ip daddr @special4 ${no}
-    ip6 daddr != 2000::/3 ${no}
-    ip6 daddr @special6 ${no}
-    meta l4proto { tcp, udp } th dport { ${mailPorts} } ${no}
+    oifname "${device}" goto refuse
+    ip daddr @special4 goto refuse
+    ip6 daddr != 2000::/3 goto refuse
+    ip6 daddr @special6 goto refuse
+    meta l4proto { tcp, udp } th dport { ${mailPorts} } goto refuse
     ip saddr @tunnel4 accept
     ip6 saddr @tunnel6 accept
     drop
+  }
+
+  # An answer, so that programs give up at once. The kernel sends few ICMP messages a second, but any number of resets.
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx type admin-prohibited
   }
 
   chain to_tunnel {
