@@ -40,7 +40,7 @@ export function startInside(namespace: string, under: readonly string[] = []): I
       const { promise, resolve } = Promise.withResolvers<Answer>()
       waiting.set(id, resolve)
       const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), answersWithinMs)
-      child.stdin.write(`${JSON.stringify({ id, verb, given })}\n`)
+      await child.stdin.write(`${JSON.stringify({ id, verb, given })}\n`)
       await child.stdin.flush()
       const answer = await promise
       clearTimeout(timer)

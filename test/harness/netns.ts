@@ -14,7 +14,7 @@ const programs = {
 let looked: Promise<string | undefined> | undefined
 
 /** Why real tunnels cannot be tried on this machine, or undefined when they can. What is missing is installed where that is allowed. */
-export function findObstacle(): Promise<string | undefined> {
+function findObstacle(): Promise<string | undefined> {
   looked ??= lookForObstacle()
   return looked
 }
@@ -117,8 +117,8 @@ export async function openNet(): Promise<Net> {
   return net
 }
 
-async function lay({ node, clients: [a, b], origin, inside }: Net): Promise<void> {
-  await batch([...[node, a, b, origin].map((each) => `netns add ${each}`)])
+async function lay({ node, clients: [a, b], origin }: Net): Promise<void> {
+  await batch([node, a, b, origin].map((each) => `netns add ${each}`))
   await batch([
     `link add u1 netns ${node} type veth peer name u0 netns ${a}`,
     `link add u2 netns ${node} type veth peer name u0 netns ${b}`,
@@ -163,7 +163,6 @@ async function lay({ node, clients: [a, b], origin, inside }: Net): Promise<void
     ],
     origin,
   )
-  await inside(origin, ['ip', 'route', 'show'])
 }
 
 async function batch(lines: readonly string[], namespace?: string): Promise<void> {

@@ -10,7 +10,7 @@ import type { Inside } from './inside.ts'
 import { type Net, openNet, places } from './netns.ts'
 import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
 
-export const listenPort = 51_820
+const listenPort = 51_820
 const readyWithinMs = 5_000
 
 /** One customer's device: what the shop tells the node about it, and what the customer has. */
@@ -58,7 +58,7 @@ export const makePeers = (count: number): NodePeer[] =>
     }
   })
 
-export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
+async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
   const privateKey = await wgPrivateKey()
   const addresses = ['10.66.0.1/16', 'fd74:7572:6e70::1/64']
   return {

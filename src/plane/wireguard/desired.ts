@@ -38,8 +38,6 @@ type Held = {
 
 export type Passing = WantedPeer & { readonly id: string; readonly speedMbit: number | null }
 
-export type Desired = ReturnType<typeof createDesired>
-
 /** What the shop wants of this node, as far as it has told. Decides by itself when time or traffic of a device is over. */
 export function createDesired(deps: {
   readonly networks: readonly TunnelAddress[]

@@ -12,7 +12,7 @@ export type FirewallPlan = {
   readonly forwarding: Forwarding
 }
 
-export const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
+const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
 
 const mailPorts = '25, 465, 587, 2525'
 

@@ -1,5 +1,5 @@
 /** What a command left behind. */
-export type Outcome = { readonly code: number; readonly out: string; readonly err: string }
+type Outcome = { readonly code: number; readonly out: string; readonly err: string }
 
 /** Runs one program with its arguments as they are, no shell in between, within a bounded time. */
 export type Run = (command: readonly string[], input?: string) => Promise<Outcome>
@@ -40,7 +40,7 @@ export const runProgram: Run = async (command, input = '') => {
 }
 
 /** A system program that did not do what it was told. Its input is not shown: a key may be in it. */
-export class CommandFailed extends Error {
+class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 
   constructor(command: readonly string[], { code, err }: Outcome) {
