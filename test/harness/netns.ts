@@ -1,4 +1,3 @@
-import { test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { installPackages, run } from './apt.ts'
 import { type Inside, startInside } from './inside.ts'
@@ -14,20 +13,9 @@ const programs = {
 let looked: Promise<string | undefined> | undefined
 
 /** Why real tunnels cannot be tried on this machine, or undefined when they can. What is missing is installed where that is allowed. */
-function findObstacle(): Promise<string | undefined> {
+export function findObstacle(): Promise<string | undefined> {
   looked ??= lookForObstacle()
   return looked
-}
-
-/**
- * For tests that need network namespaces and TUN. Where a machine has neither they are counted as skipped, and the reason stands in
- * the summary of the run (tools/test.ts looks for this line).
- */
-export async function findGround(): Promise<{ test: typeof test | typeof test.skip; isPossible: boolean }> {
-  const obstacle = await findObstacle()
-  if (obstacle === undefined) return { test, isPossible: true }
-  process.stderr.write(`not run here: tests of real VPN tunnels: ${obstacle}\n`)
-  return { test: test.skip, isPossible: false }
 }
 
 async function lookForObstacle(): Promise<string | undefined> {

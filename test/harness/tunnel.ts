@@ -58,7 +58,7 @@ export const makePeers = (count: number): NodePeer[] =>
     }
   })
 
-async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
+export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
   const privateKey = await wgPrivateKey()
   const addresses = ['10.66.0.1/16', 'fd74:7572:6e70::1/64']
   return {

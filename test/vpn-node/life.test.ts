@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { PeerCount } from '../../src/plane/agent/carrier.ts'
-import { findGround, places } from '../harness/netns.ts'
+import { findGround } from '../harness/ground.ts'
+import { places } from '../harness/netns.ts'
 import {
   type Client,
   type Customer,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { readDump } from '../../src/plane/wireguard/dump.ts'
 import type { NodePeer } from '../../src/wire/node/state.ts'
-import { findGround } from '../harness/netns.ts'
+import { findGround } from '../harness/ground.ts'
 import { makePeers, openScene, type Scene } from '../harness/tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { findGround, places } from '../harness/netns.ts'
+import { findGround } from '../harness/ground.ts'
+import { places } from '../harness/netns.ts'
 import { type Client, type Customer, makeCustomer, openClient, openScene, type Scene } from '../harness/tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
