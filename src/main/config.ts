@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import type { NodeKind } from '../domains/fleet/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
 
@@ -24,6 +25,7 @@ export type Config = {
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
+  readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
 } & VpnConfig
 
@@ -155,6 +157,13 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  localNodes: {
+    env: 'TURNPIKE_LOCAL_NODES',
+    flag: 'local-nodes',
+    value: 'KINDS',
+    fallback: '',
+    meaning: 'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn',
+  },
   ...vpnSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
@@ -198,6 +207,7 @@ export function readConfig(
     readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
+    localNodes: readNodeKinds(read('localNodes')),
     log: log as LogLevel,
     ...readVpnConfig({
       text: read,
@@ -207,6 +217,10 @@ export function readConfig(
     }),
   }
 }
+
+/** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
+export const shopUrl = (config: Config): string =>
+  config.publicUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
 
 /** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
@@ -244,6 +258,14 @@ function readPrefixes(text: string): Prefix[] {
     const prefix = readPrefix(part)
     if (!prefix) throw bad('trustedProxies', `has "${part}", which is not an address or a prefix`)
     return prefix
+  })
+}
+
+function readNodeKinds(text: string): NodeKind[] {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.filter(Boolean).map((part) => {
+    if (part !== 'gateway' && part !== 'vpn') throw bad('localNodes', 'must be gateway, vpn, or gateway,vpn')
+    return part
   })
 }
 
