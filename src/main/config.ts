@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { NodeKind } from '../domains/fleet/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
+import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway-settings.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -27,7 +28,8 @@ export type Config = {
   readonly trustedProxies: readonly Prefix[]
   readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
-} & VpnConfig
+} & VpnConfig &
+  GatewayConfig
 
 /** A setting that cannot be used stops the start with this one line. */
 export class BadSetting extends Error {
@@ -157,6 +159,7 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  ...gatewaySettings,
   localNodes: {
     env: 'TURNPIKE_LOCAL_NODES',
     flag: 'local-nodes',
@@ -209,6 +212,11 @@ export function readConfig(
     trustedProxies: readPrefixes(read('trustedProxies')),
     localNodes: readNodeKinds(read('localNodes')),
     log: log as LogLevel,
+    ...readGatewayConfig({
+      text: read,
+      whole: (name, min, max) => readWhole(name, read(name), min, max),
+      bad,
+    }),
     ...readVpnConfig({
       text: read,
       whole: (name, min, max) => readWhole(name, read(name), min, max),
