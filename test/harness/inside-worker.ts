@@ -7,6 +7,7 @@ import { openWireguardNode, type WireguardNode } from '../../src/plane/wireguard
 import { runProgram } from '../../src/plane/wireguard/run.ts'
 import type { VpnSetup } from '../../src/wire/node/join.ts'
 import type { NodePeer } from '../../src/wire/node/state.ts'
+import type { Caller } from './caller.ts'
 
 /** Each verb takes some of these. */
 type Given = {
@@ -20,6 +21,9 @@ type Given = {
   readonly url: string
   readonly count: number
   readonly withinMs?: number
+  readonly token: string
+  readonly path: string
+  readonly body?: unknown
 }
 type Transfer = { bytes: number; lastMs: number; longestGapMs: number; isDone: boolean; problem: string | null }
 
@@ -27,6 +31,7 @@ let node: WireguardNode | undefined
 const calls: string[][] = []
 const log: unknown[] = []
 let transfer: Transfer | undefined
+let caller: Promise<Caller> | undefined
 const servers: { stop(closeActive: boolean): unknown }[] = []
 const piece = new Uint8Array(64 * 1024)
 
@@ -151,6 +156,12 @@ const verbs: Record<string, (given: Given) => unknown> = {
   fetch: async ({ url, withinMs }) => {
     const response = await fetch(url, { signal: AbortSignal.timeout(withinMs ?? 5_000) })
     return response.text()
+  },
+  /** A request to a shop in this namespace, by a caller that knows its description. */
+  call: async ({ url, token, path, body }) => {
+    caller ??= (await import('./caller.ts')).createCaller(url, token)
+    const { status, data } = await (await caller).call(body === undefined ? 'GET' : 'POST', path, { body })
+    return { status, data }
   },
   drain: async ({ url }) => {
     const body = await (await fetch(url)).arrayBuffer()

@@ -25,7 +25,8 @@ describe('two devices at a node', () => {
   }, toolsWithinMs)
   afterAll(() => scene?.net.close())
 
-  const connect = (from: Inside, host: string, port: number) => from.ask<string>('connect', { host, port })
+  const connect = (from: Inside, host: string, port: number) =>
+    from.ask<string>('connect', { host, port, withinMs: 400 })
 
   test('pass traffic with the configuration as it was sold, and the origin sees the address of the node', async () => {
     for (const client of [a, b]) {

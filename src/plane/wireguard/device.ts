@@ -6,9 +6,6 @@ import { type DeviceState, readDump } from './dump.ts'
 import { toDeviceCall } from './render.ts'
 import { findProgram, type Log, must, programPath, type Run } from './run.ts'
 
-/** Linux takes 15 characters; one is left for the device that limits what peers send. */
-export const deviceNamePattern = /^[a-z][a-z0-9_-]{0,13}$/
-
 const readyWithinMs = 5_000
 const readyPollMs = 20
 const endsWithinMs = 2_000

@@ -22,6 +22,8 @@ export type WireguardDeps = {
   readonly run: Run
   readonly clock: Clock
   readonly log: Log
+  /** The device was just looked at: what it counted can be written down. */
+  readonly onCounted?: () => void
   /** Called once, when the node cannot go on. What it changed is undone by close(). */
   readonly onFault: (error: unknown) => void
 }
@@ -33,12 +35,14 @@ export type WireguardNode = {
   apply(peers: readonly NodePeer[]): Promise<void>
   /** All there is to know: a device that is not among these is cut off. */
   replace(peers: readonly NodePeer[]): Promise<void>
+  /** Lets nobody pass while it lasts, whatever is wanted: the shop has shut this node out. */
+  hold(isHeld: boolean): Promise<void>
   /** Takes a last count, then undoes everything. */
   close(): Promise<void>
 }
 
-/** How often the device is looked at. A look takes its time when there are many peers, and is then taken less often, but always within `mostPauseMs`. */
-const pauseMs = 1_000
+/** How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes its time when there are many peers, and is then taken less often, but always within `mostPauseMs`. */
+const pauseMs = 900
 const mostPauseMs = 3_000
 const restPerLook = 4
 /** The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend. */
@@ -103,6 +107,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   })
   const pages: Page[] = []
   let failures = 0
+  let isHeld = false
   let isClosing = false
   let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -113,11 +118,12 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   async function pass(): Promise<void> {
     const { peers } = await device.look()
     counts.absorb(peers, desired.ownerOf)
+    deps.onCounted?.()
     for (let page = pages.shift(); page; page = pages.shift()) {
       if (page.isAll) desired.replace(page.peers)
       else desired.take(page.peers)
     }
-    const passing = desired.passing(clock())
+    const passing = isHeld ? [] : desired.passing(clock())
     const difference = diffPeers(peers, passing)
     for (const call of toSetCalls(deviceName, difference)) await must(run, call)
     counts.forget(difference.remove)
@@ -173,6 +179,11 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     kind: device.kind,
     apply: (peers) => hear({ peers, isAll: false }),
     replace: (peers) => hear({ peers, isAll: true }),
+    hold(wanted) {
+      if (isHeld === wanted) return Promise.resolve()
+      isHeld = wanted
+      return turns.next()
+    },
     async close() {
       isClosing = true
       clearTimeout(timer)

@@ -1,6 +1,7 @@
 import { addressToNumber, readPrefix } from '../../kernel/address.ts'
 import type { Changes } from './changes.ts'
 import type { Passing } from './desired.ts'
+import { queueNameOf } from './device-name.ts'
 import type { Log, Run } from './run.ts'
 
 /** A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead there. */
@@ -124,7 +125,7 @@ const toRemoval = (side: Side, { minor, entries }: Place): string[] => [
 ]
 
 /** The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1, RFC 8200 3. */
-export function toFrame({ device, end }: Side): string[] {
+function toFrame({ device, end }: Side): string[] {
   const [at4, at6] = end === 'src' ? [12, 20] : [16, 36]
   const table = (version: 4 | 6, protocol: string, at: number) => [
     `filter add dev ${device} parent 1: prio ${version} handle ${version}: protocol ${protocol} u32 divisor 256`,
@@ -137,7 +138,7 @@ export type Speed = ReturnType<typeof createSpeed>
 
 /** Keeps the limits where `tc` lets it. Where it does not, that is said once, and traffic passes without limits. */
 export function createSpeed(device: string, changes: Changes, run: Run, log: Log) {
-  const queue = `${device}u`
+  const queue = queueNameOf(device)
   let state: { plan: ReturnType<typeof createSpeedPlan> } | 'none yet' | 'given up' = 'none yet'
 
   async function batch(lines: readonly string[]): Promise<boolean> {
