@@ -10,7 +10,8 @@ export type PeerCounts = ReturnType<typeof createPeerCounts>
 
 /**
  * What each device has carried since the boot, from what WireGuard counts for a key since it knows the key. A count that falls began anew,
- * because the peer or the whole WireGuard device is another one: then all of it is new. A key that is gone is forgotten with its count.
+ * because the peer or the whole WireGuard device is another one: then all of it is new. A key that is gone is
+ * forgotten with its count: should it come back, it counts from nothing.
  */
 export function createPeerCounts() {
   const totals = new Map<string, Total>()
@@ -45,11 +46,6 @@ export function createPeerCounts() {
         if (id !== undefined) add(id, peer)
       }
       seen = new Map(peers.map(({ publicKey, received, sent }) => [publicKey, { received, sent }]))
-    },
-
-    /** The keys were removed from the device: should they come back, they count from nothing, however much that soon is. */
-    forget(publicKeys: readonly string[]): void {
-      for (const key of publicKeys) seen.delete(key)
     },
 
     totalOf(id: string): number {

@@ -58,6 +58,8 @@ export function createDesired(deps: {
   }
 
   function take(peer: NodePeer): void {
+    const before = held.get(peer.id)
+    if (before && isSame(before.peer, peer) && owners.get(peer.public_key) === peer.id) return
     const problem = findProblem(peer, deps.networks)
     if (problem !== undefined) {
       deps.refuse(peer.id, problem)
@@ -123,6 +125,14 @@ export function createDesired(deps: {
     },
   }
 }
+
+const isSame = (a: NodePeer, b: NodePeer): boolean =>
+  a.state === b.state &&
+  a.expires_at === b.expires_at &&
+  a.left === b.left &&
+  a.speed_mbit === b.speed_mbit &&
+  a.public_key === b.public_key &&
+  a.allowed.join() === b.allowed.join()
 
 function findProblem(peer: NodePeer, networks: readonly TunnelAddress[]): string | undefined {
   if (peer.state === 'down') return undefined

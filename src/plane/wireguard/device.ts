@@ -2,7 +2,7 @@ import { Refusal } from '../../kernel/refusal.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
-import { type DeviceState, readDump } from './dump.ts'
+import { createDumpReader, type DeviceState } from './dump.ts'
 import { toDeviceCall } from './render.ts'
 import { findProgram, type Log, must, programPath, type Run } from './run.ts'
 
@@ -47,6 +47,7 @@ export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, l
     await close()
     throw error
   }
+  const readDump = createDumpReader()
   return {
     kind: isKernels ? 'kernel' : 'wireguard-go',
     look: async () => readDump(await must(run, ['wg', 'show', name, 'dump'])),

@@ -126,7 +126,6 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     const passing = isHeld ? [] : desired.passing(clock())
     const difference = diffPeers(peers, passing)
     for (const call of toSetCalls(deviceName, difference)) await must(run, call)
-    counts.forget(difference.remove)
     await parts.speed.keep(passing)
     desired.forgetAllBut(new Set(passing.map((each) => each.publicKey)))
   }
