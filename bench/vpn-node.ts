@@ -8,7 +8,7 @@ import {
   openClient,
   openScene,
   startWireguardGo,
-} from '../test/harness/tunnel.ts'
+} from '../test/harness/vpn-tunnel.ts'
 import type { Bench, Context } from './context.ts'
 import { median, type Peer, ratesOf, ratiosOf, takeTurns } from './measure.ts'
 import { type Row, ratioRow, timeRow } from './report.ts'

@@ -1,161 +1,182 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { configText } from '../../src/domains/vpn/render.ts'
-import type { Peer } from '../../src/domains/vpn/rules.ts'
-import { shippedVpn } from '../../src/main/vpn-settings.ts'
-import type { VpnSetup } from '../../src/wire/node/join.ts'
-import type { NodePeer } from '../../src/wire/node/state.ts'
-import type { Inside } from './inside.ts'
-import { type Net, openNet, places } from './netns.ts'
-import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
+import { connect, type Socket } from 'node:net'
 
-const listenPort = 51_820
-const readyWithinMs = 5_000
+export type Login = { readonly username: string; readonly password: string } | undefined
+export type Spot = { readonly host: string; readonly port: number }
 
-/** One customer's device: what the shop tells the node about it, and what the customer has. */
-export type Customer = { readonly peer: NodePeer; readonly config: string }
-
-/** A device as the shop would sell it: its configuration is the text that the API answers with. */
-export async function makeCustomer(index: number, nodePublicKey: string): Promise<Customer> {
-  const privateKey = await wgPrivateKey()
-  const peer: Pick<Peer, 'id' | 'name' | 'publicKey' | 'ipv4' | 'ipv6'> = {
-    id: `vpn_device_${index}` as Peer['id'],
-    name: `device ${index}`,
-    publicKey: await wgPublicKey(privateKey),
-    ipv4: BigInt(0x0a420002 + index),
-    ipv6: `fd74:7572:6e70::a42:${(2 + index).toString(16)}`,
-  }
-  const node = { name: 'node', publicKey: nodePublicKey, endpoint: { host: places.endpoint, port: listenPort } }
-  return {
-    config: configText(peer as Peer, privateKey, node, shippedVpn.tunnel),
-    peer: {
-      id: peer.id,
-      public_key: peer.publicKey,
-      allowed: [`10.66.0.${2 + index}/32`, `${peer.ipv6}/128`],
-      state: 'up',
-      expires_at: Date.now() + 86_400_000,
-      speed_mbit: null,
-      left: null,
-    },
-  }
+/** How an attempt to get through went: 200 or 0 and an open connection, or the status and code of HTTP, or where SOCKS5 said no. */
+export type Attempt = { readonly status: number; readonly code: string | undefined; readonly head: string }
+export type Tunnel = {
+  /** Sends, and waits for as many bytes in return. */
+  echo(text: string): Promise<string>
+  /** Reads so many bytes. */
+  read(count: number): Promise<Buffer>
+  readonly isOpen: boolean
+  /** When it was over, in milliseconds since 1970. */
+  readonly closedAt: Promise<number>
+  close(): void
 }
 
-/** Devices that nobody comes with. Any 32 bytes below the prime are somebody's public key. */
-export const makePeers = (count: number): NodePeer[] =>
-  Array.from({ length: count }, (_, index) => {
-    const key = Buffer.from(new Bun.SHA256().update(`device ${index}`).digest('hex'), 'hex')
-    key[31] = (key[31] ?? 0) & 63
-    const [high, low] = [(index >> 8) + 1, index & 255]
-    return {
-      id: `vpn_many_${index}`,
-      public_key: key.toString('base64'),
-      allowed: [`10.66.${high}.${low}/32`, `fd74:7572:6e70::a42:${((high << 8) | low).toString(16)}/128`],
-      state: 'up',
-      expires_at: 4_000_000_000_000,
-      speed_mbit: null,
-      left: null,
+const patienceMs = 8000
+
+class Wire {
+  private held = Buffer.alloc(0)
+  private isOver = false
+  private wake: () => void = () => {}
+  readonly closedAt: Promise<number>
+
+  constructor(readonly socket: Socket) {
+    const { promise, resolve } = Promise.withResolvers<number>()
+    this.closedAt = promise
+    socket.on('data', (bytes: Uint8Array) => {
+      this.held = Buffer.concat([this.held, bytes])
+      this.wake()
+    })
+    socket.on('error', () => {})
+    socket.on('end', () => socket.end())
+    socket.on('close', () => {
+      this.isOver = true
+      resolve(Date.now())
+      this.wake()
+    })
+  }
+
+  get isOpen(): boolean {
+    return !this.isOver
+  }
+
+  async read(count: number): Promise<Buffer> {
+    await this.until(() => this.held.length >= count)
+    return this.take(count)
+  }
+
+  async head(): Promise<string> {
+    await this.until(() => this.held.includes('\r\n\r\n'))
+    return this.take(this.held.indexOf('\r\n\r\n') + 4).toString('latin1')
+  }
+
+  private take(count: number): Buffer {
+    const taken = this.held.subarray(0, count)
+    this.held = this.held.subarray(count)
+    return taken
+  }
+
+  private async until(isThere: () => boolean): Promise<void> {
+    const giveUpAt = performance.now() + patienceMs
+    while (!isThere()) {
+      if (this.isOver) throw new Error(`closed after ${this.held.toString('latin1')}`)
+      if (performance.now() > giveUpAt) throw new Error('nothing came')
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, patienceMs)
+      this.wake = resolve
+      await promise
+      clearTimeout(timer)
     }
-  })
+  }
+}
 
-export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
-  const privateKey = await wgPrivateKey()
-  const addresses = ['10.66.0.1/16', 'fd74:7572:6e70::1/64']
+async function dial(at: Spot): Promise<Wire> {
+  const socket = connect({ port: at.port, host: at.host, allowHalfOpen: true })
+  const wire = new Wire(socket)
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.once('error', reject)
+  })
+  return wire
+}
+
+const authorityOf = ({ host, port }: Spot): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+function basicOf(login: Login): string {
+  if (!login) return ''
+  const text = Buffer.from(`${login.username}:${login.password}`).toString('base64')
+  return `Proxy-Authorization: Basic ${text}\r\n`
+}
+
+async function connectHttp(wire: Wire, login: Login, target: Spot): Promise<Attempt> {
+  const authority = authorityOf(target)
+  wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${basicOf(login)}\r\n`)
+  const head = await wire.head()
   return {
-    setup: { private_key: privateKey, listen_port: listenPort, mtu: shippedVpn.tunnel.mtu, addresses },
-    publicKey: await wgPublicKey(privateKey),
+    head,
+    status: Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0),
+    code: /^x-turnpike-error: (\S+)/im.exec(head)?.[1],
   }
 }
 
-/** A node with an origin behind it and its worker in its namespace, ready to be told of peers. */
-export type Scene = {
-  readonly net: Net
-  readonly node: Inside
-  readonly origin: Inside
-  readonly deviceName: string
-  readonly folder: string
-  readonly setup: VpnSetup
-  readonly publicKey: string
+/** RFC 1928 and 1929. A status of 0 to 8 is the reply; 255 and 254 are a no to the methods and to the login. */
+async function connectSocks(wire: Wire, login: Login, target: Spot): Promise<Attempt> {
+  const no = await greetSocks(wire, login)
+  return { status: no ?? (await requestSocks(wire, target)), code: undefined, head: '' }
 }
 
-export async function openScene(): Promise<Scene> {
-  const net = await openNet()
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-vpn-'))
-  net.atEnd(() => rmSync(folder, { recursive: true, force: true }))
-  const { setup, publicKey } = await makeSetup()
-  const origin = await net.start(net.origin)
-  await origin.ask('serve', { ports: [25, 80, 465, 587, 2525, 8080] })
-  const node = await net.start(net.node)
-  const deviceName = `n${net.tag}`
-  const scene = { net, node, origin, deviceName, folder, setup, publicKey }
-  await openNode(scene)
-  return scene
+async function greetSocks(wire: Wire, login: Login): Promise<number | undefined> {
+  wire.socket.write(login ? Uint8Array.of(5, 1, 2) : Uint8Array.of(5, 1, 0))
+  if ((await wire.read(2))[1] === 255) return 255
+  if (!login) return undefined
+  const [name, secret] = [Buffer.from(login.username), Buffer.from(login.password)]
+  wire.socket.write(Buffer.concat([Uint8Array.of(1, name.length), name, Uint8Array.of(secret.length), secret]))
+  return (await wire.read(2))[1] === 0 ? undefined : 254
 }
 
-/** Starts the node in the worker; a test that killed the first gives another. */
-export const openNode = (scene: Pick<Scene, 'deviceName' | 'folder' | 'setup' | 'node'>): Promise<string> =>
-  scene.node.ask('open', { deviceName: scene.deviceName, folder: scene.folder, setup: scene.setup })
-
-export type Client = {
-  readonly namespace: string
-  readonly device: string
-  readonly worker: Inside
-  connect(): Promise<void>
+async function requestSocks(wire: Wire, target: Spot): Promise<number> {
+  const name = Buffer.from(target.host)
+  const port = Uint8Array.of(target.port >> 8, target.port & 255)
+  wire.socket.write(Buffer.concat([Uint8Array.of(5, 1, 0, 3, name.length), name, port]))
+  const reply = await wire.read(4)
+  await wire.read(reply[3] === 4 ? 18 : 6)
+  return reply[1] ?? -1
 }
 
-/** Sets a client up as `wg-quick` would: `wg setconf` with the stripped text, its addresses, MTU and routes. Then shakes hands. */
-export async function openClient(net: Net, index: 0 | 1, config: string): Promise<Client> {
-  const namespace = net.clients[index]
-  const device = `c${index}${net.tag}`
-  await startWireguardGo(net, namespace, device)
-  const stripped = await wgQuickStrip(config)
-  const { Address = '', MTU = '' } = readConf(config)['Interface'] ?? {}
-  const addresses = Address.split(', ').map(
-    (each) => `address add ${each} dev ${device}${each.includes(':') ? ' nodad' : ''}`,
-  )
-  const ip = (lines: readonly string[]) => net.inside(namespace, ['ip', '-batch', '-'], `${lines.join('\n')}\n`)
-  const connect = async () => void (await net.inside(namespace, ['wg', 'setconf', device, '/dev/stdin'], stripped))
-  await connect()
-  await ip([
-    ...addresses,
-    `link set dev ${device} mtu ${MTU} up`,
-    `route add default dev ${device}`,
-    `route add ::/0 dev ${device}`,
-  ])
-  return { namespace, device, worker: await net.start(namespace), connect }
+/** Logs in over SOCKS5 and asks for nothing yet. */
+export async function knock(at: Spot, login: Login): Promise<{ ask(target: Spot): Promise<number> }> {
+  const wire = await dial(at)
+  const no = await greetSocks(wire, login)
+  if (no !== undefined) throw new Error(`not let in: ${no}`)
+  return { ask: (target) => requestSocks(wire, target) }
 }
 
-/** A wireguard-go that lives as long as the test does. */
-export async function startWireguardGo(net: Net, namespace: string, device: string): Promise<void> {
-  const command = ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL', 'wireguard-go', '-f', device]
-  const child = Bun.spawn(command, {
-    env: { ...process.env, LOG_LEVEL: 'error' },
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'ignore',
-  })
-  net.atEnd(async () => {
-    child.kill('SIGTERM')
-    await child.exited
-  })
-  await until(`wireguard-go for ${device}`, () =>
-    net.inside(namespace, ['wg', 'show', device, 'listen-port']).then(
-      () => true,
-      () => false,
-    ),
-  )
-}
+const speak = { http: connectHttp, socks: connectSocks }
+export type Speech = keyof typeof speak
 
-/** Asks again and again until it is so. */
-export async function until(
-  what: string,
-  isSo: () => Promise<boolean> | boolean,
-  withinMs = readyWithinMs,
-): Promise<number> {
-  const beganMs = performance.now()
-  while (!(await isSo())) {
-    if (performance.now() - beganMs > withinMs) throw new Error(`${what}: not within ${withinMs} ms`)
-    await Bun.sleep(25)
+/** Tries to get through, tells how it went, and hangs up. */
+export async function attempt(speech: Speech, at: Spot, login: Login, target: Spot): Promise<Attempt> {
+  const wire = await dial(at)
+  try {
+    return await speak[speech](wire, login, target)
+  } finally {
+    wire.socket.destroy()
   }
-  return performance.now() - beganMs
+}
+
+/** A tunnel that is there; anything else is an error. */
+export async function openTunnel(speech: Speech, at: Spot, login: Login, target: Spot): Promise<Tunnel> {
+  const wire = await dial(at)
+  const { status, code } = await speak[speech](wire, login, target)
+  if (status !== 200 && status !== 0) throw new Error(`not let through: ${status} ${code}`)
+  return {
+    async echo(text) {
+      wire.socket.write(text)
+      return (await wire.read(Buffer.byteLength(text))).toString()
+    },
+    read: (count) => wire.read(count),
+    get isOpen() {
+      return wire.isOpen
+    },
+    closedAt: wire.closedAt,
+    close: () => wire.socket.destroy(),
+  }
+}
+
+/** Says back whatever it hears, and tells from where each connection came. */
+export function startEcho(hostname = '127.0.0.1') {
+  const sources: string[] = []
+  const listener = Bun.listen({
+    hostname,
+    port: 0,
+    socket: {
+      open: (socket) => void sources.push(socket.remoteAddress),
+      data: (socket, bytes) => void socket.write(bytes),
+    },
+  })
+  return { sources, spot: { host: hostname, port: listener.port }, stop: () => listener.stop(true) }
 }

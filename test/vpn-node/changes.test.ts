@@ -2,7 +2,7 @@ import { afterEach, describe, expect } from 'bun:test'
 import { describeChange, readChanges } from '../../src/plane/wireguard/changes.ts'
 import { findGround } from '../harness/ground.ts'
 import { startInside } from '../harness/inside.ts'
-import { openNode, openScene, type Scene, until } from '../harness/tunnel.ts'
+import { openNode, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
 
 const { test } = await findGround()
 

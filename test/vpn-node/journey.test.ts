@@ -6,7 +6,7 @@ import type { Answer } from '../harness/answers.ts'
 import { findGround } from '../harness/ground.ts'
 import type { Inside } from '../harness/inside.ts'
 import { type Net, openNet, places } from '../harness/netns.ts'
-import { type Client, openClient, until } from '../harness/tunnel.ts'
+import { type Client, openClient, until } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()

@@ -10,7 +10,7 @@ import {
   openScene,
   type Scene,
   until,
-} from '../harness/tunnel.ts'
+} from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { readDump } from '../../src/plane/wireguard/dump.ts'
 import type { NodePeer } from '../../src/wire/node/state.ts'
 import { findGround } from '../harness/ground.ts'
-import { makePeers, openScene, type Scene } from '../harness/tunnel.ts'
+import { makePeers, openScene, type Scene } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()

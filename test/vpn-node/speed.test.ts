@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { findGround } from '../harness/ground.ts'
 import { places } from '../harness/netns.ts'
-import { type Client, type Customer, makeCustomer, openClient, openScene, type Scene } from '../harness/tunnel.ts'
+import { type Client, type Customer, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()

@@ -15,14 +15,17 @@ const mostPauseMs = 5_000
 /** How often a shop that cannot make sense of one report is asked to take it, before the node goes on without. */
 const mostBadAnswers = 8
 
-/** The boots before this one that left a journal, oldest first. Removes half-written ones that a death left behind. */
-export function listEarlier(folder: string, boot: string): string[] {
+/**
+ * The boots before this one that left a journal, oldest first; without one, all of them. Removes half-written ones that a death left behind. A
+ * later boot's journal is not touched: it is alive, and this process is the one that was replaced.
+ */
+export function listEarlier(folder: string, boot?: string): string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const names = readdirSync(folder)
   for (const name of names) if (/^journal-.*\.new$/.test(name)) rmSync(join(folder, name), { force: true })
   return names
     .flatMap((name) => /^journal-([0-9a-z_-]{8,64})\.log$/.exec(name)?.[1] ?? [])
-    .filter((each) => each !== boot)
+    .filter((each) => boot === undefined || each < boot)
     .toSorted()
 }
 

@@ -96,6 +96,8 @@ async function goThrough(there: Target, exit: NodeExit, leftMs: number): Promise
   return new Promise((resolve) => {
     const give = (dialled: Dialled): void => {
       clearTimeout(timer)
+      // The first outcome counts: closing below is heard by nobody.
+      side.own(patient)
       side.pause()
       if ('refusal' in dialled) side.abort()
       resolve(dialled)
@@ -113,7 +115,8 @@ async function goThrough(there: Target, exit: NodeExit, leftMs: number): Promise
       onClose: () => give({ refusal: 'exit_failed' }),
     })
     side.write(talk.begin())
-    side.resume()
+    if (side.isClosed) give({ refusal: 'exit_failed' })
+    else side.resume()
   })
 }
 

@@ -63,7 +63,7 @@ export class Connection implements SideOwner {
     // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
     const isWithin = this.forward !== undefined && !this.http.isWaiting
     if (isWithin) this.side.abort()
-    else if (this.stage === 'detect' || (this.stage === 'http' && !this.forward)) this.side.release()
+    else if (this.isResting || this.stage === 'socks') this.side.release()
   }
 
   onDrain(): void {

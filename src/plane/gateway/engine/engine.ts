@@ -14,7 +14,7 @@ import { Connection, type Patience } from './connection.ts'
 import { type Ask, createDoor, type Passage } from './door.ts'
 import { createMetering } from './metering.ts'
 import { Side } from './side.ts'
-import type { WatchSocket } from './unsent.ts'
+import type { Sockets } from './sockets.ts'
 
 export type EngineLimits = Patience & {
   readonly connectMs: number
@@ -48,7 +48,7 @@ export function createEngine(deps: {
   contactMs: () => number
   sha256: (text: string) => Uint8Array
   random: () => number
-  watchSocket: WatchSocket
+  sockets: Sockets
   onFault: (fault: unknown) => void
   lookup?: Lookup
 }) {
@@ -63,7 +63,7 @@ export function createEngine(deps: {
   let nowMs = clock()
 
   const moment = (): Moment => ({ nowMs: clock(), contactMs: deps.contactMs() })
-  const metering = createMetering({ agent: deps.agent, watchSocket: deps.watchSocket, clock })
+  const metering = createMetering({ agent: deps.agent, sockets: deps.sockets, clock })
   const resolve = createResolve({
     clock,
     namesPerSecond: limits.customer.namesPerSecond,
@@ -79,6 +79,7 @@ export function createEngine(deps: {
     chooser: createExitChooser({ snapshot, random: deps.random }),
     dial: createDial({ policy: deps.policy, resolve, connectMs: limits.connectMs }),
     metering,
+    sockets: deps.sockets,
     mainPort: () => mainPort,
     closedFor,
     passages,

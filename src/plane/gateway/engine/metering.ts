@@ -1,8 +1,8 @@
 import type { Agent, Carrier, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { Account, type Subject } from './account.ts'
 import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
 import { Delivery, Tally } from './tally.ts'
-import type { WatchSocket } from './unsent.ts'
 
 const noteEveryBytes = 1024 * 1024
 const mostSources = 1000
@@ -12,7 +12,7 @@ const idleMs = 60_000
 export type Metering = ReturnType<typeof createMetering>
 
 /** Every byte of every customer on this gateway: who may still carry how much, and what has been carried. */
-export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; clock: () => number }) {
+export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: () => number }) {
   const { agent, clock } = deps
   const accounts = new Map<string, Account>()
   const changed = new Set<Account>()
@@ -41,7 +41,7 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
   function deliveryTo(side: Side, account: Account): Delivery {
     const known = deliveries.get(side)
     if (known) return known
-    const watch = account.subject.kind === 'subuser' ? deps.watchSocket(side.descriptor) : undefined
+    const watch = account.subject.kind === 'subuser' ? deps.sockets.watch(side.descriptor) : undefined
     const delivery = new Delivery(side, watch)
     deliveries.set(side, delivery)
     side.onClosed = () => {

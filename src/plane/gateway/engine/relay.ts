@@ -64,6 +64,7 @@ export class Relay {
       this.parkedUp = bytes.slice(taken)
       this.wait()
     }
+    this.passage.valves.up.passed()
     if (!isClear || this.parkedUp) this.client.pause()
   }
 
@@ -76,6 +77,7 @@ export class Relay {
       this.parkedDown = bytes.slice(taken)
       this.wait()
     }
+    this.passage.valves.down.passed()
     if (!isClear || this.parkedDown) this.passage.origin.pause()
   }
 

@@ -1,6 +1,6 @@
 import type { Account } from './account.ts'
 import type { Side } from './side.ts'
-import type { Watch } from './unsent.ts'
+import type { Watch } from './sockets.ts'
 
 /** How long a closed connection may take to have its last bytes acknowledged. */
 const settleMs = 30_000
@@ -21,7 +21,7 @@ export class Delivery {
   acknowledged(): number {
     if (this.final !== undefined) return this.final
     if (!this.watch) return this.side.written
-    return this.side.written - this.unacknowledged(this.watch.unsent())
+    return Math.min(this.side.written, this.watch.standing().acknowledged)
   }
 
   /** From now on nothing more goes out, not even what the system holds. */
@@ -40,19 +40,12 @@ export class Delivery {
       this.closedAt = nowMs
       if (!this.isCut) this.watch.shut()
     }
-    // Asked in this order, so that what is acknowledged between the two questions is not lost.
-    const isOver = this.isCut || nowMs - this.closedAt >= settleMs || this.watch.isOver()
-    const left = this.unacknowledged(this.watch.unsent())
-    if (left > 0 && !isOver) return false
+    const { acknowledged, isOver } = this.watch.standing()
+    const left = Math.max(0, this.side.written - acknowledged)
+    if (left > 0 && !isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
     this.final = this.side.written - left
     this.watch.close(left > 0)
     return true
-  }
-
-  /** The system counts the end of the stream as one more byte (RFC 9293, 3.4). */
-  private unacknowledged(unsent: number): number {
-    const isEnded = this.side.isFinished || this.closedAt !== undefined
-    return isEnded && unsent > 0 ? unsent - 1 : unsent
   }
 }
 
