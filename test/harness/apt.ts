@@ -1,4 +1,5 @@
-const withinMs = 240_000
+/** How long one command may take: long enough for an installation. */
+export const withinMs = 240_000
 
 /** Runs a program within a bounded time; whether it failed is the caller's to judge. */
 export async function run(command: readonly string[], input = ''): Promise<{ code: number; out: string; err: string }> {

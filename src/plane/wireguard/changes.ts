@@ -32,7 +32,8 @@ const recordSchema = z.object({
 type Record = z.infer<typeof recordSchema>
 
 const fileName = 'vpn-changes.json'
-const mostChanges = 1000
+/** Mostly settings of network devices, of which a machine full of containers has hundreds. */
+const mostChanges = 10_000
 
 /** What the last run of a node in this folder changed and has not undone, and whether it still runs. */
 export function readChanges(folder: string): { changes: readonly Change[]; pid: number; runs: boolean } | undefined {
@@ -44,6 +45,7 @@ export function readChanges(folder: string): { changes: readonly Change[]; pid: 
 export function describeChange(change: Change): string {
   if (change.kind === 'table') return `nftables: table inet ${change.name}`
   if (change.kind === 'link') return `network device ${change.name}: ${change.use}`
+  if (change.before === change.after) return `${change.path}: ${change.before} again at the end`
   return `${change.path}: ${change.after}, was ${change.before}`
 }
 
@@ -58,9 +60,9 @@ export function createChanges(folder: string, device: string) {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   writeRecord(folder, record, 'wx')
   return {
-    note(change: Change): void {
-      if (record.changes.length >= mostChanges) throw new Error('more was changed than a node changes')
-      record.changes.push(change)
+    note(...changes: readonly Change[]): void {
+      if (record.changes.length + changes.length > mostChanges) throw new Error('more was changed than a node changes')
+      record.changes.push(...changes)
       writeRecord(folder, record, 'w')
     },
     /** A change that is undone while the node goes on. */
