@@ -16,9 +16,10 @@ import { purchaseThousand } from './purchase-thousand.ts'
 import { type Outcome, toMarkdown, toTable, writePage } from './report.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
+import { vpnNode } from './vpn-node.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start]
+const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, vpnNode]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
@@ -93,6 +94,8 @@ const machine = describeMachine(
     versionOf(['node', '--version'])?.replace(/^v/, 'Node '),
     pgbench && versionOf([pgbench, '--version']),
     versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
+    versionOf(['wireguard-go', '--version']),
+    versionOf(['iperf3', '--version']),
   ].filter((version) => version !== undefined),
   busy,
 )

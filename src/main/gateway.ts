@@ -4,11 +4,10 @@ import manifest from '../../package.json' with { type: 'json' }
 import { createAsk } from '../plane/agent/ask.ts'
 import { makeBoot } from '../plane/agent/boot-id.ts'
 import { sendEarlier } from '../plane/agent/earlier.ts'
-import { type Identity, IdentityError, takeIdentity } from '../plane/agent/identity.ts'
+import type { Identity } from '../plane/agent/identity.ts'
 import { openJournal } from '../plane/agent/journal.ts'
 import { createMeter, type Meter } from '../plane/agent/meter.ts'
 import { openSavedState, readSavedState } from '../plane/agent/saved-state.ts'
-import { createShopLink, LinkSettingError } from '../plane/agent/shop-link.ts'
 import { createSnapshot } from '../plane/agent/snapshot.ts'
 import { realTiming } from '../plane/agent/surroundings.ts'
 import { createSync } from '../plane/agent/sync.ts'
@@ -17,6 +16,7 @@ import { createSockets } from '../plane/gateway/engine/sockets.ts'
 import type { StatePage } from '../wire/node/state.ts'
 import { BadSetting, type Config } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway-settings.ts'
+import { joinShop, linkTo, randomBytes } from './joining.ts'
 import type { Log } from './log.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
@@ -30,7 +30,7 @@ export type Gateway = { readonly port: number; stop(): Promise<void> }
 export async function openGateway(config: Config, log: Log, end: AbortSignal): Promise<Gateway | undefined> {
   const folder = join(config.folder, 'gateway')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const identity = await joinShop(config, folder, log, end)
+  const identity = await joinShop(config, 'gateway', folder, log, end)
   if (!identity) return undefined
   const { engine, meter, sync, rules, saved } = assemble(config, folder, identity, log)
   meter.start()
@@ -58,30 +58,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   }
 }
 
-const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
-const shopUrlOf = ({ shopUrl, host, port }: Config): string =>
-  shopUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
-
-async function joinShop(config: Config, folder: string, log: Log, end: AbortSignal): Promise<Identity | undefined> {
-  try {
-    return await takeIdentity({
-      folder,
-      log,
-      timing: realTiming,
-      chance: Math.random,
-      version: manifest.version,
-      randomBytes,
-      key: config.nodeKey,
-      keyFile: join(config.folder, 'join', 'gateway.key'),
-      linkWith: (secret) => linkTo(config, secret),
-      end,
-    })
-  } catch (error) {
-    if (end.aborted) return undefined
-    throw error instanceof IdentityError ? new BadSetting(error.message) : error
-  }
-}
 
 /** What customers may reach, as the shop's mode and the machine's own addresses have it; and the shop's time. */
 function createRules(config: Config) {
@@ -173,15 +150,6 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     snapshot.apply(page)
   }
   return { engine, meter, sync, rules, saved }
-}
-
-function linkTo(config: Config, secret: string, onRefused?: () => void) {
-  try {
-    return createShopLink({ url: shopUrlOf(config), secret, ...(onRefused && { onRefused }) })
-  } catch (error) {
-    if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
-    throw error
-  }
 }
 
 /** On a machine without IPv6 every address is every IPv4 address. */
