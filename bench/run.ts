@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
 import type { Bench } from './context.ts'
+import { gateway } from './gateway.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { findPgbench } from './pgbench.ts'
@@ -18,7 +19,7 @@ import { createStage } from './stage.ts'
 import { start } from './start.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start]
+const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, gateway]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),

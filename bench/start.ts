@@ -1,6 +1,6 @@
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Bench } from './context.ts'
+import { findFreePort } from './free-port.ts'
 import { median } from './measure.ts'
 import { timeRow } from './report.ts'
 import { commandOf, familyOf, residentMb, spawnTurnpike, stopTurnpike, type TurnpikeProcess } from './shop-process.ts'
@@ -86,14 +86,3 @@ const isHealthy = (port: number): Promise<boolean> =>
     (answer) => answer.ok,
     () => false,
   )
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  probe.once('error', reject)
-  probe.listen(0, '127.0.0.1', () => {
-    const address = probe.address()
-    probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-  })
-  return promise
-}
