@@ -49,7 +49,7 @@ const yardstick = 'tinyproxy'
 /** What one carrier did in one round. */
 type Carried = Sample & { readonly amount: number; readonly cpuSeconds: number; readonly errors: number }
 
-export const protocolOf = (route: Route): string => ({ direct: '', connect: 'HTTP', socks: 'SOCKS5' })[route.way]
+const protocolOf = (route: Route): string => ({ direct: '', connect: 'HTTP', socks: 'SOCKS5' })[route.way]
 
 const titleOf = ({ name, does }: Carrier): string => (does === undefined ? name : `${name} (${does})`)
 

@@ -13,7 +13,7 @@ export type Route = {
 export const directRoute: Route = { way: 'direct', endpoint: '', user: '', password: '' }
 
 /** So many tunnels at once for so long, each asking the origin for so many bytes; `rate` holds back new ones to that many a second. */
-export type TunnelPlan = {
+type TunnelPlan = {
   readonly route: Route
   readonly tunnels: number
   readonly bytes: number
@@ -33,7 +33,7 @@ export type TunnelResult = {
 }
 
 /** Tunnels that stand open. Releasing them has each carry its bytes once more and counts those that still do. */
-export type Held = { readonly opened: TunnelResult; readonly release: () => Promise<TunnelResult> }
+type Held = { readonly opened: TunnelResult; readonly release: () => Promise<TunnelResult> }
 
 export type Tunnels = {
   readonly originPort: number
