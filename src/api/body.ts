@@ -1,16 +1,21 @@
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import { type Json, readJson } from '../wire/json.ts'
 
-const mostBytes = 64 * 1024
+const usualLimitBytes = 64 * 1024
 const arrivalLimitMs = 10_000
 
-const tooLarge = (): Refusal =>
-  new Refusal('too_large', 'payload_too_large', 'A request body is at most 64 KiB.', { charged: false })
+const tooLarge = (mostBytes: number): Refusal =>
+  new Refusal('too_large', 'payload_too_large', `A request body is at most ${mostBytes / 1024} KiB.`, {
+    charged: false,
+  })
 
 /** The body as text and as JSON. An empty body is an empty object, so operations without required fields accept it. */
-export async function readBody(request: Request): Promise<{ text: string; value: { [name: string]: Json } }> {
-  if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge()
-  const bytes = await collect(request)
+export async function readBody(
+  request: Request,
+  mostBytes = usualLimitBytes,
+): Promise<{ text: string; value: { [name: string]: Json } }> {
+  if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes)
+  const bytes = await collect(request, mostBytes)
   if (bytes.length === 0) return { text: '', value: {} }
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
@@ -29,7 +34,7 @@ export async function readBody(request: Request): Promise<{ text: string; value:
 }
 
 /** Waits no longer than the limit, however slowly a client drips. */
-async function collect(request: Request): Promise<Uint8Array> {
+async function collect(request: Request, mostBytes: number): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
@@ -41,14 +46,18 @@ async function collect(request: Request): Promise<Uint8Array> {
   try {
     // A length that was announced has been judged already; the server reads no more than that, and reads it whole.
     if (request.headers.has('content-length')) return await Promise.race([request.bytes(), late])
-    return await collectChunks(request.body, late)
+    return await collectChunks(request.body, late, mostBytes)
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** A body of unknown length is counted as it arrives, and no more of it is read than the limit. */
-async function collectChunks(body: ReadableStream<Uint8Array>, late: Promise<never>): Promise<Uint8Array> {
+async function collectChunks(
+  body: ReadableStream<Uint8Array>,
+  late: Promise<never>,
+  mostBytes: number,
+): Promise<Uint8Array> {
   const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const chunks: Uint8Array[] = []
   let size = 0
@@ -57,7 +66,7 @@ async function collectChunks(body: ReadableStream<Uint8Array>, late: Promise<nev
       const { done, value } = await Promise.race([reader.read(), late])
       if (done) return Buffer.concat(chunks)
       size += value.length
-      if (size > mostBytes) throw tooLarge()
+      if (size > mostBytes) throw tooLarge(mostBytes)
       chunks.push(value)
     }
   } catch (error) {

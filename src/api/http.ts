@@ -6,11 +6,22 @@ import type { Address } from '../kernel/address.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Operation, z } from '../wire/operation.ts'
+import {
+  apiHeaders,
+  bearerOf,
+  internalError,
+  plainHeaders,
+  type RequestNote,
+  rateLimited,
+  setStanding,
+  sourceName,
+  stopping,
+  toRefusal,
+} from './answers.ts'
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
 import { docsFile, docsPaths } from './docs.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
-import { statusOfKind } from './status.ts'
 import { readFields, readQuery } from './validate.ts'
 
 /** What an operation is called with: who calls, and what was read from the request. */
@@ -49,18 +60,6 @@ export type PlainRoute = {
   readonly answer: (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>
 }
 
-export type RequestNote = {
-  readonly id: string
-  readonly method: string
-  readonly path: string
-  readonly status: number
-  readonly code: string | undefined
-  readonly tookMs: number
-  readonly customer: string | undefined
-  readonly charges: boolean
-  readonly fault: unknown
-}
-
 export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
@@ -79,18 +78,6 @@ export type HttpDeps = {
 const base = '/api/v1'
 /** What whoever watches over the shop asks; it is answered to the end. */
 const probes: readonly string[] = ['/healthz', '/readyz']
-
-const plainHeaders = {
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-  'X-Frame-Options': 'DENY',
-  'Cache-Control': 'no-store',
-}
-const apiHeaders = {
-  ...plainHeaders,
-  'Content-Type': 'application/json; charset=utf-8',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-}
 
 /** What a request has come to so far, for its headers and its line in the log. */
 type Visit = {
@@ -236,43 +223,15 @@ async function answerPlain(
   return response
 }
 
-/** One name for each household: whoever has one IPv6 address has the 2^64 beside it. */
-const sourceName = (from: Address): string => from.bytes.slice(0, 8).toHex()
-
 /** The answer goes through its own schema, so nothing undeclared leaves. */
 const toSuccess = (operation: Operation, value: unknown): string =>
   JSON.stringify({ ok: true, data: operation.answer.parse(value) })
-
-function bearerOf(request: Request): string | undefined {
-  return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
-}
 
 function keyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')
   if (key === null) return undefined
   if (isIdempotencyKey(key)) return key
   throw malformed([{ field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' }])
-}
-
-function toRefusal(refusal: Refusal): Response {
-  const { code, message, details } = refusal
-  const response = new Response(JSON.stringify({ ok: false, error: { code, message, details } }), {
-    status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
-    headers: apiHeaders,
-  })
-  if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
-  if (refusal.kind === 'unavailable') response.headers.set('Retry-After', '1')
-  if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
-    response.headers.set('Allow', (details['allow'] as string[]).join(', '))
-  }
-  return response
-}
-
-function setStanding(headers: Headers, standing: RateStanding): void {
-  headers.set('RateLimit-Limit', String(standing.limit))
-  headers.set('RateLimit-Remaining', String(standing.remaining))
-  headers.set('RateLimit-Reset', String(standing.resetSeconds))
-  if (standing.retryAfterSeconds) headers.set('Retry-After', String(standing.retryAfterSeconds))
 }
 
 /** The methods that each path knows, for the answer to the others. */
@@ -287,19 +246,3 @@ function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): M
   }
   return methods
 }
-
-const rateLimited = (): Refusal =>
-  new Refusal('too_many', 'rate_limited', 'Too many requests. Wait as long as Retry-After says.', { charged: false })
-
-const stopping = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'The shop is shutting down. Nothing was changed; try again in a moment.', {
-    charged: false,
-  })
-
-/** Says nothing of what went wrong: that is in the log, under the request's id. */
-const internalError = (): Refusal =>
-  new Refusal(
-    'unavailable',
-    'internal_error',
-    'Something went wrong on our side. Quote the X-Request-Id when you ask us.',
-  )

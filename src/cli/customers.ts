@@ -7,7 +7,11 @@ import { readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 
-type Deps = { customers: Customers; ledger: Ledger }
+type Deps = {
+  customers: Customers
+  ledger: Ledger
+  setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
+}
 
 /** What commands are given to work with, opened only when one runs. */
 export type Opened<Services> = <Result>(given: Given, work: (services: Services) => Promise<Result>) => Promise<Result>
@@ -59,14 +63,14 @@ export function customerCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'customer block',
-      summary: "Stops all of a customer's tokens within a second; --undo lets them work again.",
+      summary: "Stops all of a customer's tokens, proxies and devices within a second; --undo lets them work again.",
       takes: [customerWord],
       options: [{ flag: 'undo', meaning: 'unblock' }],
       run: (given) =>
-        open(given, async ({ customers }) => {
+        open(given, async ({ setBlocked }) => {
           const id = readCustomer(given.words[0])
           const blocked = !given.has('undo')
-          await customers.setBlocked(id, blocked)
+          await setBlocked(id, blocked)
           return { json: { id, blocked }, lines: [`${id} is ${blocked ? 'blocked' : 'open'}.`] }
         }),
     },

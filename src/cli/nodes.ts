@@ -1,39 +1,166 @@
-import type { Fleet } from '../domains/fleet/index.ts'
-import { isLive, type Node } from '../domains/fleet/rules.ts'
+import type { Fleet, NodeWish } from '../domains/fleet/index.ts'
+import { isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
+import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
-import { type Command, table } from './command.ts'
+import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import type { Opened } from './customers.ts'
 
-type Deps = { fleet: Fleet; now: () => number }
+type Deps = {
+  fleet: Fleet
+  now: () => number
+  /** Where nodes reach the shop. */
+  shopUrl: string
+  addNode: (wish: NodeWish) => Promise<Node>
+}
+
+const nameWord = { name: 'NAME', meaning: 'the node\'s name, as "node list" shows it' }
 
 export function nodeCommands(open: Opened<Deps>): readonly Command[] {
-  return [
-    {
-      name: 'node list',
-      summary: 'Lists the machines that carry traffic, and whether they are up.',
-      takes: [],
-      options: [],
-      run: (given) =>
-        open(given, async ({ fleet, now }) => {
-          const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
-          return {
-            json: nodes.map((node) => toJson(node, now())),
-            lines: table(
-              ['NODE', 'KIND', 'NAME', 'LOCATION', 'STATE', 'LAST SEEN'],
-              nodes.map((node) => [
-                node.id,
-                node.kind,
-                node.name,
-                node.location,
-                stateOf(node, now()),
-                node.lastSeenAt === null ? 'never' : toIso(node.lastSeenAt),
-              ]),
-            ),
-          }
-        }),
-    },
-  ]
+  return [listCommand(open), addCommand(open), keyCommand(open), ...stateCommands(open)]
 }
+
+function listCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'node list',
+    summary: 'Lists the machines that carry traffic, and whether they are up.',
+    takes: [],
+    options: [],
+    run: (given) =>
+      open(given, async ({ fleet, now }) => {
+        const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
+        return {
+          json: nodes.map((node) => toJson(node, now())),
+          lines: table(
+            ['NAME', 'KIND', 'LOCATION', 'STATE', 'VERSION', 'LAG', 'TUNNELS', 'CARRIED', 'LAST SEEN', 'NODE'],
+            nodes.map((node) => [
+              node.name,
+              node.kind,
+              node.location,
+              stateOf(node, now()),
+              node.version ?? '',
+              node.health ? `${node.health.lagMs} ms` : '',
+              node.health ? String(node.health.tunnels) : '',
+              node.health ? toMegabytes(node.health.carried) : '',
+              node.lastSeenAt === null ? 'never' : toIso(node.lastSeenAt),
+              node.id,
+            ]),
+          ),
+        }
+      }),
+  }
+}
+
+function addCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'node add',
+    summary: 'Adds a machine that carries traffic, and shows the key that lets it join, this once.',
+    takes: [{ name: 'NAME', meaning: 'how you call it: small letters, digits, dots and dashes' }],
+    options: [
+      { flag: 'kind', value: 'gateway|vpn', meaning: 'what it carries: proxies, or the VPN' },
+      { flag: 'location', value: 'NAME', meaning: 'where it stands, as customers choose it; local unless said' },
+      { flag: 'country', value: 'CODE', meaning: 'two letters' },
+      { flag: 'city', value: 'NAME', meaning: 'shown with the location' },
+      { flag: 'endpoint-host', value: 'ADDRESS', meaning: 'where customers reach it, if not where the settings say' },
+      { flag: 'endpoint-port', value: 'PORT', meaning: 'on which port' },
+    ],
+    run: (given) =>
+      open(given, async ({ fleet, addNode, shopUrl }) => {
+        const { name } = await addNode(readWish(given))
+        return toKeyOutcome(await fleet.issueKey(name), shopUrl)
+      }),
+  }
+}
+
+function keyCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'node key',
+    summary: 'Makes a new key that lets a node join, once and within a day, and shows it this once.',
+    takes: [nameWord],
+    options: [],
+    run: (given) =>
+      open(given, async ({ fleet, shopUrl }) => toKeyOutcome(await fleet.issueKey(given.words[0] ?? ''), shopUrl)),
+  }
+}
+
+const verbs = [
+  {
+    verb: 'revoke',
+    summary: 'Shuts a node out within a second, for good: opened again, it needs a new key.',
+    done: 'is revoked and closed.',
+  },
+  { verb: 'close', summary: 'Shuts a node out within a second, until it is opened.', done: 'is closed.' },
+  { verb: 'open', summary: 'Lets a closed node serve again.', done: 'is open.' },
+] as const
+
+function stateCommands(open: Opened<Deps>): readonly Command[] {
+  return verbs.map(({ verb, summary, done }) => ({
+    name: `node ${verb}`,
+    summary,
+    takes: [nameWord],
+    options: [],
+    run: (given) =>
+      open(given, async ({ fleet, now }) => {
+        const node = await fleet[verb](given.words[0] ?? '')
+        const needsKey = verb === 'open' && node.joinedAt === null && node.key === null
+        return {
+          json: toJson(node, now()),
+          lines: [`${node.name} ${done}${needsKey ? ` "turnpike node key ${node.name}" lets it join.` : ''}`],
+        }
+      }),
+  }))
+}
+
+/** The key stands alone on its line, so that a script can take it. */
+function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: string): Outcome {
+  const command = `TURNPIKE_SHOP_URL=${shopUrl} TURNPIKE_NODE_KEY=${text} npx turnpike ${node.kind}`
+  const expiresAt = node.key === null ? null : toIso(node.key.expiresAt)
+  return {
+    json: { id: node.id, name: node.name, kind: node.kind, key: text, expires_at: expiresAt, command },
+    lines: [
+      text,
+      `This is the only time it is shown. It lets ${node.name} join once, until ${expiresAt}. On that machine:`,
+      '',
+      `  ${command}`,
+    ],
+  }
+}
+
+function readWish(given: Given): NodeWish {
+  const name = given.words[0] ?? ''
+  if (!isNodeName(name)) throw mistyped('NAME is up to 63 small letters, digits, dots and dashes.')
+  const kind = given.flags['kind']
+  if (kind !== 'gateway' && kind !== 'vpn') throw mistyped('--kind is gateway or vpn.')
+  const location = given.flags['location'] ?? 'local'
+  if (!isLocationName(location)) throw mistyped('--location is up to 32 small letters, digits and dashes.')
+  const country = given.flags['country']
+  const countryCode = country === undefined ? undefined : readCountry(country)
+  if (country !== undefined && !countryCode) throw mistyped('--country is two letters, like DE.')
+  const city = given.flags['city']
+  if (city !== undefined && !/^[^\p{Cc}\p{Cs}]{1,80}$/u.test(city)) {
+    throw mistyped('--city is 1 to 80 printable characters.')
+  }
+  return {
+    kind: kind satisfies NodeKind,
+    name,
+    location,
+    ...(countryCode !== undefined && { countryCode }),
+    ...(city !== undefined && { city }),
+    ...readEndpoint(given),
+  }
+}
+
+function readEndpoint(given: Given): Pick<NodeWish, 'endpoint'> {
+  const host = given.flags['endpoint-host']
+  const port = given.flags['endpoint-port']
+  if (host === undefined && port === undefined) return {}
+  if (host === undefined || port === undefined) throw mistyped('--endpoint-host and --endpoint-port go together.')
+  if (!/^[A-Za-z0-9.:_-]{1,255}$/.test(host)) throw mistyped('--endpoint-host is an address or a host name.')
+  const number = /^\d{1,5}$/.test(port) ? Number(port) : 0
+  if (number < 1 || number > 65_535) throw mistyped('--endpoint-port is a port from 1 to 65535.')
+  return { endpoint: { host, port: number } }
+}
+
+const toMegabytes = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`
 
 const stateOf = (node: Node, nowMs: number): string =>
   node.state === 'closed' ? 'closed' : isLive(node, nowMs) ? 'online' : 'offline'
@@ -49,5 +176,10 @@ const toJson = (node: Node, nowMs: number) => ({
   public_key: node.publicKey,
   state: stateOf(node, nowMs),
   version: node.version,
+  joined_at: node.joinedAt === null ? null : toIso(node.joinedAt),
   last_seen_at: node.lastSeenAt === null ? null : toIso(node.lastSeenAt),
+  boot: node.health?.boot ?? null,
+  lag_ms: node.health?.lagMs ?? null,
+  tunnels: node.health?.tunnels ?? null,
+  carried_bytes: node.health?.carried ?? null,
 })

@@ -1,5 +1,7 @@
 import { join, resolve } from 'node:path'
+import type { NodeKind } from '../domains/fleet/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
+import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway-settings.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
@@ -24,8 +26,10 @@ export type Config = {
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
+  readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
-} & VpnConfig
+} & VpnConfig &
+  GatewayConfig
 
 /** A setting that cannot be used stops the start with this one line. */
 export class BadSetting extends Error {
@@ -155,6 +159,14 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  ...gatewaySettings,
+  localNodes: {
+    env: 'TURNPIKE_LOCAL_NODES',
+    flag: 'local-nodes',
+    value: 'KINDS',
+    fallback: '',
+    meaning: 'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn',
+  },
   ...vpnSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
@@ -198,7 +210,13 @@ export function readConfig(
     readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
+    localNodes: readNodeKinds(read('localNodes')),
     log: log as LogLevel,
+    ...readGatewayConfig({
+      text: read,
+      whole: (name, min, max) => readWhole(name, read(name), min, max),
+      bad,
+    }),
     ...readVpnConfig({
       text: read,
       whole: (name, min, max) => readWhole(name, read(name), min, max),
@@ -207,6 +225,10 @@ export function readConfig(
     }),
   }
 }
+
+/** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
+export const shopUrl = (config: Config): string =>
+  config.publicUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
 
 /** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
@@ -244,6 +266,14 @@ function readPrefixes(text: string): Prefix[] {
     const prefix = readPrefix(part)
     if (!prefix) throw bad('trustedProxies', `has "${part}", which is not an address or a prefix`)
     return prefix
+  })
+}
+
+function readNodeKinds(text: string): NodeKind[] {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.filter(Boolean).map((part) => {
+    if (part !== 'gateway' && part !== 'vpn') throw bad('localNodes', 'must be gateway, vpn, or gateway,vpn')
+    return part
   })
 }
 

@@ -35,7 +35,8 @@ export function untilStopped(): Promise<void> {
 /** It only looks after others, so it is kept apart from all that they need: it starts the sooner and weighs the less. */
 export const upCommand: Command = {
   name: 'up',
-  summary: 'Runs everything on this machine: starts the shop, starts it again if it dies, stops it in order.',
+  summary:
+    'Runs everything on this machine: the shop and a gateway, each started again if it dies, all stopped in order.',
   takes: [],
   options: [],
   async run(given) {
@@ -45,7 +46,11 @@ export const upCommand: Command = {
     const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
       flag === 'json' ? [] : [`--${flag}=${value}`],
     )
-    const shop = [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), 'shop', ...flags]
-    return { json: null, lines: [], exit: await supervise([{ name: 'shop', command: shop }], log, stop.signal) }
+    const role = (name: string, ...more: string[]) => ({
+      name,
+      command: [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), name, ...flags, ...more],
+    })
+    const roles = [role('shop', '--local-nodes=gateway'), role('gateway')]
+    return { json: null, lines: [], exit: await supervise(roles, log, stop.signal) }
   },
 }

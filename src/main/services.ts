@@ -17,7 +17,7 @@ import { createStock, createStockDesk } from '../domains/stock/index.ts'
 import { createLeases, createUsage } from '../domains/usage/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
 import type { Verifier } from '../kernel/finding.ts'
-import type { RandomBytes } from '../kernel/ids.ts'
+import type { CustomerId, RandomBytes } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Config, databaseAddress } from './config.ts'
@@ -84,7 +84,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, usage, ...around })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const vpnDeps = {
     db,
@@ -114,6 +114,14 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createVpnVerifier(vpnDeps),
     createTrafficVerifier(premiumDeps),
   ]
+  /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
+  const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
+    db.transact(async (tx) => {
+      await customers.setBlocked(tx, id, blocked)
+      dedicatedUpkeep.touch(tx, id)
+      premium.nodes.touch(tx, id)
+      vpn.touch(tx, id)
+    })
   return {
     db,
     ledger,
@@ -129,6 +137,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     fleet,
     vpn,
     premium,
+    setBlocked,
     arranged,
     verifiers,
   }

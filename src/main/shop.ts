@@ -1,11 +1,14 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { createProxyProbe } from '../adapters/proxy-probe.ts'
 import { drawing } from '../adapters/qr-drawing.ts'
+import type { RequestNote } from '../api/answers.ts'
 import { accountOperations } from '../api/customer/account.ts'
 import { dedicatedOperations } from '../api/customer/dedicated.ts'
 import { premiumOperations } from '../api/customer/premium.ts'
 import { vpnOperations } from '../api/customer/vpn.ts'
-import { createHttp, type RequestNote } from '../api/http.ts'
+import { createHttp } from '../api/http.ts'
+import { createNodeHttp, nodeBase } from '../api/node/http.ts'
+import { createStateDesk } from '../api/node/state.ts'
 import { vpnLinkRoute } from '../api/vpn-link.ts'
 import { migrate } from '../db/migrate.ts'
 import { moneyChores, startChores } from '../jobs/chores.ts'
@@ -14,6 +17,7 @@ import { premiumChores } from '../jobs/premium.ts'
 import { vpnChores } from '../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../kernel/address.ts'
 import { BadSetting, type Config } from './config.ts'
+import { admitLocalNodes } from './local-nodes.ts'
 import type { Log } from './log.ts'
 import { banner, openSandbox } from './sandbox.ts'
 import {
@@ -46,6 +50,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const services = createServices(db, around, arrangementsOf(config))
   const token = config.sandbox ? await openSandbox(services, config.sandboxToken) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
+  const localChores = await admitLocalNodes(services, around, config.folder, config.localNodes)
 
   let stopping = false
   let url = ''
@@ -56,6 +61,13 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     host: config.host,
     port: server.port ?? config.port,
   }))
+  const state = createStateDesk({ ...services, ...around })
+  const doorway = {
+    requestId: () => around.random(12).toHex(),
+    isStopping: () => stopping,
+    note: (note: RequestNote) => noteRequest(log, note),
+  }
+  const nodeHttp = createNodeHttp({ ...services, ...around, ...doorway, state })
   const http = createHttp({
     customers: services.customers,
     bound: [
@@ -70,19 +82,25 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     chargesPerMinute: config.chargesPerMinute,
     clock: around.clock,
     sha256: around.sha256,
-    requestId: () => around.random(12).toHex(),
     isReady: () =>
       db.first('SELECT 1 AS one').then(
         () => true,
         () => false,
       ),
-    isStopping: () => stopping,
-    note: (note) => noteRequest(log, note),
+    ...doorway,
   })
+  /** What a customer has changed is on its way to the nodes before the answer is on its way to the customer. */
+  async function answer(request: Request, from: Address | undefined): Promise<Response> {
+    const asked = URL.parse(request.url)
+    if (asked?.pathname.startsWith(nodeBase)) return nodeHttp(request, asked, from)
+    const response = await http(request, from)
+    if (request.method === 'POST' && response.status === 200) state.poke()
+    return response
+  }
   const server = listen(config, async (request, peer) => {
     running.add(request)
     try {
-      return await http(request, sourceOf(request, peer, config))
+      return await answer(request, sourceOf(request, peer, config))
     } finally {
       running.delete(request)
     }
@@ -93,6 +111,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       ...dedicatedChores(services),
       ...premiumChores(services, log),
       ...vpnChores(services, log),
+      ...localChores,
     ],
     log,
   )
@@ -105,6 +124,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     services,
     async stop() {
       stopping = true
+      state.stop()
       const giveUpAt = performance.now() + drainMs
       while (running.size > 0 && performance.now() < giveUpAt) await Bun.sleep(10)
       await server.stop(true)

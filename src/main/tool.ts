@@ -10,8 +10,10 @@ import { premiumCommands } from '../cli/premium.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
+import type { NodeWish } from '../domains/fleet/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { databaseAddress } from './config.ts'
+import { type Config, databaseAddress, shopUrl } from './config.ts'
+import { openGateway } from './gateway.ts'
 import { configOf, logOf, untilStopped, upCommand } from './roles.ts'
 import {
   arrangementsOf,
@@ -26,14 +28,16 @@ import { openShop } from './shop.ts'
 type Credit = Parameters<Services['ledger']['credit']>
 
 /** The services, and the few actions of an operator that are a transaction of their own. */
-function createToolbox(services: Services) {
-  const { db, ledger, pricing } = services
+function createToolbox(services: Services, config: Config) {
+  const { db, fleet, ledger, pricing } = services
   return {
     ...services,
     drawing,
     now: realSurroundings.clock,
     credit: (customer: Credit[1], amount: Credit[2], note: string) =>
       db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
+    shopUrl: shopUrl(config),
+    addNode: (wish: NodeWish) => db.transact((tx) => fleet.add(tx, wish)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
   }
 }
@@ -59,7 +63,7 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
-    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config))))
+    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config)), config))
   } finally {
     await db.close()
   }
@@ -78,6 +82,21 @@ const roleCommands: readonly Command[] = [
       process.stdout.write(shop.banner)
       await stopped
       await shop.stop()
+      return { json: null, lines: [], exit: 0 }
+    },
+  },
+  {
+    name: 'gateway',
+    summary: 'Runs a gateway: proxies over HTTP and SOCKS5, for a shop here or elsewhere.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const config = configOf(given)
+      const stop = new AbortController()
+      const stopped = untilStopped().then(() => stop.abort())
+      const gateway = await openGateway(config, logOf(config, 'gateway'), stop.signal)
+      await stopped
+      await gateway?.stop()
       return { json: null, lines: [], exit: 0 }
     },
   },

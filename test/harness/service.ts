@@ -1,6 +1,6 @@
 import { readConfig } from '../../src/main/config.ts'
 import { createLog } from '../../src/main/log.ts'
-import type { Services } from '../../src/main/services.ts'
+import type { Services, Surroundings } from '../../src/main/services.ts'
 import { openShop } from '../../src/main/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
@@ -20,7 +20,12 @@ export type Service = Caller & {
   stop(): Promise<void>
 }
 
-export async function startService(engine: Engine, env: Record<string, string> = {}): Promise<Service> {
+/** With `around`, time goes by itself and the clock by hand moves nothing. */
+export async function startService(
+  engine: Engine,
+  env: Record<string, string> = {},
+  around?: Surroundings,
+): Promise<Service> {
   const place = await makePlace(engine)
   const clock = new HandClock()
   const log: string[] = []
@@ -35,7 +40,7 @@ export async function startService(engine: Engine, env: Record<string, string> =
   const shop = await openShop(
     config,
     createLog('debug', 'shop', (line) => log.push(line)),
-    surroundingsWith(clock),
+    around ?? surroundingsWith(clock),
   )
   const token = shop.token ?? ''
   const caller = await createCaller(shop.url, token)

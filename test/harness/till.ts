@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import type { RequestNote } from '../../src/api/answers.ts'
 import { accountOperations } from '../../src/api/customer/account.ts'
-import { bind, createHttp, placed, type RequestNote } from '../../src/api/http.ts'
+import { bind, createHttp, placed } from '../../src/api/http.ts'
 import { readAddress } from '../../src/kernel/address.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../src/kernel/money.ts'

@@ -70,35 +70,41 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
       service.clock.advance(1)
       const since = service.clock.nowMs
       const { data } = await service.post(path, body, { token })
-      const changed = await service.services.dedicatedUpkeep.desired(service.services.db, since, -1, 100)
+      const changed = await service.services.dedicatedUpkeep.desired(since, undefined, 100)
       expect(changed).toHaveLength(1)
-      expect(changed[0]).toMatchObject({ username: proxy?.username, held: true, changedAt: since, ...expected(data) })
+      expect(changed[0]).toMatchObject({
+        username: proxy?.username,
+        state: 'active',
+        changedAt: since,
+        ...expected(data),
+      })
       expect(await credential(proxy?.username)).toEqual(changed[0])
     }
     const end = (await credential(proxy?.username))?.expiresAt ?? 0
     service.clock.nowMs = end + 3 * dayMs - 1
-    expect(await credential(proxy?.username)).toMatchObject({ held: true })
+    expect(await credential(proxy?.username)).toMatchObject({ state: 'active' })
     service.clock.advance(1)
-    expect(await credential(proxy?.username)).toMatchObject({ held: false })
+    expect(await credential(proxy?.username)).toMatchObject({ state: 'gone' })
     await service.services.dedicatedUpkeep.release(1000)
-    const gone = await service.services.dedicatedUpkeep.desired(service.services.db, service.clock.nowMs, -1, 100)
-    expect(gone.find((each) => each.username === proxy?.username)).toMatchObject({ held: false })
+    const gone = await service.services.dedicatedUpkeep.desired(service.clock.nowMs, undefined, 100)
+    expect(gone.find((each) => each.username === proxy?.username)).toMatchObject({ state: 'gone' })
   })
 
   test('what a gateway is told holds no password, no price and no customer', async () => {
     const { token, customer } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token)
-    const told = await service.services.dedicatedUpkeep.desired(service.services.db, 0, -1, 10_000)
+    const told = await service.services.dedicatedUpkeep.desired(0, undefined, 10_000)
     expect(told.length).toBeGreaterThan(0)
     for (const each of told) {
       expect(Object.keys(each).toSorted()).toEqual([
         'changedAt',
         'expiresAt',
-        'held',
         'id',
         'leaveFrom',
+        'owner',
         'passwordDigest',
         'portType',
+        'state',
         'username',
       ])
     }
@@ -113,17 +119,12 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
     const since = service.clock.nowMs
     const bought = await buy(token, { count: 250, ipv: 6 })
     const seen: string[] = []
-    for (let position = { since, after: -1 }; ; ) {
-      const page = await service.services.dedicatedUpkeep.desired(
-        service.services.db,
-        position.since,
-        position.after,
-        60,
-      )
+    for (let after: { changedAt: number; id: number } | undefined; ; ) {
+      const page = await service.services.dedicatedUpkeep.desired(since, after, 60)
       seen.push(...page.map((each) => each.username))
       const last = page.at(-1)
       if (!last || page.length < 60) break
-      position = { since: last.changedAt, after: last.id }
+      after = last
     }
     expect(seen).toEqual(bought.map((each) => each.username))
   })

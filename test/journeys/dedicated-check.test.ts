@@ -36,7 +36,7 @@ describe.each([...engines])('over HTTP on %s', (engine) => {
     gateway = await startGateway(async (username, password) => {
       const known = await service.services.dedicatedUpkeep.findCredential(username)
       const digest = new Bun.CryptoHasher('sha256').update(password).digest('hex')
-      const open = known?.held === true && known.portType === 'http' && service.clock.nowMs < known.expiresAt
+      const open = known?.state === 'active' && known.portType === 'http' && service.clock.nowMs < known.expiresAt
       return open && known.passwordDigest.toHex() === digest
     })
     const address = gateway.address()

@@ -104,12 +104,12 @@ describe.each([...engines])('renewal by itself on %s', (engine) => {
 
   test('a blocked customer and a disabled subscription are not charged', async () => {
     const [blocked, disabled] = [await subscriber(), await subscriber()]
-    await service.services.customers.setBlocked(blocked.customer, true)
+    await service.services.setBlocked(blocked.customer, true)
     await service.services.vpn.setDisabled(disabled.bought.uuid, true)
     blocked.goTo(-hourMs)
     await service.services.vpn.renewDue()
     expect((await disabled.balance()).balance_rub).toBe(701)
-    await service.services.customers.setBlocked(blocked.customer, false)
+    await service.services.setBlocked(blocked.customer, false)
     service.clock.advance(600)
     expect((await blocked.balance()).balance_rub).toBe(701)
     expect((await blocked.info()).auto_renew.problem).toBe('forbidden')

@@ -69,6 +69,10 @@ export const mayComeFrom = (token: Token, address: Address | undefined): boolean
   token.allowedFrom.length === 0 ||
   (address !== undefined && token.allowedFrom.some((prefix) => contains(prefix, address)))
 
+/** What nodes call a customer: enough to tell whose limits credentials share, and nothing to find the customer by. */
+export const ownerName = (customer: CustomerId, sha256: (text: string) => Uint8Array): string =>
+  sha256(`owner ${customer}`).toHex().slice(0, 16)
+
 /** Compares without telling by its time where two digests part. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   let difference = a.length ^ b.length

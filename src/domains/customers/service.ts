@@ -139,10 +139,13 @@ export function createCustomers(deps: {
       return customer
     },
 
-    setBlocked: (id: CustomerId, blocked: boolean): Promise<void> =>
-      db.transact(async (tx) => {
-        if (!(await store.setBlocked(tx, id, blocked ? clock() : null))) throw noSuchCustomer()
-      }),
+    /** Blocks a customer or lets him go on, in the caller's transaction: what he has must be touched with it, for nodes to hear. */
+    async setBlocked(tx: Tx, id: CustomerId, blocked: boolean): Promise<void> {
+      if (!(await store.setBlocked(tx, id, blocked ? clock() : null))) throw noSuchCustomer()
+    },
+
+    /** Which of these customers are blocked. A name may be given twice. */
+    blockedAmong: (ids: readonly CustomerId[]): Promise<Set<CustomerId>> => store.blockedAmong(db, [...new Set(ids)]),
 
     /** Makes a token. Its text is in the answer and nowhere else. */
     issueToken: (customer: CustomerId, wish: TokenWish): Promise<{ text: string; token: Token }> =>

@@ -1,3 +1,4 @@
+import { list } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
@@ -89,6 +90,16 @@ export async function listCustomers(reader: Reader, after: string, limit: number
 
 export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): Promise<boolean> {
   return (await tx.run('UPDATE customers SET blocked_at = $2 WHERE id = $1', [id, atMs])) === 1
+}
+
+/** Which of these customers are blocked. */
+export async function blockedAmong(reader: Reader, ids: readonly CustomerId[]): Promise<Set<CustomerId>> {
+  if (ids.length === 0) return new Set()
+  const rows = await reader.all<{ id: string }>(
+    `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${list(ids.length)})`,
+    ids,
+  )
+  return new Set(rows.map((row) => row.id as CustomerId))
 }
 
 export function insertToken(tx: Tx, token: Token, digest: Uint8Array): void {

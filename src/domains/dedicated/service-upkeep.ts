@@ -1,7 +1,12 @@
-import type { Database, Reader } from '../../db/transaction.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import { bytes } from '../../kernel/bytes.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
+import { ownerName } from '../customers/rules.ts'
 import type { Stock } from '../stock/index.ts'
+import type { Usage } from '../usage/index.ts'
 import {
   graceEnd,
   isHeld,
@@ -17,7 +22,7 @@ import * as store from './store.ts'
 
 export type DedicatedUpkeep = ReturnType<typeof createDedicatedUpkeep>
 
-/** What a node must know of a proxy: no password, no price, no customer. */
+/** What a node must know of a proxy: no password, no price, no customer. `owner` tells whose limits it shares. */
 export type DesiredProxy = {
   readonly id: number
   readonly username: string
@@ -25,29 +30,47 @@ export type DesiredProxy = {
   readonly portType: PortType
   readonly leaveFrom: string
   readonly expiresAt: number
-  readonly held: boolean
+  readonly state: 'active' | 'blocked' | 'gone'
+  readonly owner: string
   readonly changedAt: number
 }
+
+/** Where a reader of changes is: the moment and the number of the last one it was given. */
+type Position = { readonly changedAt: number; readonly id: number }
+
+/** What a node has carried for a proxy since it booted. */
+type ProxyCount = { readonly id: number; readonly received: bigint; readonly sent: bigint }
+
+/** What counts of a proxy are kept under. */
+const subjectOf = (id: number): string => `proxy:${id}`
 
 /** What happens to proxies with time, and what nodes are told of them. */
 export function createDedicatedUpkeep(deps: {
   db: Database
+  customers: Pick<Customers, 'blockedAmong'>
   stock: Stock
+  usage: Usage
+  sha256: (text: string) => Uint8Array
   dedicated: Pick<Dedicated, 'prolong'>
   clock: Clock
 }) {
   const { db, stock, clock } = deps
 
-  const toDesired = (proxy: Proxy): DesiredProxy => ({
-    id: proxy.id,
-    username: proxy.username,
-    passwordDigest: proxy.passwordDigest,
-    portType: proxy.portType,
-    leaveFrom: proxy.address,
-    expiresAt: proxy.expiresAt,
-    held: isHeld(proxy, clock()),
-    changedAt: proxy.changedAt,
-  })
+  /** Customers are asked about after their proxies were read: whoever is blocked in between is told of too early, never too late. */
+  async function toDesired(proxies: readonly Proxy[]): Promise<DesiredProxy[]> {
+    const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
+    return proxies.map((proxy) => ({
+      id: proxy.id,
+      username: proxy.username,
+      passwordDigest: proxy.passwordDigest,
+      portType: proxy.portType,
+      leaveFrom: proxy.address,
+      expiresAt: proxy.expiresAt,
+      state: !isHeld(proxy, clock()) ? 'gone' : blocked.has(proxy.customer) ? 'blocked' : 'active',
+      owner: ownerName(proxy.customer, deps.sha256),
+      changedAt: proxy.changedAt,
+    }))
+  }
 
   /** One proxy's renewal. The key names the term that ends, so however many processes try, one term is bought. */
   async function renewOne(proxy: Proxy, period: number): Promise<boolean> {
@@ -101,18 +124,43 @@ export function createDedicatedUpkeep(deps: {
     },
 
     /**
-     * What nodes should carry that changed since a moment; from 0, all of it. The next page begins after the last one's
-     * `changedAt` and `id`; the next round, a little before the last one's `changedAt`.
+     * What nodes should carry that changed at a moment or later, oldest change first, a page at a time. Times are given before a
+     * commit, so a change may become visible a little after a later one: a reader asks again from before what it has seen.
      */
-    async desired(reader: Reader, since: number, after: number, limit: number): Promise<DesiredProxy[]> {
-      return (await store.changedSince(reader, since, after, limit)).map(toDesired)
+    async desired(
+      since: number,
+      after: Position | undefined,
+      limit: number,
+      heldOnly = false,
+    ): Promise<DesiredProxy[]> {
+      const position = after ?? { changedAt: -1, id: 0 }
+      return toDesired(await store.changedSince(db, since, position, limit, heldOnly ? clock() : undefined))
     },
+
+    /** Another text whenever something that nodes should hear of changed at a moment or later. */
+    changeMark: (since: number): Promise<string> => store.changeMark(db, since),
+
+    /** Makes nodes look again at all that a customer holds. */
+    touch: (tx: Tx, customer: CustomerId): void => store.touchProxies(tx, customer, clock()),
+
+    /** Takes a node's counts. They are cumulative since its boot, so a repeat adds nothing; one of an unknown proxy is ignored. */
+    takeCounts: (node: string, boot: string, counts: readonly ProxyCount[]): Promise<void> =>
+      db.transact(async (tx) => {
+        const known = await store.knownAmong(tx, [...new Set(counts.map((each) => each.id))])
+        await deps.usage.take(tx, {
+          node,
+          boot,
+          counts: counts
+            .filter((each) => known.has(each.id))
+            .map((each) => ({ subject: subjectOf(each.id), received: bytes(each.received), sent: bytes(each.sent) })),
+        })
+      }),
 
     /** One credential that a node has not heard of yet. */
     async findCredential(username: string): Promise<DesiredProxy | undefined> {
       const id = readUsername(username)
       const proxy = id === undefined ? undefined : await store.findProxy(db, id)
-      return proxy?.username === username ? toDesired(proxy) : undefined
+      return proxy?.username === username ? (await toDesired([proxy]))[0] : undefined
     },
   }
 }

@@ -212,13 +212,43 @@ export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<
   await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
 }
 
-/** What changed since a moment, for nodes. Overlap the moments: a commit may become visible after a later one. */
-export async function changedSince(reader: Reader, since: number, after: number, limit: number): Promise<Proxy[]> {
+/** What changed at `since` or later, oldest change first; only what is held, or what is gone too, so that a node lets it go. */
+export async function changedSince(
+  reader: Reader,
+  since: number,
+  after: { changedAt: number; id: number },
+  limit: number,
+  heldAt: number | undefined,
+): Promise<Proxy[]> {
+  const held = heldAt === undefined ? '' : `AND state = 'held' AND expires_at > $5`
   const rows = await reader.all<Row>(
-    `SELECT * FROM proxies WHERE changed_at > $1 OR (changed_at = $1 AND id > $2) ORDER BY changed_at, id LIMIT $3`,
-    [since, after, limit],
+    `SELECT * FROM proxies
+     WHERE changed_at >= $1 AND (changed_at > $2 OR (changed_at = $2 AND id > $3)) ${held}
+     ORDER BY changed_at, id LIMIT $4`,
+    [since, after.changedAt, after.id, limit, ...(heldAt === undefined ? [] : [heldAt - graceMs])],
   )
   return rows.map(toProxy)
+}
+
+/** Differs from what it was whenever something changed at `since` or later, whichever order commits became visible in. */
+export async function changeMark(reader: Reader, since: number): Promise<string> {
+  const row = await reader.first<{ n: bigint; sum: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum FROM proxies WHERE changed_at >= $1`,
+    [since],
+  )
+  return `${row?.n} ${row?.sum}`
+}
+
+/** Makes nodes look again at all that a customer holds. */
+export function touchProxies(tx: Tx, customer: CustomerId, nowMs: number): void {
+  tx.send(`UPDATE proxies SET changed_at = $2 WHERE customer_id = $1 AND state = 'held'`, [customer, nowMs])
+}
+
+/** Which of these numbers there is, or ever was, a proxy of. */
+export async function knownAmong(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
+  if (ids.length === 0) return new Set()
+  const rows = await reader.all<{ id: bigint }>(`SELECT id FROM proxies WHERE id IN (${list(ids.length)})`, ids)
+  return new Set(rows.map((row) => Number(row.id)))
 }
 
 /** Every proxy there ever was, in the order of their numbers, for `verify`. */

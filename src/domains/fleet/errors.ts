@@ -1,3 +1,24 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
 export const noSuchNode = (): Refusal => new Refusal('missing', 'not_found', 'There is no such node.')
+
+export const nameTaken = (): Refusal => new Refusal('conflict', 'conflict', 'There is a node of this name already.')
+
+export const nodeClosed = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This node is closed. Open it first, with "turnpike node open".')
+
+/** One answer for a key that is unknown, expired, used or of a closed node: a stranger learns nothing from it. */
+export const invalidJoinKey = (): Refusal =>
+  new Refusal(
+    'unauthenticated',
+    'invalid_join_key',
+    'This key lets no node in: it is unknown, expired or used. "turnpike node key" makes a new one.',
+  )
+
+/** One answer for a secret that is missing, malformed, unknown, replaced, revoked or of a closed node. */
+export const invalidNodeSecret = (): Refusal =>
+  new Refusal(
+    'unauthenticated',
+    'invalid_token',
+    'Send the secret that this node has joined with as "Authorization: Bearer <secret>". This one opens nothing.',
+  )

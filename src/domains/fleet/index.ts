@@ -1,1 +1,1 @@
-export { createFleet, type Fleet } from './service.ts'
+export { createFleet, type Fleet, type NodeWish } from './service.ts'

@@ -18,6 +18,9 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
   version: null,
   lastSeenAt: nowMs,
   createdAt: 0,
+  joinedAt: null,
+  key: null,
+  health: null,
   ...of,
 })
 

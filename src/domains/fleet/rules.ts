@@ -18,6 +18,19 @@ export type Node = {
   readonly version: string | null
   readonly lastSeenAt: number | null
   readonly createdAt: number
+  /** When it last joined; null while no secret opens anything for it. */
+  readonly joinedAt: number | null
+  /** The key that it may join with, whose text nobody keeps. */
+  readonly key: { readonly expiresAt: number; readonly usedAt: number | null } | null
+  readonly health: Health | null
+}
+
+/** What a node last said of itself. `carried` is bytes in both directions since that boot. */
+export type Health = {
+  readonly boot: string
+  readonly tunnels: number
+  readonly lagMs: number
+  readonly carried: number
 }
 
 /** A place that a customer may choose, with the nodes that stand there. */
@@ -36,6 +49,24 @@ export const isLive = (node: Node, nowMs: number): boolean =>
 
 /** Small letters, digits and dashes: it travels in addresses and file names. */
 export const isLocationName = (text: string): boolean => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(text) && text.length <= 32
+
+/** As a host is named: it stands in commands and logs. */
+export const isNodeName = (text: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/.test(text)
+
+/** How long a key lets a node join. */
+export const keyLastsMs = 24 * 3_600_000
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+/** How many random bytes a key is made of: 40 characters of 5 bits, 200 in all. */
+export const keyRandomBytes = 40
+
+export function makeKeyText(random: Uint8Array): string {
+  if (random.length !== keyRandomBytes) throw new RangeError('a key is made of 40 random bytes')
+  return `tpj_${[...random].map((byte) => alphabet.charAt(byte & 31)).join('')}`
+}
+
+/** Whether a text can be a node's secret at all. It costs no look-up to turn away what is not. */
+export const isSecretText = (text: string): boolean => /^tpn_[0-9a-f]{64}$/.test(text)
 
 /** The places of nodes that are open, by name. */
 export function locationsOf(nodes: readonly Node[]): Location[] {

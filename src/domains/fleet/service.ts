@@ -3,8 +3,9 @@ import { makeId, type NodeId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
-import { noSuchNode } from './errors.ts'
-import { type Endpoint, isLocationName, type Node, type NodeKind } from './rules.ts'
+import { nameTaken, noSuchNode } from './errors.ts'
+import { type Endpoint, type Health, isLocationName, isNodeName, type Node, type NodeKind } from './rules.ts'
+import { createEntry } from './service-entry.ts'
 import * as store from './store.ts'
 
 /** How long a look at the fleet is believed; a node counts as live for far longer. */
@@ -25,6 +26,7 @@ export function createFleet(deps: {
   db: Database
   clock: Clock
   random: RandomBytes
+  sha256: (text: string) => Uint8Array
   vault: Vault
   publicKeyOf: PublicKeyOf
 }) {
@@ -32,9 +34,13 @@ export function createFleet(deps: {
   const remembered = new Map<NodeKind, { nodes: Promise<Node[]>; askedAt: number }>()
 
   return {
+    ...createEntry({ ...deps, changed: () => remembered.clear() }),
+
     /** Adds a node. The shop makes the keys of a VPN node and keeps the private one sealed until the node fetches it. */
     async add(tx: Tx, wish: NodeWish): Promise<Node> {
       if (!isLocationName(wish.location)) throw new RangeError('a location is small letters, digits and dashes')
+      if (!isNodeName(wish.name)) throw new RangeError('a node is named like a host')
+      if (await store.findByName(tx, wish.name)) throw nameTaken()
       const nowMs = clock()
       const pair = wish.kind === 'vpn' ? makeKeyPair(random, deps.publicKeyOf) : undefined
       const node: Node = {
@@ -50,6 +56,9 @@ export function createFleet(deps: {
         version: null,
         lastSeenAt: null,
         createdAt: nowMs,
+        joinedAt: null,
+        key: null,
+        health: null,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
       remembered.clear()
@@ -67,9 +76,14 @@ export function createFleet(deps: {
       return nodes
     },
 
-    /** Notes that a node was heard of. */
-    async seen(tx: Tx, id: NodeId, version: string): Promise<void> {
-      if (!(await store.markSeen(tx, id, clock(), version))) throw noSuchNode()
+    findByName: (name: string): Promise<Node | undefined> => store.findByName(db, name),
+
+    /** Notes that a node was heard of, and what it said of itself. */
+    async seen(id: NodeId, said: { version: string; health?: Health | undefined }): Promise<void> {
+      await db.transact(async (tx) => {
+        if (!(await store.markSeen(tx, id, clock(), said.version))) throw noSuchNode()
+        if (said.health) store.writeHealth(tx, id, said.health)
+      })
       remembered.clear()
     },
 

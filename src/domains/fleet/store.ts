@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { NodeId } from '../../kernel/ids.ts'
-import type { Node, NodeKind } from './rules.ts'
+import type { Health, Node, NodeKind } from './rules.ts'
 
 type NodeRow = {
   id: string
@@ -17,7 +17,18 @@ type NodeRow = {
   version: string | null
   last_seen_at: bigint | null
   created_at: bigint
+  key_digest: Uint8Array | null
+  key_expires_at: bigint | null
+  key_used_at: bigint | null
+  secret_digest: Uint8Array | null
+  joined_at: bigint | null
+  boot: string | null
+  tunnels: bigint | null
+  lag_ms: bigint | null
+  carried: bigint | null
 }
+
+const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
 
 const toNode = (row: NodeRow): Node => ({
   id: row.id as NodeId,
@@ -33,8 +44,19 @@ const toNode = (row: NodeRow): Node => ({
   publicKey: row.public_key,
   state: row.state === 'open' ? 'open' : 'closed',
   version: row.version,
-  lastSeenAt: row.last_seen_at === null ? null : Number(row.last_seen_at),
+  lastSeenAt: maybe(row.last_seen_at),
   createdAt: Number(row.created_at),
+  joinedAt: maybe(row.joined_at),
+  key: row.key_expires_at === null ? null : { expiresAt: Number(row.key_expires_at), usedAt: maybe(row.key_used_at) },
+  health:
+    row.boot === null || row.tunnels === null || row.lag_ms === null || row.carried === null
+      ? null
+      : {
+          boot: row.boot,
+          tunnels: Number(row.tunnels),
+          lagMs: Number(row.lag_ms),
+          carried: Number(row.carried),
+        },
 })
 
 /** A second node of the same name or key fails here, whichever process adds it. */
@@ -68,12 +90,64 @@ export async function listNodes(reader: Reader, kind: NodeKind): Promise<Node[]>
   return rows.map(toNode)
 }
 
+export async function findByName(reader: Reader, name: string): Promise<Node | undefined> {
+  const row = await reader.first<NodeRow>('SELECT * FROM nodes WHERE name = $1', [name])
+  return row && toNode(row)
+}
+
 export async function findSealedKey(
   reader: Reader,
   id: NodeId,
 ): Promise<{ node: Node; sealed: Uint8Array | null } | undefined> {
   const row = await reader.first<NodeRow>('SELECT * FROM nodes WHERE id = $1', [id])
   return row && { node: toNode(row), sealed: row.private_key }
+}
+
+/** From this commit on the key before opens nothing, used or not. */
+export async function writeKey(tx: Tx, id: NodeId, digest: Uint8Array, expiresAt: number): Promise<void> {
+  await tx.run('UPDATE nodes SET key_digest = $2, key_expires_at = $3, key_used_at = NULL WHERE id = $1', [
+    id,
+    digest,
+    expiresAt,
+  ])
+}
+
+export type Keyed = { readonly node: Node; readonly secretDigest: Uint8Array | null }
+
+/** The node that a key was made for; its row stays locked, so of two that bring one key one is first. */
+export async function lockByKey(tx: Tx, digest: Uint8Array): Promise<Keyed | undefined> {
+  const row = await tx.first<NodeRow>('SELECT * FROM nodes WHERE key_digest = $1 FOR UPDATE', [digest])
+  return row && { node: toNode(row), secretDigest: row.secret_digest }
+}
+
+export async function findBySecret(
+  reader: Reader,
+  digest: Uint8Array,
+): Promise<{ node: Node; digest: Uint8Array } | undefined> {
+  const row = await reader.first<NodeRow>('SELECT * FROM nodes WHERE secret_digest = $1', [digest])
+  return row?.secret_digest ? { node: toNode(row), digest: row.secret_digest } : undefined
+}
+
+/** The key is used with the same commit that lets the secret in, and the secret before it is out. */
+export async function writeJoin(tx: Tx, id: NodeId, secretDigest: Uint8Array, nowMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3 WHERE id = $1', [
+    id,
+    secretDigest,
+    nowMs,
+  ])
+}
+
+/** From this commit on neither its secret nor its key opens anything. */
+export async function forgetSecrets(tx: Tx, id: NodeId): Promise<void> {
+  await tx.run(
+    `UPDATE nodes SET secret_digest = NULL, joined_at = NULL, key_digest = NULL, key_expires_at = NULL, key_used_at = NULL
+     WHERE id = $1`,
+    [id],
+  )
+}
+
+export async function setState(tx: Tx, id: NodeId, state: Node['state']): Promise<void> {
+  await tx.run('UPDATE nodes SET state = $2 WHERE id = $1', [id, state])
 }
 
 /** A node's last word only ever moves forward, whichever shop took it. */
@@ -85,4 +159,14 @@ export async function markSeen(tx: Tx, id: NodeId, nowMs: number, version: strin
     [id, nowMs, version],
   )
   return changed === 1
+}
+
+/** A word of an earlier boot that comes late changes nothing, and within a boot what was carried never falls. */
+export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
+  tx.send(
+    `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
+       carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END
+     WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
+    [id, health.boot, health.tunnels, health.lagMs, health.carried],
+  )
 }

@@ -319,7 +319,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await shop.services.premium.subusers.update(customer, other, { blocked: false, limits: {} })
     expect((await report(lease(`b1-${engine}`, other, 2))).allowances[0]?.upto).toBe(leaseBytes)
     await shop.buy(customer, 1)
-    await shop.services.customers.setBlocked(customer, true)
+    await shop.services.setBlocked(customer, true)
     shop.clock.advance(1001)
     expect((await report(lease(`b2-${engine}`, subuser, 1))).allowances[0]?.upto).toBe(0n)
   })

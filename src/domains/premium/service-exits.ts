@@ -118,10 +118,11 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
       }),
 
     /** What a node needs of the exits that changed since a moment; upstream credentials in plain text, because it logs in with them. */
-    async changed(since: number, after: { changedAt: number; id: string }, limit: number) {
-      const rows = await store.changedSince(db, since, after, limit)
+    async changed(since: number, after: { changedAt: number; id: string }, limit: number, servingOnly: boolean) {
+      const rows = await store.changedSince(db, since, after, limit, servingOnly)
       return rows.map(({ exit, credentials }) => ({
         ...exit,
+        slugs: place(exit).slugs,
         credentials:
           credentials &&
           (JSON.parse(deps.vault.open(credentials, contextOf(exit.id))) as { username: string; password: string }),

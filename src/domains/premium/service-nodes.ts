@@ -1,7 +1,10 @@
-import type { Database } from '../../db/transaction.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../kernel/address.ts'
-import type { SubuserId } from '../../kernel/ids.ts'
+import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
 import { readProxyLogin, writeProxyLogin } from '../../kernel/login.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
+import { ownerName } from '../customers/rules.ts'
 import type { Exits } from './service-exits.ts'
 import * as access from './store-access.ts'
 import { listEntriesOf, listPortsOf, type Port } from './store-access.ts'
@@ -18,9 +21,12 @@ export type NodeSubuser = {
   readonly digest: Uint8Array
   readonly state: 'active' | 'blocked' | 'deleted'
   readonly tunnels: number | null
+  readonly keepHosts: boolean
   readonly whitelist: readonly string[]
   readonly ports: readonly { readonly port: number; readonly login: string }[]
   readonly left: readonly { readonly pool: string; readonly bytes: bigint }[]
+  /** Tells whose limits it shares. */
+  readonly owner: string
   readonly changedAt: number
 }
 
@@ -30,40 +36,59 @@ export type Position = { readonly changedAt: number; readonly id: string }
 const most = 500
 
 /** The desired state that gateways read. */
-export function createNodeView(deps: { db: Database; exits: Exits }) {
+export function createNodeView(deps: {
+  db: Database
+  clock: Clock
+  sha256: (text: string) => Uint8Array
+  customers: Pick<Customers, 'blockedAmong'>
+  exits: Exits
+}) {
   const { db } = deps
 
+  /** Customers are asked about after their sub-users were read: whoever is blocked in between is told of too early, never too late. */
   async function complete(rows: readonly store.NodeRow[]): Promise<NodeSubuser[]> {
     const ids = rows.map((row) => row.id)
-    const [entries, ports, accounts] = await Promise.all([
+    const [blocked, ...parts] = await Promise.all([
+      deps.customers.blockedAmong(rows.map((row) => row.customer)),
       listEntriesOf(db, ids),
       listPortsOf(db, ids),
       listAccountsOf(db, ids),
     ])
-    return rows.map((row) => ({
+    const entries = Map.groupBy(parts[0], (each) => each.subuser)
+    const ports = Map.groupBy(parts[1], (each) => each.subuser)
+    const accounts = Map.groupBy(parts[2], (each) => each.subuser)
+    return rows.map(({ customer, ...row }) => ({
       ...row,
-      whitelist: entries.filter((each) => each.subuser === row.id).map((each) => each.prefix),
-      ports: ports
-        .filter((each) => each.subuser === row.id)
-        .map((each) => ({ port: each.port, login: loginOfPort(each) })),
-      left: accounts
-        .filter((each) => each.subuser === row.id)
-        .map((each) => ({ pool: each.pool, bytes: each.balance + each.aside })),
+      state: row.state === 'active' && blocked.has(customer) ? 'blocked' : row.state,
+      whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
+      ports: (ports.get(row.id) ?? []).map((each) => ({ port: each.port, login: loginOfPort(each) })),
+      left: (accounts.get(row.id) ?? []).map((each) => ({ pool: each.pool, bytes: each.balance + each.aside })),
+      owner: ownerName(customer, deps.sha256),
     }))
   }
 
   return {
     /**
      * Sub-users that changed at or after `since`, oldest change first, a page at a time. Times are given before a commit, so a
-     * change may become visible a little after a later one: a reader asks again from well before what it has seen (a minute
-     * covers every transaction), and taking the same state twice changes nothing.
+     * change may become visible a little after a later one: a reader asks again from well before what it has seen, and taking the
+     * same state twice changes nothing.
      */
-    async changes(since: number, after: Position | undefined, limit = most): Promise<NodeSubuser[]> {
-      return complete(await store.changedSince(db, since, after ?? { changedAt: -1, id: '' }, Math.min(limit, most)))
+    async changes(since: number, after: Position | undefined, limit = most, thereOnly = false): Promise<NodeSubuser[]> {
+      const position = after ?? { changedAt: -1, id: '' }
+      return complete(await store.changedSince(db, since, position, Math.min(limit, most), thereOnly))
     },
 
-    exits: (since: number, after: Position | undefined, limit = most) =>
-      deps.exits.changed(since, after ?? { changedAt: -1, id: '' }, Math.min(limit, most)),
+    exits: (since: number, after: Position | undefined, limit = most, servingOnly = false) =>
+      deps.exits.changed(since, after ?? { changedAt: -1, id: '' }, Math.min(limit, most), servingOnly),
+
+    /** Another text whenever a sub-user or an exit changed at a moment or later. */
+    changeMark: (since: number): Promise<string> => store.changeMark(db, since),
+
+    /** Makes nodes look again at all sub-users of a customer. */
+    touch: (tx: Tx, customer: CustomerId): void => store.touchSubusers(tx, customer, deps.clock()),
+
+    /** Which of these sub-users there are, deleted ones too: their last bytes still count. */
+    knownAmong: (ids: readonly string[]): Promise<Set<string>> => store.knownAmong(db, [...new Set(ids)]),
 
     /** One sub-user by the name before the first `-`, for a login that a node has not heard of yet. */
     async byLogin(login: string): Promise<NodeSubuser | undefined> {

@@ -65,7 +65,7 @@ export function createPremium(deps: {
     generate: createGenerator({ ...deps, subusers, exits }),
     usage: createUsageReport({ ...deps, subusers }),
     intake: createIntake({ ...deps, traffic }),
-    nodes: createNodeView({ db, exits }),
+    nodes: createNodeView({ ...deps, exits }),
 
     /**
      * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that moment follows

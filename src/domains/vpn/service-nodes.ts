@@ -1,7 +1,9 @@
-import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { addressToNumber } from '../../kernel/address.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
-import type { PeerId } from '../../kernel/ids.ts'
+import type { CustomerId, PeerId } from '../../kernel/ids.ts'
 import type { Count } from '../usage/rules.ts'
+import { ipv4Text, ipv6Of } from './addresses.ts'
 import { addressesOf } from './render.ts'
 import { isTrafficUsedUp, mayCarry, type SubscriptionId, usedBy } from './rules.ts'
 import type { VpnDeps } from './service-shelf.ts'
@@ -20,102 +22,104 @@ type DesiredPeer = {
   readonly speedMegabits: number | null
   /** Bytes that the subscription may still carry, over all its devices and nodes. */
   readonly trafficLeft: Bytes | null
+  readonly changedAt: number
 }
 
-type DesiredPage = {
-  readonly peers: readonly DesiredPeer[]
-  /** Give it as `after` to go on; null when this was all. */
-  readonly next: string | null
-  /** Give it as `since` the next time. */
-  readonly asOf: number
-}
+/** Where a reader of changes is: the moment and the id of the last one it was given. */
+type Position = { readonly changedAt: number; readonly id: string }
 
 /** What a node counted for a device since it booted, and when the device last shook hands. */
 type PeerCount = Count & { readonly lastHandshakeAt?: number | null }
 type PeerReport = { readonly node: string; readonly boot: string; readonly counts: readonly PeerCount[] }
 
-/**
- * How far a reader of changes looks back behind the moment it asks for. A change carries the time its transaction began and
- * is seen when that commits, so a later one may be seen first. No transaction lives this long.
- */
-const overlapMs = 60_000
-const pageSize = 1000
-
 /** The side that nodes see: what they are to carry, and what they have carried. */
-export function createNodeSide(deps: Pick<VpnDeps, 'clock' | 'usage'>) {
-  const { clock } = deps
+export function createNodeSide(deps: Pick<VpnDeps, 'db' | 'clock' | 'usage' | 'customers' | 'arranged'>) {
+  const { db, clock } = deps
 
-  function toDesired(of: nodes.PeerState): DesiredPeer {
+  function toDesired(of: nodes.PeerState, isBlocked: boolean): DesiredPeer {
     const left = of.trafficLimit === null ? null : of.trafficLimit - usedBy(of)
     return {
       id: of.id,
       publicKey: of.publicKey,
       allowedAddresses: addressesOf(of),
-      state: of.removedAt === null && mayCarry(of, clock()) ? 'up' : 'down',
+      state: of.removedAt === null && !isBlocked && mayCarry(of, clock()) ? 'up' : 'down',
       expiresAt: of.expiresAt,
       speedMegabits: of.speedMegabits,
       trafficLeft: left === null ? null : bytes(left > 0n ? left : 0n),
+      changedAt: of.changedAt,
+    }
+  }
+
+  /**
+   * Takes a node's report. Counts are cumulative since the node's boot, so a report that comes twice, late or out of order adds
+   * nothing; a removed device's last bytes still count. Reaching the limit cuts the subscription's devices off.
+   */
+  async function recordUsage(tx: Tx, report: PeerReport): Promise<void> {
+    if (report.counts.length === 0) return
+    const owners = await peers.findOwners(
+      tx,
+      report.counts.map((each) => each.subject),
+    )
+    const known = report.counts.filter((each) => owners.has(each.subject))
+    const added = new Map((await deps.usage.take(tx, { ...report, counts: known })).map((each) => [each.subject, each]))
+    const handshakes = latestHandshakes(known)
+    const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
+    const uuids = [...new Set(changed.map((id) => owners.get(id) ?? ''))].toSorted()
+    if (uuids.length === 0) return
+    const before = new Map((await store.lockMany(tx, uuids)).map((each) => [each.uuid, each]))
+    const sums = new Map<SubscriptionId, { received: bigint; sent: bigint }>()
+    for (const id of changed) {
+      const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
+      peers.addUsage(tx, id as PeerId, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
+      const uuid = owners.get(id)
+      if (uuid === undefined) continue
+      const sum = sums.get(uuid) ?? { received: 0n, sent: 0n }
+      sums.set(uuid, { received: sum.received + of.received, sent: sum.sent + of.sent })
+    }
+    for (const [uuid, sum] of sums) {
+      const was = before.get(uuid)
+      if (!was || (sum.received === 0n && sum.sent === 0n)) continue
+      store.addTraffic(tx, uuid, bytes(sum.received), bytes(sum.sent))
+      const now = { ...was, received: bytes(was.received + sum.received), sent: bytes(was.sent + sum.sent) }
+      if (isTrafficUsedUp(now) && !isTrafficUsedUp(was)) peers.touchPeers(tx, uuid, clock())
     }
   }
 
   return {
     /**
-     * What every VPN node is to carry, whichever location it stands in: a device may come to any of them. Without `since` all
-     * devices that are held, a page at a time; with it what changed, removed devices too, with an overlap that repeats some.
+     * What every VPN node is to carry, whichever location it stands in: a device may come to any of them. What changed at `since` or
+     * later, oldest change first, a page at a time, removed devices too unless only held ones are asked for. Customers are asked
+     * about after their devices were read: whoever is blocked in between is told of too early, never too late.
      */
     async desiredPeers(
-      reader: Reader,
-      asked: { since?: number; after?: string | null; limit?: number } = {},
-    ): Promise<DesiredPage> {
-      const asOf = clock()
-      const limit = Math.min(asked.limit ?? pageSize, pageSize)
-      if (asked.since === undefined) {
-        const found = await nodes.pageHeld(reader, asked.after ?? '', limit)
-        const last = found.at(-1)
-        return { peers: found.map(toDesired), next: last && found.length === limit ? last.id : null, asOf }
-      }
-      const [changedAt = '-1', id = ''] = (asked.after ?? '').split(' ')
-      const position = { changedAt: changedAt === '' ? -1 : Number(changedAt), id }
-      const found = await nodes.pageChanged(reader, asked.since - overlapMs, position, limit)
-      const last = found.at(-1)
-      const next = last && found.length === limit ? `${last.changedAt} ${last.id}` : null
-      return { peers: found.map(toDesired), next, asOf }
+      since: number,
+      after: Position | undefined,
+      limit: number,
+      heldOnly = false,
+    ): Promise<DesiredPeer[]> {
+      const found = await nodes.pageChanged(db, since, after ?? { changedAt: -1, id: '' }, limit, heldOnly)
+      const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
+      return found.map((each) => toDesired(each, blocked.has(each.customer)))
     },
 
-    /**
-     * Takes a node's report. Counts are cumulative since the node's boot, so a report that comes twice, late or out of order adds
-     * nothing; a removed device's last bytes still count. Reaching the limit cuts the subscription's devices off.
-     */
-    async recordUsage(tx: Tx, report: PeerReport): Promise<void> {
-      if (report.counts.length === 0) return
-      const owners = await peers.findOwners(
-        tx,
-        report.counts.map((each) => each.subject),
-      )
-      const known = report.counts.filter((each) => owners.has(each.subject))
-      const added = new Map(
-        (await deps.usage.take(tx, { ...report, counts: known })).map((each) => [each.subject, each]),
-      )
-      const handshakes = latestHandshakes(known)
-      const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
-      const uuids = [...new Set(changed.map((id) => owners.get(id) ?? ''))].toSorted()
-      if (uuids.length === 0) return
-      const before = new Map((await store.lockMany(tx, uuids)).map((each) => [each.uuid, each]))
-      const sums = new Map<SubscriptionId, { received: bigint; sent: bigint }>()
-      for (const id of changed) {
-        const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
-        peers.addUsage(tx, id as PeerId, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
-        const uuid = owners.get(id)
-        if (uuid === undefined) continue
-        const sum = sums.get(uuid) ?? { received: 0n, sent: 0n }
-        sums.set(uuid, { received: sum.received + of.received, sent: sum.sent + of.sent })
-      }
-      for (const [uuid, sum] of sums) {
-        const was = before.get(uuid)
-        if (!was || (sum.received === 0n && sum.sent === 0n)) continue
-        store.addTraffic(tx, uuid, bytes(sum.received), bytes(sum.sent))
-        const now = { ...was, received: bytes(was.received + sum.received), sent: bytes(was.sent + sum.sent) }
-        if (isTrafficUsedUp(now) && !isTrafficUsedUp(was)) peers.touchPeers(tx, uuid, clock())
+    /** Another text whenever a device changed at a moment or later. */
+    changeMark: (since: number): Promise<string> => nodes.changeMark(db, since),
+
+    /** Makes nodes look again at all devices of a customer. */
+    touch: (tx: Tx, customer: CustomerId): void => nodes.touchDevices(tx, customer, clock()),
+
+    recordUsage,
+
+    takeReport: (report: PeerReport): Promise<void> => db.transact((tx) => recordUsage(tx, report)),
+
+    /** What a node needs besides its peers. Its own addresses are the first after the base of the block that devices have theirs from. */
+    nodeSetup(): { listenPort: number; mtu: number; addresses: readonly string[] } {
+      const { pool, tunnel } = deps.arranged
+      const own = addressToNumber(pool.v4.base) + 1n
+      return {
+        listenPort: tunnel.endpoint.port,
+        mtu: tunnel.mtu,
+        addresses: [`${ipv4Text(own)}/${pool.v4.length}`, `${ipv6Of(pool, own)}/${pool.v6.length}`],
       }
     },
   }

@@ -1,10 +1,11 @@
-import type { Reader } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
-import type { PeerId } from '../../kernel/ids.ts'
+import type { CustomerId, PeerId } from '../../kernel/ids.ts'
 
 /** A device with what of its subscription decides whether it may carry. */
 export type PeerState = {
   readonly id: PeerId
+  readonly customer: CustomerId
   readonly publicKey: string
   readonly ipv4: bigint
   readonly ipv6: string
@@ -21,6 +22,7 @@ export type PeerState = {
 
 type Row = {
   id: string
+  customer_id: string
   public_key: string
   ipv4: bigint
   ipv6: string
@@ -39,6 +41,7 @@ const maybe = (value: bigint | null): number | null => (value === null ? null : 
 
 const toState = (row: Row): PeerState => ({
   id: row.id as PeerId,
+  customer: row.customer_id as CustomerId,
   publicKey: row.public_key,
   ipv4: row.ipv4,
   ipv6: row.ipv6,
@@ -53,31 +56,40 @@ const toState = (row: Row): PeerState => ({
   sent: bytes(row.sent),
 })
 
-const columns = `p.id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at, s.deleted_at,
+const columns = `p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at, s.deleted_at,
   s.speed_mbit, s.traffic_limit, s.received, s.sent`
 
-/** Every device that is held, a page at a time by its id. */
-export async function pageHeld(reader: Reader, after: string, limit: number): Promise<PeerState[]> {
-  const rows = await reader.all<Row>(
-    `SELECT ${columns} FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
-     WHERE p.removed_at IS NULL AND p.id > $1 ORDER BY p.id LIMIT $2`,
-    [after, limit],
-  )
-  return rows.map(toState)
-}
-
-/** Every device that changed at `since` or later, removed ones too, the earliest change first. */
+/** Every device that changed at `since` or later, the earliest change first; only held ones, or removed ones too. */
 export async function pageChanged(
   reader: Reader,
   since: number,
   after: { changedAt: number; id: string },
   limit: number,
+  heldOnly: boolean,
 ): Promise<PeerState[]> {
   const rows = await reader.all<Row>(
     `SELECT ${columns} FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
-     WHERE p.changed_at >= $1 AND (p.changed_at > $2 OR (p.changed_at = $2 AND p.id > $3))
+     WHERE p.changed_at >= $1 AND (p.changed_at > $2 OR (p.changed_at = $2 AND p.id > $3)) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}
      ORDER BY p.changed_at, p.id LIMIT $4`,
     [since, after.changedAt, after.id, limit],
   )
   return rows.map(toState)
+}
+
+/** Differs from what it was whenever a device changed at `since` or later. */
+export async function changeMark(reader: Reader, since: number): Promise<string> {
+  const row = await reader.first<{ n: bigint; sum: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum FROM vpn_peers WHERE changed_at >= $1`,
+    [since],
+  )
+  return `${row?.n} ${row?.sum}`
+}
+
+/** Makes nodes look again at all devices of a customer. */
+export function touchDevices(tx: Tx, customer: CustomerId, nowMs: number): void {
+  tx.send(
+    `UPDATE vpn_peers SET changed_at = $2 WHERE removed_at IS NULL
+       AND subscription_uuid IN (SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1)`,
+    [customer, nowMs],
+  )
 }

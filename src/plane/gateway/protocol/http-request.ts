@@ -60,6 +60,8 @@ const shippedLimits: RequestLimits = {
  * itself after each request and after CONNECT; what came behind is held until next() or rest().
  */
 export class HttpRequestReader {
+  /** How many of the client's bytes the request has come to so far, as they came. */
+  taken = 0
   private readonly limits: RequestLimits
   private readonly held: HeldBytes
   private state: 'head' | 'length' | 'chunks' | 'waiting' | 'closed' = 'head'
@@ -84,6 +86,7 @@ export class HttpRequestReader {
       else if (this.state === 'length') at = this.passLength(chunk, at, out)
       else at = this.readChunks(chunk, at, out)
     }
+    this.taken += at
     if (this.state === 'waiting' && at < chunk.length && !this.held.add(chunk.subarray(at))) {
       this.close(malformed('too much was sent ahead of its turn'), out)
     }
@@ -101,6 +104,7 @@ export class HttpRequestReader {
     if (this.state !== 'waiting') throw new Error('the request before is not complete')
     if (!this.keepAlive) return this.drop()
     this.state = 'head'
+    this.taken = 0
     this.head = this.newHead()
     return this.feed(this.held.take())
   }

@@ -1,0 +1,75 @@
+import type { Address } from '../kernel/address.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import type { RateStanding } from './rate.ts'
+import { statusOfKind } from './status.ts'
+
+/** What is the same for customers and for nodes: who asks, how a no is said, and what the log gets. */
+
+export type RequestNote = {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly code: string | undefined
+  readonly tookMs: number
+  readonly customer: string | undefined
+  readonly node?: string | undefined
+  readonly charges: boolean
+  readonly fault: unknown
+}
+
+export const plainHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+  'Cache-Control': 'no-store',
+}
+export const apiHeaders = {
+  ...plainHeaders,
+  'Content-Type': 'application/json; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+export function bearerOf(request: Request): string | undefined {
+  return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
+/** One name for each household: whoever has one IPv6 address has the 2^64 beside it. */
+export const sourceName = (from: Address): string => from.bytes.slice(0, 8).toHex()
+
+export function toRefusal(refusal: Refusal): Response {
+  const { code, message, details } = refusal
+  const response = new Response(JSON.stringify({ ok: false, error: { code, message, details } }), {
+    status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
+    headers: apiHeaders,
+  })
+  if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
+  if (refusal.kind === 'unavailable') response.headers.set('Retry-After', '1')
+  if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
+    response.headers.set('Allow', (details['allow'] as string[]).join(', '))
+  }
+  return response
+}
+
+export function setStanding(headers: Headers, standing: RateStanding): void {
+  headers.set('RateLimit-Limit', String(standing.limit))
+  headers.set('RateLimit-Remaining', String(standing.remaining))
+  headers.set('RateLimit-Reset', String(standing.resetSeconds))
+  if (standing.retryAfterSeconds) headers.set('Retry-After', String(standing.retryAfterSeconds))
+}
+
+export const rateLimited = (): Refusal =>
+  new Refusal('too_many', 'rate_limited', 'Too many requests. Wait as long as Retry-After says.', { charged: false })
+
+export const stopping = (): Refusal =>
+  new Refusal('unavailable', 'unavailable', 'The shop is shutting down. Nothing was changed; try again in a moment.', {
+    charged: false,
+  })
+
+/** Says nothing of what went wrong: that is in the log, under the request's id. */
+export const internalError = (): Refusal =>
+  new Refusal(
+    'unavailable',
+    'internal_error',
+    'Something went wrong on our side. Quote the X-Request-Id when you ask us.',
+  )

@@ -1,0 +1,57 @@
+/**
+ * How far a node has read one table. A round goes through the table in the order of changes, from `since` on; `after` is the last row
+ * given in this round and `round` is when it began. The first round is the whole table without what is gone.
+ */
+export type Place = {
+  readonly phase: 'whole' | 'changes'
+  readonly since: number
+  readonly round: number
+  readonly after: { readonly changedAt: number; readonly id: string } | null
+}
+
+/** `era` names the memory of what was given, `serial` the last answer that the node has. */
+export type Cursor = { readonly era: string; readonly serial: number; readonly places: readonly Place[] }
+
+/**
+ * Times of change are given before a commit, so a change may become visible after a later one. Each round therefore looks back this far
+ * behind the beginning of the one before. No transaction lives this long.
+ */
+export const overlapMs = 30_000
+
+/** Where the round after this one begins. */
+export const nextRound = (place: Place): Place => ({
+  phase: 'changes',
+  since: Math.max(place.since, place.round - overlapMs, 0),
+  round: 0,
+  after: null,
+})
+
+const number = '(\\d{1,15})'
+const placePattern = new RegExp(`^([wc])${number}-${number}(?:~${number}~([0-9a-z_]{1,40}))?$`)
+
+export function writeCursor(cursor: Cursor): string {
+  const places = cursor.places.map(({ phase, since, round, after }) => {
+    const rest = after ? `~${after.changedAt}~${after.id}` : ''
+    return `${phase === 'whole' ? 'w' : 'c'}${since}-${round}${rest}`
+  })
+  return [cursor.era, cursor.serial, ...places].join('.')
+}
+
+/** Undefined for anything that was not written for so many tables. */
+export function readCursor(text: string, tables: number): Cursor | undefined {
+  const [era = '', serial = '', ...parts] = text.split('.')
+  if (!/^[0-9a-f]{16}$/.test(era) || !/^\d{1,15}$/.test(serial) || parts.length !== tables) return undefined
+  const places: Place[] = []
+  for (const part of parts) {
+    const match = placePattern.exec(part)
+    if (!match) return undefined
+    const [, phase, since, round, changedAt, id] = match
+    places.push({
+      phase: phase === 'w' ? 'whole' : 'changes',
+      since: Number(since),
+      round: Number(round),
+      after: id === undefined ? null : { changedAt: Number(changedAt), id },
+    })
+  }
+  return { era, serial: Number(serial), places }
+}

@@ -1,0 +1,168 @@
+import type { DedicatedUpkeep } from '../../domains/dedicated/index.ts'
+import type { Fleet } from '../../domains/fleet/index.ts'
+import type { Node } from '../../domains/fleet/rules.ts'
+import type { Premium } from '../../domains/premium/index.ts'
+import type { Vpn } from '../../domains/vpn/index.ts'
+import type { Address } from '../../kernel/address.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../wire/node/join.ts'
+import { reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
+import { type FindBody, type Found, findBodySchema, foundSchema, stateQuerySchema } from '../../wire/node/state.ts'
+import {
+  apiHeaders,
+  bearerOf,
+  internalError,
+  type RequestNote,
+  rateLimited,
+  setStanding,
+  sourceName,
+  stopping,
+  toRefusal,
+} from '../answers.ts'
+import { readBody } from '../body.ts'
+import { createRateLimit, type RateStanding } from '../rate.ts'
+import { readFields, readQuery } from '../validate.ts'
+import { noPrivateKey, noSuchRoute, wrongKind, wrongMethod } from './refusals.ts'
+import { type ReportDeps, takeReport } from './report.ts'
+import { toNodeProxy, toNodeSubuser } from './shape.ts'
+import type { StateDesk } from './state.ts'
+
+export type NodeHttpDeps = ReportDeps & {
+  readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'privateKey'>
+  readonly state: Pick<StateDesk, 'read'>
+  readonly dedicatedUpkeep: Pick<DedicatedUpkeep, 'findCredential'>
+  readonly premium: { readonly nodes: Pick<Premium['nodes'], 'byLogin' | 'bySource'> }
+  readonly vpn: Pick<Vpn, 'nodeSetup'>
+  readonly requestId: () => string
+  readonly isStopping: () => boolean
+  readonly note: (note: RequestNote) => void
+}
+
+/** Every path of the nodes begins with this. */
+export const nodeBase = '/node/v1/'
+
+const joinsPerMinute = 10
+const mostReportBytes = 1024 * 1024
+/** A node that only waits is seen too, this often. */
+const noteSeenMs = 20_000
+
+type Visit = { readonly request: Request; readonly url: URL; readonly from: Address | undefined } & {
+  node?: Node
+  standing?: RateStanding | undefined
+}
+type Route = { readonly method: 'GET' | 'POST'; readonly answer: (visit: Visit) => Promise<unknown> }
+
+/** The shop's half of the node protocol, as one function from request to answer. */
+export function createNodeHttp(deps: NodeHttpDeps) {
+  const joins = createRateLimit(joinsPerMinute, deps.clock)
+
+  async function authenticate(visit: Visit): Promise<Node> {
+    visit.node = await deps.fleet.authenticate(bearerOf(visit.request))
+    return visit.node
+  }
+
+  async function join(visit: Visit): Promise<unknown> {
+    visit.standing = joins(visit.from ? sourceName(visit.from) : '')
+    if (visit.standing?.retryAfterSeconds) throw rateLimited()
+    const body = readFields(joinBodySchema, (await readBody(visit.request)).value)
+    const node = await deps.fleet.join(body.key, body.secret, body.version)
+    visit.node = node
+    return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
+  }
+
+  async function state(visit: Visit): Promise<unknown> {
+    const node = await authenticate(visit)
+    const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
+    if (node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs) {
+      await deps.fleet.seen(node.id, { version: node.version ?? '' })
+    }
+    return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
+      if (deps.isStopping()) throw stopping()
+      await authenticate(visit)
+    })
+  }
+
+  async function find(visit: Visit): Promise<unknown> {
+    const node = await authenticate(visit)
+    const body = readFields(findBodySchema, (await readBody(visit.request)).value)
+    if (node.kind !== 'gateway') throw wrongKind(node.kind)
+    return foundSchema.parse(await findAny(deps, body))
+  }
+
+  async function report(visit: Visit): Promise<unknown> {
+    const node = await authenticate(visit)
+    const body = readFields(reportBodySchema, (await readBody(visit.request, mostReportBytes)).value)
+    return reportAnswerSchema.parse(await takeReport(deps, node, body))
+  }
+
+  async function vpn(visit: Visit): Promise<unknown> {
+    const node = await authenticate(visit)
+    if (node.kind !== 'vpn') throw wrongKind(node.kind)
+    const key = await deps.fleet.privateKey(node.id)
+    if (key === undefined) throw noPrivateKey()
+    const setup = deps.vpn.nodeSetup()
+    return vpnSetupSchema.parse({
+      private_key: key,
+      listen_port: node.endpoint?.port ?? setup.listenPort,
+      mtu: setup.mtu,
+      addresses: setup.addresses,
+    })
+  }
+
+  const routes = new Map<string, Route>([
+    ['join', { method: 'POST', answer: join }],
+    ['state', { method: 'GET', answer: state }],
+    ['find', { method: 'POST', answer: find }],
+    ['report', { method: 'POST', answer: report }],
+    ['vpn', { method: 'GET', answer: vpn }],
+  ])
+
+  async function answer(visit: Visit): Promise<Response> {
+    if (deps.isStopping()) throw stopping()
+    const route = routes.get(visit.url.pathname.slice(nodeBase.length))
+    if (!route) throw noSuchRoute()
+    if (visit.request.method !== route.method) throw wrongMethod(route.method)
+    return new Response(JSON.stringify({ ok: true, data: await route.answer(visit) }), { headers: apiHeaders })
+  }
+
+  return async (request: Request, url: URL, from: Address | undefined): Promise<Response> => {
+    const startedMs = performance.now()
+    const visit: Visit = { request, url, from }
+    const id = deps.requestId()
+    let fault: unknown
+    let code: string | undefined
+    const response = await answer(visit).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) fault = error
+      const refusal = error instanceof Refusal ? error : internalError()
+      code = refusal.code
+      return toRefusal(refusal)
+    })
+    response.headers.set('X-Request-Id', id)
+    if (visit.standing) setStanding(response.headers, visit.standing)
+    deps.note({
+      id,
+      method: request.method,
+      path: url.pathname,
+      status: response.status,
+      code,
+      tookMs: performance.now() - startedMs,
+      customer: undefined,
+      node: visit.node?.id,
+      charges: false,
+      fault,
+    })
+    return response
+  }
+}
+
+/** What a node has not heard of yet. What is gone is as good as what never was. */
+async function findAny(deps: Pick<NodeHttpDeps, 'dedicatedUpkeep' | 'premium'>, asked: FindBody): Promise<Found> {
+  if ('source' in asked) {
+    const found = await deps.premium.nodes.bySource(asked.source, asked.port)
+    return { proxy: null, subuser: found && found.subuser.state !== 'deleted' ? toNodeSubuser(found.subuser) : null }
+  }
+  const proxy = await deps.dedicatedUpkeep.findCredential(asked.username)
+  if (proxy) return { proxy: proxy.state === 'gone' ? null : toNodeProxy(proxy), subuser: null }
+  const subuser = await deps.premium.nodes.byLogin(asked.username.split('-')[0] ?? '')
+  return { proxy: null, subuser: subuser && subuser.state !== 'deleted' ? toNodeSubuser(subuser) : null }
+}

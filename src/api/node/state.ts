@@ -1,0 +1,107 @@
+import type { Customers } from '../../domains/customers/index.ts'
+import type { ShopMode } from '../../domains/customers/rules.ts'
+import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
+import type { NodeId, RandomBytes } from '../../kernel/ids.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
+import { createFeed, type Page } from './feed.ts'
+import { type Sources, tablesOf } from './tables.ts'
+import { createWatch } from './watch.ts'
+
+/** One node waits once; a second time while its broken connection is not known to be broken. More are answered at once. */
+const mostHeld = 4
+
+export type StateDesk = ReturnType<typeof createStateDesk>
+
+/** Tells nodes what they are to carry: pages that are there at once, and changes to whoever waits for them. */
+export function createStateDesk(
+  deps: Sources & { readonly customers: Pick<Customers, 'mode'>; readonly clock: Clock; readonly random: RandomBytes },
+) {
+  const { clock } = deps
+  const desks = { gateway: openDesk('gateway'), vpn: openDesk('vpn') }
+  const held = new Map<NodeId, Set<AbortController>>()
+  let mode: ShopMode | undefined
+
+  function openDesk(kind: NodeKind) {
+    const { tables, mark } = tablesOf(kind, deps)
+    return {
+      names: tables.map((table) => table.name),
+      feed: createFeed({ tables, clock, random: deps.random }),
+      watch: createWatch({ mark, clock }),
+    }
+  }
+
+  async function toState(page: Page, names: readonly string[]): Promise<StatePage> {
+    mode ??= await deps.customers.mode()
+    return statePageSchema.parse({
+      cursor: page.cursor,
+      more: page.more,
+      now: clock(),
+      mode: mode ?? 'production',
+      proxies: [],
+      subusers: [],
+      exits: [],
+      peers: [],
+      ...Object.fromEntries(names.map((name, index) => [name, page.given[index] ?? []])),
+    })
+  }
+
+  /** Takes a place among a node's waiting requests; the oldest gives way. The signal says that it is over. */
+  function hold(node: NodeId, signal: AbortSignal): { signal: AbortSignal; release: () => void } {
+    const mine = new AbortController()
+    const places = held.get(node) ?? new Set()
+    held.set(node, places.add(mine))
+    if (places.size > mostHeld) [...places][0]?.abort()
+    return {
+      signal: AbortSignal.any([signal, mine.signal]),
+      release() {
+        places.delete(mine)
+        if (places.size === 0) held.delete(node)
+      },
+    }
+  }
+
+  return {
+    /**
+     * The page after a cursor. With nothing to tell it waits for something, and asks again whether the node may hear it: a node that was
+     * shut out while it waited hears nothing more.
+     */
+    async read(
+      node: Node,
+      asked: { cursor?: string | undefined; waitMs: number },
+      signal: AbortSignal,
+      stillMay: () => Promise<void>,
+    ): Promise<StatePage> {
+      const { names, feed, watch } = desks[node.kind]
+      const until = performance.now() + asked.waitMs
+      const place = hold(node.id, signal)
+      try {
+        for (;;) {
+          if (asked.waitMs > 0) await watch.ready()
+          const told = watch.told()
+          const startedMs = performance.now()
+          const page = await feed.read(node.id, asked.cursor)
+          watch.spent(performance.now() - startedMs)
+          const leftMs = until - performance.now()
+          if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted) return await toState(page, names)
+          await watch.wait(told, leftMs, place.signal)
+          await stillMay()
+        }
+      } finally {
+        place.release()
+      }
+    },
+
+    /** This process has changed something: whoever waits hears of it now and not with the next look. */
+    poke(): void {
+      desks.gateway.watch.poke()
+      desks.vpn.watch.poke()
+    },
+
+    /** Lets everybody who waits go. */
+    stop(): void {
+      desks.gateway.watch.stop()
+      desks.vpn.watch.stop()
+    },
+  }
+}

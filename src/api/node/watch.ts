@@ -1,0 +1,127 @@
+import type { Clock } from '../../kernel/time.ts'
+import { overlapMs } from './cursor.ts'
+
+const lookEveryMs = 200
+/** How long the look-out goes on after nobody waits any more: a node that was answered comes back in a moment. */
+const lingerMs = 30_000
+/** At most a fifth of the time goes into answering who waits, however often something changes. */
+const restFor = 4
+const leastRestMs = 5
+const mostRestMs = 400
+
+/**
+ * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look at the database a few
+ * times a second, for what other processes changed, and a word from within this process at once.
+ */
+export function createWatch(deps: { readonly mark: (since: number) => Promise<string>; readonly clock: Clock }) {
+  let base: { since: number; mark: string } | undefined
+  let looking: Promise<void> | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let due: ReturnType<typeof setTimeout> | undefined
+  let usedAt = 0
+  let toldAt = 0
+  let spentMs = 0
+  let told = 0
+  let stopped = false
+  const waiting = new Set<() => void>()
+
+  function tellNow(): void {
+    clearTimeout(due)
+    due = undefined
+    toldAt = performance.now()
+    spentMs = 0
+    told += 1
+    for (const wake of waiting) wake()
+  }
+
+  function tell(): void {
+    if (due !== undefined || stopped) return
+    const restMs = Math.min(mostRestMs, Math.max(leastRestMs, restFor * spentMs))
+    const leftMs = toldAt + restMs - performance.now()
+    if (leftMs <= 0) tellNow()
+    else due = setTimeout(tellLater, leftMs)
+  }
+
+  /** The rest may have grown while somebody was answered meanwhile. */
+  function tellLater(): void {
+    due = undefined
+    tell()
+  }
+
+  /** What changed while the window moves could slip between two marks, so whoever waits looks for himself then. */
+  async function look(): Promise<void> {
+    const nowMs = deps.clock()
+    const isFresh = base !== undefined && nowMs - base.since >= 0 && nowMs - base.since <= 2 * overlapMs
+    const since = base && isFresh ? base.since : nowMs - overlapMs
+    try {
+      const mark = await deps.mark(since)
+      const isSame = base?.since === since && base.mark === mark
+      const isFirst = base === undefined
+      base = { since, mark }
+      if (!isSame && !isFirst) tell()
+    } catch (error) {
+      // Whoever waits asks for himself, meets the same trouble and says so.
+      base = undefined
+      tellNow()
+      throw error
+    }
+  }
+
+  function lookOnce(): Promise<void> {
+    looking ??= look().finally(() => {
+      looking = undefined
+      timer ??= setTimeout(goOn, lookEveryMs)
+    })
+    return looking
+  }
+
+  function goOn(): void {
+    timer = undefined
+    if (stopped) return
+    if (waiting.size === 0 && performance.now() - usedAt > lingerMs) base = undefined
+    else lookOnce().catch(() => {})
+  }
+
+  return {
+    /** How often something was told. Ask before reading; a wait for more than this misses nothing that came after. */
+    told: (): number => told,
+
+    /** Makes sure that whatever changes from now on will be told. */
+    async ready(): Promise<void> {
+      usedAt = performance.now()
+      if (base === undefined && !stopped) await lookOnce()
+    },
+
+    /** Until something was told since, or the time is over, or the signal comes. */
+    async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
+      if (told > since || ms <= 0 || stopped || signal.aborted) return
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          clearTimeout(limit)
+          signal.removeEventListener('abort', wake)
+          waiting.delete(wake)
+          resolve()
+        }
+        const limit = setTimeout(wake, ms)
+        signal.addEventListener('abort', wake)
+        waiting.add(wake)
+      })
+    },
+
+    /** Something was changed by this very process. */
+    poke(): void {
+      if (base !== undefined) tell()
+    },
+
+    /** So much time went into answering. */
+    spent(ms: number): void {
+      spentMs += ms
+    },
+
+    stop(): void {
+      clearTimeout(timer)
+      tellNow()
+      stopped = true
+    },
+  }
+}

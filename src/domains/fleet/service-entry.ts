@@ -1,0 +1,118 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { RandomBytes } from '../../kernel/ids.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { sameBytes } from '../customers/rules.ts'
+import { invalidJoinKey, invalidNodeSecret, nodeClosed, noSuchNode } from './errors.ts'
+import { isSecretText, keyLastsMs, keyRandomBytes, makeKeyText, type Node } from './rules.ts'
+import * as store from './store.ts'
+
+/** How long a look-up is believed. A revocation in another process is known after this long at most. */
+const rememberMs = 500
+const mostRemembered = 10_000
+
+type Known = Awaited<ReturnType<typeof store.findBySecret>>
+
+/** How nodes get in and are kept out. `changed` is called whenever a node is no more what it was. */
+export function createEntry(deps: {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  sha256: (text: string) => Uint8Array
+  changed: () => void
+}) {
+  const { db, clock } = deps
+  const remembered = new Map<string, { known: Promise<Known>; askedAt: number }>()
+
+  function forget(): void {
+    remembered.clear()
+    deps.changed()
+  }
+
+  /** Many requests of one node share a look-up, and it is believed for half a second. */
+  function lookUp(text: string): Promise<Known> {
+    const nowMs = clock()
+    const entry = remembered.get(text)
+    if (entry && nowMs - entry.askedAt < rememberMs && nowMs >= entry.askedAt) return entry.known
+    const known = store.findBySecret(db, deps.sha256(text))
+    if (remembered.size >= mostRemembered) remembered.clear()
+    remembered.set(text, { known, askedAt: nowMs })
+    // What is nobody's secret is forgotten at once, and so is a failure to ask.
+    known.then((found) => found ?? remembered.delete(text)).catch(() => remembered.delete(text))
+    return known
+  }
+
+  async function change(name: string, work: (tx: Tx, node: Node) => Promise<void>): Promise<Node> {
+    const node = await db.transact(async (tx) => {
+      const found = await store.findByName(tx, name)
+      if (!found) throw noSuchNode()
+      await work(tx, found)
+      return (await store.findByName(tx, name)) ?? found
+    })
+    forget()
+    return node
+  }
+
+  return {
+    /**
+     * A key that lets this node join, once and within a day. Its text is in the answer and nowhere else; the key before it opens nothing
+     * any more. A secret that the node has joined with stays good until another join replaces it.
+     */
+    async issueKey(name: string): Promise<{ text: string; node: Node }> {
+      const text = makeKeyText(deps.random(keyRandomBytes))
+      const node = await change(name, async (tx, found) => {
+        if (found.state === 'closed') throw nodeClosed()
+        await store.writeKey(tx, found.id, deps.sha256(text), clock() + keyLastsMs)
+      })
+      return { text, node }
+    },
+
+    /**
+     * Lets a node in that brings a key and the secret it will show from now on. The same two again are let in again until the key
+     * expires, so an answer that was lost is mended by asking once more; the same key with another secret is not.
+     */
+    async join(key: string, secret: string, version: string): Promise<Node> {
+      if (!isSecretText(secret)) throw invalidJoinKey()
+      const node = await db.transact(async (tx) => {
+        const nowMs = clock()
+        const found = await store.lockByKey(tx, deps.sha256(key))
+        if (!found?.node.key || found.node.key.expiresAt <= nowMs || found.node.state === 'closed') {
+          throw invalidJoinKey()
+        }
+        const digest = deps.sha256(secret)
+        if (found.node.key.usedAt !== null) {
+          if (!found.secretDigest || !sameBytes(found.secretDigest, digest)) throw invalidJoinKey()
+          return found.node
+        }
+        const owner = await store.findBySecret(tx, digest)
+        if (owner && owner.node.id !== found.node.id) throw invalidJoinKey()
+        await store.writeJoin(tx, found.node.id, digest, nowMs)
+        await store.markSeen(tx, found.node.id, nowMs, version)
+        return found.node
+      })
+      forget()
+      return node
+    },
+
+    /** Which node shows this secret. Its shape is looked at before the database is. */
+    async authenticate(secret: string | undefined): Promise<Node> {
+      if (secret === undefined || !isSecretText(secret)) throw invalidNodeSecret()
+      const known = await lookUp(secret)
+      if (!known || !sameBytes(known.digest, deps.sha256(secret)) || known.node.state === 'closed') {
+        throw invalidNodeSecret()
+      }
+      return known.node
+    },
+
+    /** Shuts a node out for good: it is closed, and its secret and its key are forgotten. Opened again it needs a new key. */
+    revoke: (name: string): Promise<Node> =>
+      change(name, async (tx, node) => {
+        await store.setState(tx, node.id, 'closed')
+        await store.forgetSecrets(tx, node.id)
+      }),
+
+    /** Shuts a node out until it is opened; its secret is good again then. */
+    close: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'closed')),
+
+    open: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'open')),
+  }
+}

@@ -1,0 +1,106 @@
+import type { Clock } from '../../kernel/time.ts'
+import { type FindBody, type Found, findBodySchema } from '../../wire/node/state.ts'
+import { LinkError, type ShopLink } from './shop-link.ts'
+import { createCalm, type Log } from './surroundings.ts'
+
+/** `unasked`: nobody could tell. Whoever wants to come in is told to try again, not that the credential is wrong. */
+export type AskAnswer =
+  | { readonly outcome: 'found'; readonly found: Found }
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'unasked'; readonly why: 'limited' | 'unreachable' }
+
+const missLastsMs = 2_000
+const mostMisses = 10_000
+const mostInFlight = 64
+const mostSources = 10_000
+const overall = { perSecond: 200, burst: 400 }
+const eachSource = { perSecond: 20, burst: 40 }
+
+type Rate = { readonly perSecond: number; readonly burst: number }
+type Bucket = { tokens: number; filledMs: number }
+
+/**
+ * Asks the shop about a credential that the node does not know, or wants to look at afresh. Guessing at logins must cost the shop nothing: misses are
+ * remembered for a moment, the same question at the same time is one request, and there are limits for each source and for all together.
+ */
+export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: Log }) {
+  const { now } = deps
+  const calm = createCalm(deps.log, now)
+  const misses = new Map<string, number>()
+  const inFlight = new Map<string, Promise<AskAnswer>>()
+  const sources = new Map<string, Bucket>()
+  const all: Bucket = { tokens: overall.burst, filledMs: now() }
+
+  /** The source's own bucket. The one that was used longest ago makes room; the limit over all still holds for it. */
+  function bucketOf(source: string): Bucket {
+    const bucket = sources.get(source) ?? { tokens: eachSource.burst, filledMs: now() }
+    sources.delete(source)
+    makeRoom(sources, mostSources)
+    sources.set(source, bucket)
+    return bucket
+  }
+
+  /** Looks at the source first, so that one that asks too much uses up nothing of what is there for all. */
+  function mayAsk(source: string): boolean {
+    if (inFlight.size >= mostInFlight) return false
+    const own = bucketOf(source)
+    fill(own, eachSource, now())
+    fill(all, overall, now())
+    if (own.tokens < 1 || all.tokens < 1) return false
+    own.tokens -= 1
+    all.tokens -= 1
+    return true
+  }
+
+  async function askShop(question: FindBody, key: string): Promise<AskAnswer> {
+    try {
+      const found = await deps.link.find(question)
+      if (found.proxy !== null || found.subuser !== null) return { outcome: 'found', found }
+      misses.delete(key)
+      makeRoom(misses, mostMisses)
+      misses.set(key, now())
+      return { outcome: 'none' }
+    } catch (error) {
+      if (!(error instanceof LinkError)) throw error
+      calm(error.trouble === 'fault' ? 'error' : 'warn', 'credential not asked for', { fault: error })
+      return { outcome: 'unasked', why: 'unreachable' }
+    } finally {
+      inFlight.delete(key)
+    }
+  }
+
+  function isMissed(key: string): boolean {
+    const missedMs = misses.get(key)
+    return missedMs !== undefined && now() - missedMs < missLastsMs
+  }
+
+  return {
+    /** `source` is whoever asks, as the caller tells them apart: an address, or its network. */
+    async find(question: FindBody, source: string): Promise<AskAnswer> {
+      const key = 'username' in question ? `u${question.username}` : `s${question.port} ${question.source}`
+      // What the shop would not even look up is nobody's.
+      if (isMissed(key) || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
+      const asked = inFlight.get(key)
+      if (asked) return asked
+      if (!mayAsk(source)) return { outcome: 'unasked', why: 'limited' }
+      const answer = askShop(question, key)
+      inFlight.set(key, answer)
+      return answer
+    },
+  }
+}
+
+function fill(bucket: Bucket, rate: Rate, nowMs: number): void {
+  const gained = (Math.max(0, nowMs - bucket.filledMs) * rate.perSecond) / 1000
+  bucket.tokens = Math.min(rate.burst, bucket.tokens + gained)
+  bucket.filledMs = nowMs
+}
+
+/** Maps keep the order of insertion: the first is the oldest. */
+function makeRoom<V>(map: Map<string, V>, most: number): void {
+  if (map.size < most) return
+  for (const oldest of map.keys()) {
+    map.delete(oldest)
+    return
+  }
+}

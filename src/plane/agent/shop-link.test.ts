@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { emptyPage, openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
+import { createShopLink, LinkError, LinkSettingError } from './shop-link.ts'
+
+const secret = `tpn_${'5ec7e7'.repeat(11).slice(0, 64)}`
+const limitsMs = { join: 300, state: 300, find: 300, report: 300, vpn: 300 }
+const emptyReport = {
+  boot: 'boot-0001',
+  version: '1',
+  proxies: [],
+  subusers: [],
+  peers: [],
+  wishes: [],
+  hosts: [],
+  sources: [],
+}
+
+async function failure(promise: Promise<unknown>): Promise<LinkError> {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof LinkError) return error
+    throw error
+  }
+  throw new Error('it did not fail')
+}
+
+describe('the link to the shop', () => {
+  let shop: StandInShop
+  let refusals = 0
+  const open = () =>
+    createShopLink({
+      url: shop.url,
+      secret,
+      limitsMs,
+      onRefused: () => {
+        refusals += 1
+      },
+    })
+
+  beforeEach(() => {
+    shop = openStandInShop()
+    shop.secret = secret
+    refusals = 0
+  })
+  afterEach(() => shop.stop())
+
+  test('says who it is with every request but the joining, and reads each answer', async () => {
+    const link = open()
+    expect(await link.state('x', 0)).toEqual(emptyPage)
+    expect(await link.find({ username: 'u' })).toEqual({ proxy: null, subuser: null })
+    expect(await link.report(emptyReport)).toEqual({ now: 0, replaced: false, allowances: [] })
+    expect((await link.vpn()).mtu).toBe(1420)
+    shop.keys.add(`tpj_${'a'.repeat(20)}`)
+    expect(await link.join({ key: `tpj_${'a'.repeat(20)}`, secret, version: '1' })).toMatchObject({ kind: 'gateway' })
+    expect(shop.requests.map((each) => each.authorization)).toEqual([
+      ...Array.from({ length: 4 }, () => `Bearer ${secret}`),
+      null,
+    ])
+  })
+
+  test('tells a node that was revoked from a shop that is down and from one that talks nonsense', async () => {
+    const link = open()
+    const troubles: string[] = []
+    for (const fault of [
+      { status: 401 },
+      { status: 500 },
+      { status: 503 },
+      { status: 429 },
+      { status: 400 },
+      { status: 404 },
+      'cut',
+      'silent',
+      'nonsense',
+      'redirect',
+    ] as const) {
+      shop.faults = [fault]
+      const error = await failure(link.report(emptyReport))
+      troubles.push(error.trouble)
+      expect(error.message).not.toContain('tpn_')
+    }
+    expect(troubles.join(' ')).toBe(
+      'refused unreachable unreachable unreachable fault fault unreachable unreachable fault fault',
+    )
+    expect(shop.reports).toEqual([])
+  })
+
+  test('tells its owner once that the node was revoked, and again only after it was known in between', async () => {
+    const link = open()
+    shop.secret = 'another'
+    await failure(link.vpn())
+    await failure(link.vpn())
+    expect(refusals).toBe(1)
+    shop.secret = secret
+    await link.vpn()
+    shop.secret = 'another'
+    await failure(link.find({ username: 'u' }))
+    expect(refusals).toBe(2)
+  })
+
+  test('does not wait for a shop that is gone', async () => {
+    const link = open()
+    await shop.stop()
+    const error = await failure(link.vpn())
+    expect(error.trouble).toBe('unreachable')
+    expect(error.status).toBeUndefined()
+  })
+
+  test('gives up at once when told to', async () => {
+    shop.faults = ['silent']
+    const end = new AbortController()
+    const asked = failure(createShopLink({ url: shop.url, secret }).state(undefined, 20, end.signal))
+    end.abort()
+    expect((await asked).message).toContain('given up')
+  })
+
+  test('sends no secret in the clear, except on this machine or when told to', () => {
+    const clear =
+      (url: string, mayTravelInClear = false) =>
+      () =>
+        createShopLink({ url, secret, mayTravelInClear })
+    for (const url of [
+      'http://shop.example.net',
+      'http://192.0.2.1:8080',
+      'http://[2001:db8::1]/',
+      'http://localhost.example.net',
+    ]) {
+      expect(clear(url)).toThrow(LinkSettingError)
+      expect(clear(url, true)).not.toThrow()
+    }
+    for (const url of ['ftp://127.0.0.1', 'shop', '', 'https://user:tpn_x@shop.example.net']) {
+      expect(clear(url, true)).toThrow(LinkSettingError)
+    }
+    for (const url of [
+      'https://shop.example.net',
+      'http://127.0.0.1:1',
+      'http://127.9.9.9',
+      'http://[::1]:1',
+      'http://localhost:1',
+    ]) {
+      expect(clear(url)).not.toThrow()
+    }
+  })
+})

@@ -1,0 +1,123 @@
+import type { Found, NodeExit, NodeProxy, NodeSubuser, StatePage } from '../../wire/node/state.ts'
+
+/** What a page changed, by the names that open connections are kept under. */
+export type Changed = {
+  readonly proxies: readonly string[]
+  readonly subusers: readonly string[]
+  readonly exits: boolean
+  readonly ports: boolean
+}
+
+export type PortMeaning = { readonly subuser: string; readonly login: string }
+export type Snapshot = ReturnType<typeof createSnapshot>
+
+/** What the shop wants carried, as this node last heard of it. Every question is one look into a table. */
+export function createSnapshot() {
+  const proxies = new Map<string, NodeProxy>()
+  const subusers = new Map<string, NodeSubuser>()
+  const logins = new Map<string, string>()
+  const ports = new Map<number, PortMeaning>()
+  const exits = new Map<string, NodeExit>()
+  let byPool: Map<string, NodeExit[]> | undefined
+  /** While the whole state is read anew: what was not named yet, and is forgotten at the end. */
+  let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string> } | undefined
+
+  function putProxy(proxy: NodeProxy): void {
+    unnamed?.proxies.delete(proxy.username)
+    if (proxy.state === 'gone') proxies.delete(proxy.username)
+    else proxies.set(proxy.username, proxy)
+  }
+
+  function dropPorts(id: string): boolean {
+    const known = subusers.get(id)?.ports ?? []
+    for (const { port } of known) if (ports.get(port)?.subuser === id) ports.delete(port)
+    return known.length > 0
+  }
+
+  /** Tells whether its ports changed. */
+  function putSubuser(subuser: NodeSubuser): boolean {
+    unnamed?.subusers.delete(subuser.id)
+    const had = dropPorts(subuser.id)
+    if (subuser.state === 'deleted') {
+      subusers.delete(subuser.id)
+      logins.delete(subuser.login)
+      return had
+    }
+    subusers.set(subuser.id, subuser)
+    logins.set(subuser.login, subuser.id)
+    for (const { port, login } of subuser.ports) ports.set(port, { subuser: subuser.id, login })
+    return had || subuser.ports.length > 0
+  }
+
+  function putExit(exit: NodeExit): void {
+    unnamed?.exits.delete(exit.id)
+    if (exit.drained) exits.delete(exit.id)
+    else exits.set(exit.id, exit)
+  }
+
+  return {
+    apply(page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'>): Changed {
+      for (const proxy of page.proxies) putProxy(proxy)
+      const portsChanged = page.subusers.map(putSubuser).includes(true)
+      for (const exit of page.exits) putExit(exit)
+      if (page.exits.length > 0) byPool = undefined
+      return {
+        proxies: page.proxies.map((each) => each.username),
+        subusers: page.subusers.map((each) => each.id),
+        exits: page.exits.length > 0,
+        ports: portsChanged,
+      }
+    },
+
+    /** Takes in the answer to a question. */
+    learn(found: Found): void {
+      if (found.proxy) putProxy(found.proxy)
+      if (found.subuser) putSubuser(found.subuser)
+    },
+
+    /** The whole state is about to be read anew; until endWhole() what is known stays known. */
+    beginWhole(): void {
+      unnamed = { proxies: new Set(proxies.keys()), subusers: new Set(subusers.keys()), exits: new Set(exits.keys()) }
+    },
+
+    /** Forgets what the whole state did not name. */
+    endWhole(): Changed {
+      const left = unnamed
+      unnamed = undefined
+      for (const username of left?.proxies ?? []) proxies.delete(username)
+      let portsChanged = false
+      for (const id of left?.subusers ?? []) {
+        portsChanged = dropPorts(id) || portsChanged
+        const login = subusers.get(id)?.login
+        if (login !== undefined) logins.delete(login)
+        subusers.delete(id)
+      }
+      for (const id of left?.exits ?? []) exits.delete(id)
+      byPool = undefined
+      return {
+        proxies: [...(left?.proxies ?? [])],
+        subusers: [...(left?.subusers ?? [])],
+        exits: (left?.exits.size ?? 0) > 0,
+        ports: portsChanged,
+      }
+    },
+
+    findProxy: (username: string): NodeProxy | undefined => proxies.get(username),
+    findSubuser: (id: string): NodeSubuser | undefined => subusers.get(id),
+    findLogin(login: string): NodeSubuser | undefined {
+      const id = logins.get(login)
+      return id === undefined ? undefined : subusers.get(id)
+    },
+    findPort: (port: number): PortMeaning | undefined => ports.get(port),
+    ports: (): Iterable<number> => ports.keys(),
+    findExit: (id: string): NodeExit | undefined => exits.get(id),
+
+    /** The exits that serve a pool. The same array until an exit changes, so that whoever asks may remember what it made of it. */
+    exitsOf(pool: string): readonly NodeExit[] {
+      byPool ??= Map.groupBy(exits.values(), (exit) => exit.pool)
+      return byPool.get(pool) ?? none
+    },
+  }
+}
+
+const none: readonly NodeExit[] = []

@@ -1,0 +1,122 @@
+/** How much of the last grant is left when the next one is asked for. */
+const askAtShare = 0.5
+/** Told that there is no more, an account asks again after this long, should somebody still want to pass. */
+const askAgainMs = 1000
+const mostHosts = 500
+/** The host under which the rest is counted once there are too many. */
+const otherHosts = 'other'
+
+export type Counted = { received: number; sent: number }
+
+/** What an account is kept under, as the shop knows it. */
+export type Subject =
+  | { readonly kind: 'proxy'; readonly id: number }
+  | { readonly kind: 'subuser'; readonly id: string; readonly pool: string; readonly keepsHosts: boolean }
+
+/**
+ * Bytes of one credential. A dedicated proxy's are counted; a sub-user's are leased as well: `reserved` never passes `upto`, so however many
+ * tunnels pull at once, no more goes out than was allowed.
+ */
+export class Account {
+  readonly counted: Counted = { received: 0, sent: 0 }
+  /** How many connections use it. */
+  users = 0
+  private reserved = 0
+  private upto: number
+  private grant = 0
+  private isAsking = false
+  private isDry = false
+  private askAgainAt = 0
+  private readonly waiting = new Set<() => void>()
+  private readonly hosts = new Map<string, Counted>()
+  private readonly changedHosts = new Set<string>()
+
+  constructor(
+    readonly subject: Subject,
+    private readonly ask: () => void,
+    private readonly clock: () => number,
+  ) {
+    this.upto = subject.kind === 'proxy' ? Number.POSITIVE_INFINITY : 0
+  }
+
+  /** Takes up to `bytes`, and tells how many may pass now. */
+  take(bytes: number): number {
+    const taken = Math.min(bytes, this.upto - this.reserved)
+    this.reserved += taken
+    if (this.upto - this.reserved < this.grant * askAtShare || taken < bytes) this.askForMore()
+    return taken
+  }
+
+  /** What was taken and did not reach the customer. */
+  putBack(bytes: number): void {
+    this.reserved -= bytes
+    if (bytes > 0) this.wake()
+  }
+
+  get hasSome(): boolean {
+    return this.upto > this.reserved
+  }
+
+  /** The shop has been asked and had no more to give. */
+  get isUsedUp(): boolean {
+    return this.isDry && !this.hasSome
+  }
+
+  /** The answer to a wish. */
+  allow(upto: number): void {
+    this.isAsking = false
+    this.isDry = upto <= this.upto
+    this.askAgainAt = this.clock() + askAgainMs
+    if (upto > this.upto) {
+      this.grant = upto - this.reserved
+      this.upto = upto
+    }
+    this.wake()
+  }
+
+  /** Gives up what is left: nothing more passes before the next answer. */
+  surrender(): void {
+    this.upto = this.reserved
+    this.grant = 0
+  }
+
+  /** There may be more to have than the last answer said. */
+  hope(): void {
+    this.isDry = false
+    this.askAgainAt = 0
+  }
+
+  askForMore(): void {
+    if (this.subject.kind === 'proxy' || this.isAsking || (this.isDry && this.clock() < this.askAgainAt)) return
+    this.isAsking = true
+    this.ask()
+  }
+
+  /** Called once something has changed: more may pass, or it is sure that no more will. */
+  onChange(wake: () => void): () => void {
+    this.waiting.add(wake)
+    return () => void this.waiting.delete(wake)
+  }
+
+  /** Counts what has passed, and where to for those who want that kept. */
+  count(host: string, received: number, sent: number): void {
+    this.counted.received += received
+    this.counted.sent += sent
+    if (this.subject.kind === 'proxy' || !this.subject.keepsHosts) return
+    const name = this.hosts.has(host) || this.hosts.size < mostHosts ? host : otherHosts
+    const known = this.hosts.get(name) ?? { received: 0, sent: 0 }
+    this.hosts.set(name, { received: known.received + received, sent: known.sent + sent })
+    this.changedHosts.add(name)
+  }
+
+  takeChangedHosts(): (Counted & { host: string })[] {
+    const taken = [...this.changedHosts].map((host) => ({ host, received: 0, sent: 0, ...this.hosts.get(host) }))
+    this.changedHosts.clear()
+    return taken
+  }
+
+  private wake(): void {
+    const waiting = [...this.waiting]
+    for (const each of waiting) each()
+  }
+}

@@ -1,0 +1,198 @@
+import type { Found } from '../../../wire/node/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import {
+  type Access,
+  admitByPassword,
+  admitBySource,
+  type Moment,
+  type Protocol,
+  poolOf,
+  standing,
+  type Verdict,
+} from '../admit.ts'
+import type { Dial, Way } from '../dial.ts'
+import type { TunnelLimits } from '../limits.ts'
+import type { Target } from '../protocol/authority.ts'
+import type { Credentials } from '../protocol/basic-auth.ts'
+import type { RefusalCode } from '../refusals.ts'
+import type { ExitChooser } from '../sessions.ts'
+import type { Account } from './account.ts'
+import type { Metering } from './metering.ts'
+import type { Side } from './side.ts'
+import type { Tally } from './tally.ts'
+
+/** Somebody at the door: what it shows, how it speaks, and where it comes from. */
+export type Visitor = {
+  readonly credentials: Credentials | undefined
+  readonly protocol: Protocol
+  readonly source: string
+  readonly port: number
+}
+
+/** Asks the shop about somebody the node does not know, or whose standing it doubts. */
+export type Ask = (
+  question: { username: string } | { source: string; port: number },
+  source: string,
+) => Promise<{ found: Found } | 'unasked'>
+
+/** A way through, from one customer's connection to one destination. */
+export type Passage = {
+  readonly access: Access
+  readonly origin: Side
+  readonly early: Uint8Array
+  readonly tally: Tally
+  /** Facts for whoever can be told them: HTTP clients. */
+  readonly extra: Readonly<Record<string, string>>
+  /** When a byte last passed. */
+  activeAt: number
+  /** Ends both sides at once; set by whoever carries the bytes. */
+  cut: () => void
+  /** It is over, whoever ended it. */
+  finish(): void
+}
+
+/** Every no to a name or password comes this long after the question, whatever it took to find out. */
+const noAfterMs = 250
+/** How long a connection waits to hear how many bytes it may carry. */
+const leaseWaitMs = 3000
+
+export type Door = ReturnType<typeof createDoor>
+
+export function createDoor(deps: {
+  snapshot: Snapshot
+  ask: Ask
+  learn: (found: Found) => void
+  moment: () => Moment
+  sha256: (text: string) => Uint8Array
+  limits: TunnelLimits
+  chooser: ExitChooser
+  dial: Dial
+  metering: Metering
+  mainPort: () => number
+  /** Why nobody new can be carried now, if so. */
+  closedFor: () => RefusalCode | undefined
+  passages: Set<Passage>
+}) {
+  const { snapshot, metering } = deps
+
+  function judge({ credentials, protocol, source, port }: Visitor): Verdict {
+    const at = deps.moment()
+    if (credentials) return admitByPassword(snapshot, credentials, protocol, at, deps.sha256)
+    if (port === deps.mainPort()) return { refusal: 'credentials_required' }
+    return admitBySource(snapshot, source, port, at)
+  }
+
+  /** A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. */
+  async function judgeAfresh(visitor: Visitor): Promise<Verdict> {
+    const { credentials, source, port } = visitor
+    const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
+    const asked = await deps.ask(question, source)
+    if (asked !== 'unasked') deps.learn(asked.found)
+    return judge(visitor)
+  }
+
+  async function chooseWay(access: Access): Promise<{ way: Way; account: Account } | { refusal: RefusalCode }> {
+    if (access.kind === 'dedicated') {
+      const account = metering.accountOf({ kind: 'proxy', id: access.proxy.id })
+      return { way: { kind: 'address', address: access.proxy.leave_from }, account }
+    }
+    const pool = poolOf(access)
+    if (pool === undefined) return { refusal: 'pool_required' }
+    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
+    if ('refusal' in choice) return choice
+    const { id, keep_hosts: keepsHosts } = access.subuser
+    const account = metering.accountOf({ kind: 'subuser', id, pool, keepsHosts })
+    const refusal = await waitForBytes(account)
+    return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, account }
+  }
+
+  async function pass(access: Access, target: Target, client: Side): Promise<Passage | { refusal: RefusalCode }> {
+    const chosen = await chooseWay(access)
+    if ('refusal' in chosen) return chosen
+    const dialled = await deps.dial(target, chosen.way, ownerOf(access))
+    if ('refusal' in dialled) return dialled
+    const { origin, early, leftFrom } = dialled
+    // Much may have happened while the connection was made.
+    const refusal = client.isClosed ? 'gateway_stopping' : standing(access, snapshot, deps.moment())
+    if (refusal) {
+      origin.abort()
+      return { refusal }
+    }
+    const tally = metering.begin(chosen.account, client, target.host)
+    const passage: Passage = {
+      access,
+      origin,
+      early,
+      tally,
+      extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
+      activeAt: deps.moment().nowMs,
+      cut: () => {},
+      finish() {
+        if (!deps.passages.delete(passage)) return
+        metering.finish(tally)
+        deps.limits.leave(ownerOf(access), access.key)
+      },
+    }
+    deps.passages.add(passage)
+    return passage
+  }
+
+  return {
+    /** Every port but the first stands for somebody's login, and lets in who comes from the right address. */
+    isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
+
+    async admit(visitor: Visitor): Promise<Verdict> {
+      const first = judge(visitor)
+      if ('access' in first || (!visitor.credentials && visitor.port === deps.mainPort())) return first
+      const startedMs = performance.now()
+      const verdict = await judgeAfresh(visitor)
+      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+        await Bun.sleep(Math.max(0, noAfterMs - (performance.now() - startedMs)))
+      }
+      if ('access' in verdict && visitor.credentials === undefined && verdict.access.kind === 'premium') {
+        metering.noteSource(verdict.access.subuser.id, visitor.source)
+      }
+      return verdict
+    },
+
+    /** Opens a way for somebody who was let in, or says why not. */
+    async open(access: Access, target: Target, client: Side): Promise<Passage | { refusal: RefusalCode }> {
+      const closed = deps.closedFor()
+      if (closed) return { refusal: closed }
+      const most = access.kind === 'premium' ? access.subuser.tunnels : null
+      const denied = deps.limits.enter(ownerOf(access), access.key, most)
+      if (denied) return { refusal: denied }
+      const passage = await pass(access, target, client).catch((error: unknown) => {
+        deps.limits.leave(ownerOf(access), access.key)
+        throw error
+      })
+      if ('refusal' in passage) deps.limits.leave(ownerOf(access), access.key)
+      return passage
+    },
+  }
+}
+
+/** A login ends at the first dash; a dedicated proxy's name has none. */
+const nameOf = (username: string): string => username.split('-', 1)[0]?.toLowerCase().slice(0, 255) || '-'
+
+const ownerOf = (access: Access): string =>
+  `owner ${(access.kind === 'dedicated' ? access.proxy : access.subuser).owner}`
+
+/** Undefined once the account has something to carry with. */
+function waitForBytes(account: Account): Promise<RefusalCode | undefined> | RefusalCode | undefined {
+  if (account.hasSome) return undefined
+  account.askForMore()
+  if (account.isUsedUp) return 'traffic_exhausted'
+  return new Promise((resolve) => {
+    const done = (refusal: RefusalCode | undefined): void => {
+      clearTimeout(timer)
+      forget()
+      resolve(refusal)
+    }
+    const timer = setTimeout(() => done('shop_unreachable'), leaseWaitMs)
+    const forget = account.onChange(() => {
+      if (account.hasSome) done(undefined)
+      else if (account.isUsedUp) done('traffic_exhausted')
+    })
+  })
+}

@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/main/config.ts'
+import { type Gateway, openGateway } from '../../src/main/gateway.ts'
+import { createLog } from '../../src/main/log.ts'
+import { realSurroundings } from '../../src/main/services.ts'
+import type { Engine } from './database.ts'
+import { type Service, startService } from './service.ts'
+
+/** A shop with a gateway that has joined it: real sockets, real time, and what is bought can be used. */
+export type Road = Service & {
+  readonly port: number
+  readonly gateway: Gateway
+  /** What the gateway wrote into its log. */
+  readonly gatewayLog: string[]
+  buyProxies(wish?: Partial<Record<string, unknown>>): Promise<BoughtProxy[]>
+  /** Traffic for a sub-user, the default one unless said, and its login and password. */
+  buyTraffic(gb?: number, pool?: string): Promise<{ login: string; password: string }>
+}
+
+export type BoughtProxy = {
+  readonly id: number
+  readonly ip: string
+  readonly port: number
+  readonly exit_ip: string
+  readonly username: string
+  readonly password: string
+  readonly expires_at: string
+}
+
+export async function openRoad(
+  engine: Engine,
+  env: { readonly shop?: Record<string, string>; readonly gateway?: Record<string, string> } = {},
+): Promise<Road> {
+  const port = freePort()
+  const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
+  const service = await startService(engine, shopEnv, realSurroundings)
+  const started = await startGateway(service, port, env.gateway)
+  return {
+    ...service,
+    port,
+    ...started,
+    async buyProxies(wish = {}) {
+      const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...wish }
+      const answer = await service.post('/dedicated/buy', body)
+      if (answer.status !== 200) throw new Error(`buying was answered with ${answer.status}`)
+      return answer.data.proxies
+    },
+    async buyTraffic(gb = 1, pool = 'residential') {
+      const answer = await service.post('/premium/traffic/buy', { pool_type: pool, gb })
+      if (answer.status !== 200) throw new Error(`buying was answered with ${answer.status}`)
+      return (await service.get('/premium/password')).data
+    },
+    async stop() {
+      await started.stopGateway()
+      await service.stop()
+    },
+  }
+}
+
+/** A gateway of this process that joins a shop as a new node. */
+async function startGateway(service: Service, port: number, env: Record<string, string> = {}) {
+  const { db, fleet } = service.services
+  const name = `gateway-${port}`
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+  const { text: key } = await fleet.issueKey(name)
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-gateway-'))
+  const gatewayLog: string[] = []
+  const end = new AbortController()
+  const settings = {
+    TURNPIKE_DATA: folder,
+    TURNPIKE_SHOP_URL: service.url,
+    TURNPIKE_NODE_KEY: key,
+    TURNPIKE_GATEWAY_PORT: String(port),
+    ...env,
+  }
+  const log = createLog('debug', 'gateway', (line) => gatewayLog.push(line))
+  const gateway = await openGateway(readConfig(settings), log, end.signal)
+  if (!gateway) throw new Error('the gateway was told to stop before it had begun')
+  return {
+    gateway,
+    gatewayLog,
+    async stopGateway() {
+      end.abort()
+      await gateway.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: '::', port: 0, socket: { data() {} } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}
+
+/** An origin on loopback that tells who asked, and what of it arrived. */
+export function startOrigin(hostname = '127.0.0.1') {
+  const seen: { from: string; headers: Record<string, string>; url: string }[] = []
+  const server = Bun.serve({
+    hostname,
+    port: 0,
+    development: false,
+    async fetch(request, self) {
+      const from = self.requestIP(request)?.address ?? ''
+      seen.push({ from, headers: Object.fromEntries(request.headers), url: request.url })
+      const sent = await request.text()
+      const size = Number(new URL(request.url).searchParams.get('bytes') ?? '0')
+      return size > 0 ? new Response(new Uint8Array(size).fill(97)) : Response.json({ from, sent: sent.length })
+    },
+  })
+  const host = hostname.includes(':') ? `[${hostname}]` : hostname
+  return { seen, url: `http://${host}:${server.port}`, port: server.port ?? 0, stop: () => server.stop(true) }
+}

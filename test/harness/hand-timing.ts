@@ -1,0 +1,65 @@
+import type { Timing } from '../../src/plane/agent/surroundings.ts'
+
+type Sleeper = { readonly atMs: number; readonly wake: () => void }
+
+/** Lets everything that is ready to run, run: promises, and answers that are already there. */
+export const settle = async (): Promise<void> => {
+  for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Time that stands still until it is told to move, and then wakes whoever waits, in order. */
+export class HandTiming implements Timing {
+  private nowMs = 0
+  private readonly sleepers = new Set<Sleeper>()
+
+  readonly now = (): number => this.nowMs
+
+  readonly pause = (ms: number, end?: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const wake = () => {
+        this.sleepers.delete(sleeper)
+        end?.removeEventListener('abort', wake)
+        resolve()
+      }
+      const sleeper = { atMs: this.nowMs + ms, wake }
+      this.sleepers.add(sleeper)
+      end?.addEventListener('abort', wake)
+      if (end?.aborted === true) wake()
+    })
+
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.nowMs + ms
+    await settle()
+    for (;;) {
+      const next = [...this.sleepers].toSorted((a, b) => a.atMs - b.atMs)[0]
+      if (!next || next.atMs > untilMs) break
+      this.nowMs = Math.max(this.nowMs, next.atMs)
+      next.wake()
+      await settle()
+    }
+    this.nowMs = untilMs
+  }
+}
+
+/** Advances while a promise is waiting for time to pass, and returns what it settles with. */
+export async function passing<T>(timing: HandTiming, promise: Promise<T>, mostMs = 60_000): Promise<T> {
+  let isDone = false
+  const watched = promise.finally(() => {
+    isDone = true
+  })
+  watched.catch(() => {})
+  for (let passedMs = 0; passedMs < mostMs && !isDone; passedMs += 10) await timing.advance(10)
+  return watched
+}
+
+export const quietLog = { error: () => {}, warn: () => {}, info: () => {} }
+
+/** Keeps what was said. */
+export function hearingLog() {
+  const said: { level: string; event: string; fields: Record<string, unknown> }[] = []
+  const at =
+    (level: string) =>
+    (event: string, fields: Record<string, unknown> = {}) =>
+      void said.push({ level, event, fields })
+  return { said, log: { error: at('error'), warn: at('warn'), info: at('info') } }
+}

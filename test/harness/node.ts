@@ -1,0 +1,148 @@
+import type { NodeKind } from '../../src/domains/fleet/rules.ts'
+import type { ReportAnswer, ReportBody } from '../../src/wire/node/report.ts'
+import {
+  type FindBody,
+  type Found,
+  foundSchema,
+  type NodeExit,
+  type NodePeer,
+  type NodeProxy,
+  type NodeSubuser,
+  type StatePage,
+  statePageSchema,
+} from '../../src/wire/node/state.ts'
+import type { Service } from './service.ts'
+
+/** An answer of the node protocol, whatever it is. */
+export type NodeAnswer = {
+  readonly status: number
+  readonly text: string
+  readonly headers: Headers
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly data: any
+  readonly error: { readonly code: string; readonly message: string }
+}
+
+/** What a node holds after it has heard so many pages. */
+export type Held = {
+  readonly proxies: Map<number, NodeProxy>
+  readonly subusers: Map<string, NodeSubuser>
+  readonly exits: Map<string, NodeExit>
+  readonly peers: Map<string, NodePeer>
+}
+
+/** A node as far as the shop sees one: requests over real sockets, and the state that its answers add up to. */
+export class TestNode {
+  cursor: string | undefined
+  readonly held: Held = { proxies: new Map(), subusers: new Map(), exits: new Map(), peers: new Map() }
+  /** All that was ever answered, to be searched for what must not be there. */
+  readonly texts: string[] = []
+
+  constructor(
+    readonly url: string,
+    readonly secret: string,
+    readonly name: string,
+    readonly id: string,
+  ) {}
+
+  async ask(method: string, path: string, body?: unknown, secret: string | null = this.secret): Promise<NodeAnswer> {
+    const answer = await askNode(this.url, method, path, body, secret)
+    this.texts.push(answer.text)
+    return answer
+  }
+
+  /** One page after the cursor. It is not taken as heard: `hear` does that. */
+  async page(wait = 0, cursor = this.cursor): Promise<StatePage> {
+    const query = new URLSearchParams({ ...(cursor !== undefined && { cursor }), ...(wait > 0 && { wait: `${wait}` }) })
+    const answer = await this.ask('GET', `state?${query.toString()}`)
+    if (answer.status !== 200) throw new Error(`state was answered with ${answer.status}: ${answer.text}`)
+    return statePageSchema.strict().parse(answer.data)
+  }
+
+  hear(page: StatePage): StatePage {
+    for (const each of page.proxies) this.held.proxies.set(each.id, each)
+    for (const each of page.subusers) this.held.subusers.set(each.id, each)
+    for (const each of page.exits) this.held.exits.set(each.id, each)
+    for (const each of page.peers) this.held.peers.set(each.id, each)
+    this.cursor = page.cursor
+    return page
+  }
+
+  /** Reads until there is no more, and tells how many things each page gave. */
+  async catchUp(): Promise<number[]> {
+    const counts: number[] = []
+    for (let pages = 0; pages < 1000; pages += 1) {
+      const page = this.hear(await this.page())
+      counts.push(countOf(page))
+      if (!page.more) return counts
+    }
+    throw new Error('there is always more')
+  }
+
+  async find(body: FindBody): Promise<Found> {
+    const answer = await this.ask('POST', 'find', body)
+    if (answer.status !== 200) throw new Error(`find was answered with ${answer.status}: ${answer.text}`)
+    return foundSchema.strict().parse(answer.data)
+  }
+
+  async report(body: Partial<ReportBody>): Promise<ReportAnswer> {
+    const answer = await this.ask('POST', 'report', reportOf(body))
+    if (answer.status !== 200) throw new Error(`report was answered with ${answer.status}: ${answer.text}`)
+    return answer.data
+  }
+}
+
+export const countOf = (page: StatePage): number =>
+  page.proxies.length + page.subusers.length + page.exits.length + page.peers.length
+
+export const reportOf = (body: Partial<ReportBody>): ReportBody => ({
+  boot: 'boot-0001',
+  version: '0.0.0',
+  proxies: [],
+  subusers: [],
+  peers: [],
+  wishes: [],
+  hosts: [],
+  sources: [],
+  ...body,
+})
+
+export async function askNode(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  secret: string | null = null,
+): Promise<NodeAnswer> {
+  const response = await fetch(`${url}/node/v1/${path}`, {
+    method,
+    headers: {
+      ...(secret !== null && { Authorization: `Bearer ${secret}` }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const content = JSON.parse(text) as { ok: boolean; data: unknown; error: NodeAnswer['error'] }
+  if (content.ok !== (response.status === 200)) throw new Error(`"ok" and ${response.status} disagree: ${text}`)
+  return { status: response.status, headers: response.headers, text, data: content.data, error: content.error }
+}
+
+export const makeSecret = (): string => `tpn_${crypto.getRandomValues(new Uint8Array(32)).toHex()}`
+
+let made = 0
+
+/** Adds a node to the shop and lets it join over HTTP. */
+export async function joinNode(service: Service, kind: NodeKind = 'gateway', url = service.url): Promise<TestNode> {
+  const { db, fleet } = service.services
+  made += 1
+  const name = `${kind}-${made}`
+  await db.transact((tx) => fleet.add(tx, { kind, name, location: 'test' }))
+  const { text } = await fleet.issueKey(name)
+  // Many nodes of one test share an address, so the limit on joining must not count them as one that guesses.
+  service.clock.advance(6000)
+  const secret = makeSecret()
+  const joined = await askNode(url, 'POST', 'join', { key: text, secret, version: '0.0.0' })
+  if (joined.status !== 200) throw new Error(`join was answered with ${joined.status}: ${joined.text}`)
+  return new TestNode(url, secret, name, joined.data.node)
+}
