@@ -42,7 +42,7 @@ const bulk: Load = {
 
 const idle = { tunnels: 2_000, bytes: 1_024, seconds: 60 }
 const settleMs = 1_000
-const warmUpSeconds = 1
+const warmUpTunnels = 64
 /** As good as this one is our own yardstick, for it is what small operators run. */
 const yardstick = 'tinyproxy'
 
@@ -119,18 +119,24 @@ function toRows(load: Load, title: string, carrier: Carrier, samples: readonly C
   return [rateRow(named, rates), timeRow(`${what}, p99`, times), ...cost]
 }
 
-/** Tunnels that have carried something and then stand still, and what the proxy's processes hold in memory for each. */
+/**
+ * Tunnels that have carried something and then stand still, and what the proxy's processes hold in memory for each. To be asked before any
+ * load: what earlier tunnels left behind would be used again and hide what these take.
+ */
 export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<Row> {
   const { route, memoryPids } = carrier
-  const what = `memory of an idle tunnel over ${protocolOf(route)}, ${titleOf(carrier)}`
-  await tunnels.run({ route, ...churn.plan, seconds: warmUpSeconds })
+  const what = `${idle.tunnels} idle tunnels over ${protocolOf(route)}, ${titleOf(carrier)}`
+  await (await tunnels.hold({ ...idle, tunnels: warmUpTunnels, route })).release()
   const pids = memoryPids?.() ?? []
   const beforeMb = familyMb(pids)
   const held = await tunnels.hold({ ...idle, route })
   await Bun.sleep(settleMs)
-  const kb = ((familyMb(pids) - beforeMb) * 1024) / idle.tunnels
+  const mb = familyMb(pids)
+  const kb = ((mb - beforeMb) * 1024) / idle.tunnels
   const alive = await held.release()
-  if (alive.tunnels === idle.tunnels) return amountRow(what, [kb], ' KB', 1)
-  if (carrier.isOurs) throw new Error(`${alive.tunnels} of ${idle.tunnels} idle tunnels stayed open`)
-  return { what, figure: `${alive.tunnels} of ${idle.tunnels} stayed open`, rounds: [alive.tunnels] }
+  if (alive.tunnels === idle.tunnels)
+    return { what, figure: `${kb.toFixed(1)} KB each, ${mb.toFixed(0)} MB in all`, rounds: [kb, mb] }
+  if (carrier.isOurs)
+    throw new Error(`${alive.tunnels} of ${idle.tunnels} idle tunnels stayed open: ${alive.firstError}`)
+  return { what, figure: `${alive.tunnels} stayed open`, rounds: [alive.tunnels] }
 }

@@ -41,7 +41,11 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
   const shop = await startShop(['up'], {
     TURNPIKE_DATA: join(stage.makeFolder(), 'data'),
     TURNPIKE_SANDBOX_TOKEN: token,
+    TURNPIKE_PORT: String(await findFreePort()),
     TURNPIKE_GATEWAY_PORT: String(await findFreePort()),
+    // One customer makes the whole load.
+    TURNPIKE_GATEWAY_TUNNELS: '1000000',
+    TURNPIKE_GATEWAY_NEW: '1000000',
   })
   stage.atEnd(() => shop.stop())
 
@@ -52,7 +56,7 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
       body: JSON.stringify(body),
     })
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
-    return answer.json()
+    return ((await answer.json()) as { data: unknown }).data
   }
 
   async function buyProxy(): Promise<SoldProxy> {
@@ -68,7 +72,7 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
     buyProxy,
 
     gatewayPids() {
-      const pids = familyOf(shop.pid).filter((pid) => / (?:gateway|node)( |$)/.test(commandOf(pid)))
+      const pids = familyOf(shop.pid).filter((pid) => / gateway( |$)/.test(commandOf(pid)))
       if (pids.length === 0) throw new Error('there is no gateway among the processes that `turnpike up` started')
       return pids
     },
