@@ -32,7 +32,7 @@ export const start: Bench = {
       timeRow('later start', of(later, 'tookMs'), 500),
       memoryRow('memory of the idle shop after its first start', of(first, 'shopMb'), 120),
       memoryRow('memory of the idle shop after a later start', of(later, 'shopMb'), 120),
-      memoryRow('the same with the supervisor and the launcher', of(later, 'allMb')),
+      memoryRow('the same with the gateway, the supervisor and the launcher', of(later, 'allMb')),
     ]
   },
 }
@@ -64,9 +64,11 @@ const memoryRow = (what: string, values: readonly number[], most?: number) => {
 
 async function startUp(folder: string): Promise<{ tookMs: number; child: TurnpikeProcess; stop: () => Promise<void> }> {
   const port = await findFreePort()
+  const gatewayPort = await findFreePort()
   const startedMs = performance.now()
   const child = spawnTurnpike(['up'], {
     TURNPIKE_PORT: String(port),
+    TURNPIKE_GATEWAY_PORT: String(gatewayPort),
     TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: 'bench-token-of-the-sandbox',
   })
