@@ -1,16 +1,17 @@
 /*
- * The load generator for gateways: how many tunnels do they open, how many bytes do they carry, what do they keep open? One thread, epoll,
- * loopback only.
+ * The load generator for gateways: how many tunnels do they open, how many bytes do they carry, what do they keep open?
+ * One thread, epoll, loopback only.
  *
  *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c
  *   tunnel-load origin
  *   tunnel-load run  direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *   tunnel-load hold direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *
- * PROXY is ADDRESS:PORT. `run` keeps TUNNELS going for SECONDS; each asks the origin for BYTES, reads to the end and makes room for a new one. With a RATE that
- * many are begun a second and no more. `hold` opens TUNNELS, lets each carry BYTES, says so, keeps all of them open without a byte until
- * standard input ends, and then has each carry BYTES once more. Both print JSON. Every byte is compared with what it has to be: whatever
- * differs, comes short, comes late or comes after the end is an error and nothing else.
+ * PROXY is ADDRESS:PORT. `run` keeps TUNNELS going for SECONDS; each asks the origin for BYTES, reads to the end and
+ * makes room for a new one. With a RATE that many are begun a second and no more. `hold` opens TUNNELS, lets each carry
+ * BYTES, says so, keeps all of them open without a byte until standard input ends or SECONDS are over, and then has each
+ * carry BYTES once more. Both print JSON. Every byte is compared with what it has to be: whatever differs, comes short,
+ * comes late or comes after the end is an error and nothing else.
  */
 #define _GNU_SOURCE
 #include "tunnel.h"
@@ -61,7 +62,7 @@ static char expected_head[ANSWER_HEAD], connect_words[MOST_WORDS], login_words[M
 static int head_length, connect_length, login_length;
 static uint64_t finished, errors, bytes_carried, began_total;
 
-/* Times in a histogram whose places are 1/64 of a power of two of microseconds wide, so any number of them takes the same room. */
+/* A histogram whose places are 1/64 of a power of two of microseconds wide: any number of times takes the same room. */
 enum { TIME_PLACES = 64 * 32 };
 static uint64_t times[TIME_PLACES];
 
@@ -95,7 +96,8 @@ static void end_tunnel(Tunnel *t) {
 }
 
 static void fail(Tunnel *t, const char *why) {
-  if (errors++ == 0) snprintf(first_error, sizeof first_error, "%s, at step %d after %llu bytes", why, t->step, (unsigned long long)t->got);
+  unsigned long long got = t->got;
+  if (errors++ == 0) snprintf(first_error, sizeof first_error, "%s, at step %d after %llu bytes", why, t->step, got);
   end_tunnel(t);
 }
 
@@ -109,8 +111,9 @@ static void say(Tunnel *t, const char *words, int length, Step next) {
 static void ask_origin(Tunnel *t) {
   char words[160];
   t->start = (began_total++ * 7919) % PATTERN_PERIOD, t->got = 0;
-  int length = snprintf(words, sizeof words, "GET /%llu/%llu/%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", (unsigned long long)plan.bytes,
-                        (unsigned long long)t->start, stays_open, plan.origin_port);
+  unsigned long long bytes = plan.bytes, start = t->start;
+  int length = snprintf(words, sizeof words, "GET /%llu/%llu/%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", bytes, start,
+                        stays_open, plan.origin_port);
   say(t, words, length, ANSWER);
 }
 
@@ -154,7 +157,8 @@ static void read_socks(Tunnel *t) {
 static void read_status(Tunnel *t) {
   const char *end = memmem(t->words, (size_t)t->words_length, "\r\n\r\n", 4);
   if (!end && t->words_length < MOST_WORDS - 1) return;
-  if (t->words_length < 12 || memcmp(t->words, "HTTP/1.", 7) != 0 || memcmp(t->words + 8, " 200", 4) != 0) return fail(t, "tunnel refused");
+  int is_yes = t->words_length >= 12 && memcmp(t->words, "HTTP/1.", 7) == 0 && memcmp(t->words + 8, " 200", 4) == 0;
+  if (!is_yes) return fail(t, "tunnel refused");
   if (!end || end + 4 != t->words + t->words_length) return fail(t, "more than a head");
   ask_origin(t);
 }
@@ -200,7 +204,7 @@ static void take(Tunnel *t, const char *piece, size_t length) {
   else read_socks(t);
 }
 
-/* Reads until nothing is left. One that has had its share is armed anew, so that the others and the clock have their turn. */
+/* Reads until nothing is left. One that has had its share is armed anew, and others and the clock have their turn. */
 static void read_tunnel(Tunnel *t) {
   static char buffer[PIECE];
   for (int piece = 0; piece < PIECES_AT_ONCE; piece++) {
@@ -235,9 +239,9 @@ static void fail_late(void) {
 }
 
 static void print_outcome(double seconds) {
-  printf("{\"tunnels\":%llu,\"errors\":%llu,\"firstError\":\"%s\",\"bytes\":%llu,\"seconds\":%.6f,\"p50Ms\":%.4f,\"p99Ms\":%.4f}\n",
-         (unsigned long long)finished, (unsigned long long)errors, first_error, (unsigned long long)bytes_carried, seconds,
-         time_at_ms(0.5), time_at_ms(0.99));
+  unsigned long long good = finished, bad = errors, bytes = bytes_carried;
+  printf("{\"tunnels\":%llu,\"errors\":%llu,\"firstError\":\"%s\",\"bytes\":%llu,", good, bad, first_error, bytes);
+  printf("\"seconds\":%.6f,\"p50Ms\":%.4f,\"p99Ms\":%.4f}\n", seconds, time_at_ms(0.5), time_at_ms(0.99));
   fflush(stdout);
 }
 
@@ -302,10 +306,11 @@ static void write_credentials(void) {
   size_t user = strlen(plan.user), password = strlen(plan.password);
   if (user > 190 || password > 190) stop_with("too long a user or password");
   write_base64(pair, (size_t)snprintf(pair, sizeof pair, "%s:%s", plan.user, plan.password), coded);
-  connect_length = snprintf(connect_words, sizeof connect_words,
-                            "CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nProxy-Authorization: Basic %s\r\n\r\n", plan.origin_port,
-                            plan.origin_port, coded);
-  login_length = snprintf(login_words, sizeof login_words, "\1%c%s%c%s", (int)user, plan.user, (int)password, plan.password);
+  static const char form[] = "CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                             "Proxy-Authorization: Basic %s\r\n\r\n";
+  connect_length = snprintf(connect_words, sizeof connect_words, form, plan.origin_port, plan.origin_port, coded);
+  login_length =
+      snprintf(login_words, sizeof login_words, "\1%c%s%c%s", (int)user, plan.user, (int)password, plan.password);
 }
 
 /* Where tunnels begin: at the proxy, or at the origin itself. Nothing but this machine is ever loaded. */
@@ -326,7 +331,7 @@ int main(int count, char **words) {
   raise_descriptor_limit();
   if (count == 2 && strcmp(words[1], "origin") == 0) return run_origin();
   if (count != 11) {
-    fprintf(stderr, "usage: %s origin | run|hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD\n", words[0]);
+    fprintf(stderr, "origin | run|hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD\n");
     return 2;
   }
   plan.way = strcmp(words[2], "connect") == 0 ? CONNECT : strcmp(words[2], "socks") == 0 ? SOCKS : DIRECT;

@@ -1,6 +1,6 @@
 /*
- * The origin: an HTTP server of one thread that makes up what it is asked for. `GET /LENGTH/START/KEEP` answers LENGTH bytes of the pattern
- * from byte START on, and closes unless KEEP is 1.
+ * The origin: an HTTP server of one thread that makes up what it is asked for. `GET /LENGTH/START/KEEP` answers LENGTH
+ * bytes of the pattern from byte START on, and closes unless KEEP is 1.
  */
 #define _GNU_SOURCE
 #include "tunnel.h"
@@ -71,7 +71,8 @@ static void watch(int poll, int fd, uint32_t events, int change) {
 /* Returns 1 when all is sent, 0 when the socket is full or has had its share, -1 when it is broken. */
 static int send_answer(int fd, Connection *c) {
   while (c->head_sent < c->head_length) {
-    ssize_t sent = send(fd, c->head + c->head_sent, c->head_length - c->head_sent, MSG_NOSIGNAL | (c->left ? MSG_MORE : 0));
+    int flags = MSG_NOSIGNAL | (c->left ? MSG_MORE : 0);
+    ssize_t sent = send(fd, c->head + c->head_sent, c->head_length - c->head_sent, flags);
     if (sent < 0) return errno == EAGAIN ? 0 : -1;
     c->head_sent += (int)sent;
   }

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /*
- * Every answer is a stretch of one endless pattern that repeats after a prime number of bytes. A piece that is lost, doubled or moved by
- * any round number, and an answer that comes out of another's tunnel, all differ from what was asked for.
+ * Every answer is a stretch of one endless pattern that repeats after a prime number of bytes. A piece that is lost,
+ * doubled or moved by any round number, and an answer that comes out of another's tunnel, all differ from what was
+ * asked for.
  */
 enum { PATTERN_PERIOD = 65521, PIECE = 256 * 1024, ANSWER_HEAD = 96 };
 
