@@ -12,7 +12,7 @@ import { createSnapshot } from '../plane/agent/snapshot.ts'
 import { realTiming } from '../plane/agent/surroundings.ts'
 import { createSync } from '../plane/agent/sync.ts'
 import { createEngine, type Engine } from '../plane/gateway/engine/engine.ts'
-import { createWatchSocket } from '../plane/gateway/engine/unsent.ts'
+import { createSockets } from '../plane/gateway/engine/sockets.ts'
 import type { StatePage } from '../wire/node/state.ts'
 import { BadSetting, type Config } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway-settings.ts'
@@ -133,7 +133,8 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     contactMs: () => rules.clock() - (realTiming.now() - Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)),
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     random: Math.random,
-    watchSocket: createWatchSocket(process.platform),
+    sockets: createSockets(process.platform),
+    onFault: (fault) => log.error('fault', { fault }),
   })
   const sync = createSync({
     ...around,

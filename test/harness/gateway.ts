@@ -14,9 +14,15 @@ export type Road = Service & {
   readonly gateway: Gateway
   /** What the gateway wrote into its log. */
   readonly gatewayLog: string[]
+  /** Lets the gateway end in order, before the shop does. */
+  stopGateway(): Promise<void>
   buyProxies(wish?: Partial<Record<string, unknown>>): Promise<BoughtProxy[]>
   /** Traffic for a sub-user, the default one unless said, and its login and password. */
   buyTraffic(gb?: number, pool?: string): Promise<{ login: string; password: string }>
+  /** Ends the gateway alone; `stop` ends what is left. */
+  stopGateway(): Promise<void>
+  /** Ends the shop alone. */
+  stopShop(): Promise<void>
 }
 
 export type BoughtProxy = {
@@ -37,6 +43,7 @@ export async function openRoad(
   const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
   const service = await startService(engine, shopEnv, realSurroundings)
   const started = await startGateway(service, port, env.gateway)
+  const stops = { gateway: once(started.stopGateway), shop: once(service.stop) }
   return {
     ...service,
     port,
@@ -52,10 +59,21 @@ export async function openRoad(
       if (answer.status !== 200) throw new Error(`buying was answered with ${answer.status}`)
       return (await service.get('/premium/password')).data
     },
+    stopGateway: stops.gateway,
+    stopShop: stops.shop,
     async stop() {
-      await started.stopGateway()
-      await service.stop()
+      await stops.gateway()
+      await stops.shop()
     },
+  }
+}
+
+/** Whoever asks, and however often. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => {
+    done ??= work()
+    return done
   }
 }
 
@@ -78,13 +96,18 @@ async function startGateway(service: Service, port: number, env: Record<string, 
   const log = createLog('debug', 'gateway', (line) => gatewayLog.push(line))
   const gateway = await openGateway(readConfig(settings), log, end.signal)
   if (!gateway) throw new Error('the gateway was told to stop before it had begun')
+  let stopping: Promise<void> | undefined
+  async function stop(): Promise<void> {
+    end.abort()
+    await gateway?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
   return {
     gateway,
     gatewayLog,
-    async stopGateway() {
-      end.abort()
-      await gateway.stop()
-      rmSync(folder, { recursive: true, force: true })
+    stopGateway() {
+      stopping ??= stop()
+      return stopping
     },
   }
 }
@@ -97,13 +120,20 @@ export function freePort(): number {
   return port
 }
 
+/** A run of ports for whitelisted addresses that other tests hardly use at the same time. */
+export function somePorts(count = 40): string {
+  const first = 20_000 + Math.floor(Math.random() * (12_000 - count))
+  return `${first}-${first + count - 1}`
+}
+
 /** An origin on loopback that tells who asked, and what of it arrived. */
-export function startOrigin(hostname = '127.0.0.1') {
+export function startOrigin(hostname = '127.0.0.1', options: { readonly tls?: { cert: string; key: string } } = {}) {
   const seen: { from: string; headers: Record<string, string>; url: string }[] = []
   const server = Bun.serve({
     hostname,
     port: 0,
     development: false,
+    ...options,
     async fetch(request, self) {
       const from = self.requestIP(request)?.address ?? ''
       seen.push({ from, headers: Object.fromEntries(request.headers), url: request.url })
@@ -113,5 +143,6 @@ export function startOrigin(hostname = '127.0.0.1') {
     },
   })
   const host = hostname.includes(':') ? `[${hostname}]` : hostname
-  return { seen, url: `http://${host}:${server.port}`, port: server.port ?? 0, stop: () => server.stop(true) }
+  const scheme = options.tls ? 'https' : 'http'
+  return { seen, url: `${scheme}://${host}:${server.port}`, port: server.port ?? 0, stop: () => server.stop(true) }
 }

@@ -1,4 +1,4 @@
-import type { Timing } from '../../src/plane/agent/surroundings.ts'
+import type { Log, Timing } from '../../src/plane/agent/surroundings.ts'
 
 type Sleeper = { readonly atMs: number; readonly wake: () => void }
 
@@ -27,6 +27,11 @@ export class HandTiming implements Timing {
       if (end?.aborted === true) wake()
     })
 
+  /** Time passes while something is being done, and nobody is woken. */
+  spend(ms: number): void {
+    this.nowMs += ms
+  }
+
   async advance(ms: number): Promise<void> {
     const untilMs = this.nowMs + ms
     await settle()
@@ -43,16 +48,14 @@ export class HandTiming implements Timing {
 
 /** Advances while a promise is waiting for time to pass, and returns what it settles with. */
 export async function passing<T>(timing: HandTiming, promise: Promise<T>, mostMs = 60_000): Promise<T> {
-  let isDone = false
-  const watched = promise.finally(() => {
-    isDone = true
-  })
+  const done = new AbortController()
+  const watched = promise.finally(() => done.abort())
   watched.catch(() => {})
-  for (let passedMs = 0; passedMs < mostMs && !isDone; passedMs += 10) await timing.advance(10)
+  for (let passedMs = 0; passedMs < mostMs && !done.signal.aborted; passedMs += 10) await timing.advance(10)
   return watched
 }
 
-export const quietLog = { error: () => {}, warn: () => {}, info: () => {} }
+export const quietLog: Log = { error: () => {}, warn: () => {}, info: () => {} }
 
 /** Keeps what was said. */
 export function hearingLog() {

@@ -1,3 +1,6 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { joinBodySchema } from '../../src/wire/node/join.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../src/wire/node/report.ts'
 import {
@@ -23,7 +26,7 @@ export const emptyPage: StatePage = {
 }
 
 /** What a shop says to nodes, as the wire has it, with a fault for each request that is to go wrong. No books behind it. */
-export function openStandInShop() {
+export async function openStandInShop() {
   const shop = {
     secret: '',
     /** Keys that are still good, and what was joined with them. */
@@ -36,25 +39,21 @@ export function openStandInShop() {
     find: (_body: FindBody): Found => ({ proxy: null, subuser: null }),
     report: (_body: ReportBody): ReportAnswer => ({ now: 0, replaced: false, allowances: [] }),
   }
-  const server = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    idleTimeout: 60,
-    // A cut answer is meant; nothing is printed of it.
-    error: () => new Response(null, { status: 500 }),
-    async fetch(request) {
-      const { pathname, searchParams } = new URL(request.url)
-      const authorization = request.headers.get('authorization')
-      shop.requests.push({ path: pathname, authorization })
-      const fault = shop.faults.shift()
-      if (fault !== undefined && fault !== 'lost') return toFault(fault)
-      const body: unknown = request.method === 'POST' ? await request.json() : undefined
-      const isKnown = pathname === '/node/v1/join' || authorization === `Bearer ${shop.secret}`
-      const answer = isKnown ? await answerTo(pathname, searchParams, body) : { status: 401 }
-      if (fault === 'lost') return toFault('cut')
-      return isFault(answer) ? toFault(answer) : Response.json({ ok: true, data: answer })
-    },
-  })
+  const server = createServer((request, response) => void serve(request, response))
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '', 'http://shop')
+    const authorization = request.headers.authorization ?? null
+    shop.requests.push({ path: url.pathname, authorization })
+    const fault = shop.faults.shift()
+    const body: unknown = request.method === 'POST' ? await json(request) : undefined
+    if (fault !== undefined && fault !== 'lost') return fail(response, fault)
+    const isKnown = url.pathname === '/node/v1/join' || authorization === `Bearer ${shop.secret}`
+    const answer = isKnown ? await answerTo(url.pathname, url.searchParams, body) : { status: 401 }
+    if (fault === 'lost') return fail(response, 'cut')
+    if (isFault(answer)) return fail(response, answer)
+    send(response, 200, { ok: true, data: answer })
+  }
 
   async function answerTo(path: string, query: URLSearchParams, body: unknown): Promise<unknown> {
     if (path === '/node/v1/join') return join(body)
@@ -82,28 +81,34 @@ export function openStandInShop() {
     return { node: `nod_${shop.joined.size}`, name: 'gw-1', kind: 'gateway' }
   }
 
-  return Object.assign(shop, { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const stop = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return Object.assign(shop, { url: `http://127.0.0.1:${port}`, stop })
 }
 
-export type StandInShop = ReturnType<typeof openStandInShop>
+export type StandInShop = Awaited<ReturnType<typeof openStandInShop>>
 
 const isFault = (answer: unknown): answer is { status: number } =>
   typeof answer === 'object' && answer !== null && Object.keys(answer).join() === 'status'
 
-function toFault(fault: Exclude<Fault, 'lost'>): Response | Promise<Response> {
-  if (fault === 'silent') return new Promise<Response>(() => {})
-  if (fault === 'nonsense') return Response.json({ ok: true, data: { cursor: 7, secret: 'tpn_x' } })
-  if (fault === 'redirect') return Response.redirect('http://192.0.2.1/elsewhere', 307)
+function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify(body))
+}
+
+function fail(response: ServerResponse, fault: Exclude<Fault, 'lost'>): void {
+  if (fault === 'silent') return
+  if (fault === 'nonsense') return send(response, 200, { ok: true, data: { cursor: 7, secret: 'tpn_x' } })
+  if (fault === 'redirect') return send(response, 307, {}, { location: 'http://192.0.2.1/elsewhere' })
   if (fault === 'cut') {
-    const half = new ReadableStream({
-      async start(controller) {
-        controller.enqueue(new TextEncoder().encode('{"ok":true,"da'))
-        await Bun.sleep(5)
-        controller.error(new Error('cut'))
-      },
-    })
-    return new Response(half, { headers: { 'content-type': 'application/json' } })
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+    response.write('{"ok":true,"da', () => response.socket?.destroy())
+    return
   }
   const code = fault.status === 401 ? 'unauthorized' : 'a_code'
-  return Response.json({ ok: false, error: { code, message: 'm', details: null } }, { status: fault.status })
+  send(response, fault.status, { ok: false, error: { code, message: 'm', details: null } })
 }

@@ -1,45 +1,146 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { curl, expectNoTrace, hasProgram, run } from '../harness/clients.ts'
 import { engines } from '../harness/database.ts'
-import { openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { nodeAsks, pythonAsks, urlOf } from '../harness/library-clients.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 
-/** What curl says: status, body and the headers of the last answer. */
-async function curl(...args: string[]): Promise<{ status: string; body: string; exit: number }> {
-  const child = Bun.spawn(['curl', '-sS', '--max-time', '10', '-w', '\n%{http_code}', ...args], {
-    env: { PATH: process.env['PATH'] ?? '' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const text = await child.stdout.text()
-  const at = text.lastIndexOf('\n')
-  return { status: text.slice(at + 1), body: text.slice(0, at), exit: await child.exited }
-}
-
-describe.each(engines)('a proxy bought on %s', (engine) => {
+describe.each(engines)('proxies bought on %s, with the programs that customers use', (engine) => {
   let road: Road
-  let origin: ReturnType<typeof startOrigin>
+  let plain: ReturnType<typeof startOrigin>
+  let secure: ReturnType<typeof startOrigin>
+  let six: ReturnType<typeof startOrigin>
+  let http: BoughtProxy
+  let socks: BoughtProxy
   beforeAll(async () => {
     road = await openRoad(engine)
-    origin = startOrigin()
+    plain = startOrigin()
+    secure = startOrigin('127.0.0.1', { tls: selfSigned })
+    six = startOrigin('::1')
+    ;[http, socks] = (await road.buyProxies({ count: 2 })) as [BoughtProxy, BoughtProxy]
+    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
   })
   afterAll(async () => {
-    await origin.stop()
+    await Promise.all([plain, secure, six].map((each) => each.stop()))
     await road.stop()
   })
 
-  test('carries curl the moment its purchase is answered, and leaves from the leased address', async () => {
+  /** What an origin has seen since it was last looked at; every visit came from that address and without a trace. */
+  function visits(origin: ReturnType<typeof startOrigin>, from: string): number {
+    const seen = origin.seen.splice(0)
+    for (const each of seen) {
+      expect(each.from).toBe(from)
+      expectNoTrace(each.headers)
+    }
+    return seen.length
+  }
+
+  test('a proxy carries curl the moment its purchase is answered, and leaves from the leased address', async () => {
+    for (const ipv of [3, 4]) {
+      const [bought] = await road.buyProxies({ ipv, country_code: 'FR' })
+      expect(await curl('-x', urlOf('http', bought), plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
+      expect(visits(plain, bought?.exit_ip ?? '')).toBe(1)
+    }
+  })
+
+  test('curl forwards, tunnels with CONNECT, and speaks TLS through the tunnel', async () => {
+    const at = urlOf('http', http)
+    expect(await curl('-x', at, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
+    expect(await curl('-x', at, '-T', '-', plain.url)).toMatchObject({ exit: 0, status: 200 })
+    expect(await curl('-x', at, '-d', 'x'.repeat(70_000), plain.url)).toMatchObject({
+      body: expect.stringContaining('"sent":70000'),
+    })
+    expect(await curl('-p', '-x', at, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 200 })
+    expect(visits(plain, http.exit_ip)).toBe(4)
+    expect(await curl('-x', at, secure.url)).toMatchObject({ exit: 0, status: 200, connect: 200 })
+    expect(await curl('-x', at, `${secure.url}/?bytes=2000000`)).toMatchObject({ exit: 0, status: 200 })
+    expect(visits(secure, http.exit_ip)).toBe(2)
+  })
+
+  test('curl speaks SOCKS5 with addresses and with names', async () => {
+    for (const scheme of ['socks5', 'socks5h']) {
+      expect(await curl('-x', urlOf(scheme, socks), plain.url)).toMatchObject({ exit: 0, status: 200 })
+      expect(await curl('-x', urlOf(scheme, socks), secure.url)).toMatchObject({ exit: 0, status: 200 })
+    }
+    const byName = `http://localhost:${plain.port}/`
+    expect(await curl('-x', urlOf('socks5h', socks), byName)).toMatchObject({ exit: 0, status: 200 })
+    expect(visits(plain, socks.exit_ip)).toBe(3)
+    expect(visits(secure, socks.exit_ip)).toBe(2)
+  })
+
+  test('an IPv6 proxy leaves for IPv6, and a sandbox says from where', async () => {
+    const [proxy] = await road.buyProxies({ ipv: 6 })
+    const forwarded = await curl('-x', urlOf('http', proxy), six.url)
+    expect(forwarded).toMatchObject({ exit: 0, status: 200 })
+    expect(forwarded.heads).toContain('X-Turnpike-Left-From: ::1')
+    const tunnelled = await curl('-p', '-x', urlOf('http', proxy), six.url)
+    expect(tunnelled).toMatchObject({ exit: 0, status: 200, connect: 200 })
+    expect(tunnelled.heads).toContain('X-Turnpike-Left-From: ::1')
+    await road.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' })
+    expect(await curl('-x', urlOf('socks5', proxy), six.url)).toMatchObject({ exit: 0, status: 200 })
+    const named = await curl('-x', urlOf('socks5h', proxy), `http://localhost:${six.port}/`)
+    expect(named).toMatchObject({ exit: 0, status: 200 })
+    expect(visits(six, '::1')).toBe(4)
+  })
+
+  test('wget goes through, with its name and password sent only when asked for', async () => {
+    if (!hasProgram('wget')) return
+    const login = [`--proxy-user=${http.username}`, `--proxy-password=${http.password}`]
+    const at = `http://${http.ip}:${http.port}`
+    const common = ['wget', '-q', '-O', '-', '-t', '1', '-T', '10', '--no-check-certificate', ...login]
+    const proxied = ['-e', 'use_proxy=on', '-e', `http_proxy=${at}`, '-e', `https_proxy=${at}`]
+    expect(await run(...common, ...proxied, `${plain.url}/`)).toMatchObject({ exit: 0 })
+    expect(visits(plain, http.exit_ip)).toBe(1)
+    // With keep-alive wget itself tells the origin of a proxy, within the tunnel, where nobody else can see it.
+    expect(await run(...common, '--no-http-keep-alive', ...proxied, `${secure.url}/`)).toMatchObject({ exit: 0 })
+    expect(visits(secure, http.exit_ip)).toBe(1)
+  })
+
+  test("Node's own http goes through, forwarded and by CONNECT", async () => {
+    expect(await nodeAsks(http, plain.url, secure.url)).toEqual({ forwarded: 200, kept: [200, 200], tunnelled: 200 })
+    expect(visits(plain, http.exit_ip)).toBe(3)
+    expect(visits(secure, http.exit_ip)).toBe(1)
+  })
+
+  test("Python's urllib and http.client go through, forwarded and by CONNECT", async () => {
+    if (!hasProgram('python3')) return
+    const answers = await pythonAsks(http, plain.url, secure.url)
+    expect(answers).toEqual({ forwarded: 200, tunnelled: 200, client: 200, refused: 407 })
+    expect(visits(plain, http.exit_ip)).toBe(2)
+    expect(visits(secure, http.exit_ip)).toBe(1)
+  })
+
+  test('a change of protocol turns a working HTTP proxy into a working SOCKS5 one within a second', async () => {
     const [proxy] = await road.buyProxies()
-    const at = `http://${proxy?.username}:${proxy?.password}@${proxy?.ip}:${proxy?.port}`
-    expect(await curl('-x', at, origin.url)).toMatchObject({ status: '200', exit: 0 })
-    expect(await curl('-p', '-x', at, origin.url)).toMatchObject({ status: '200', exit: 0 })
-    for (const seen of origin.seen) expect(seen.from).toBe(proxy?.exit_ip ?? '')
+    expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 200 })
+    await road.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks5' })
+    const startedMs = performance.now()
+    expect(await curl('-x', urlOf('socks5h', proxy), plain.url)).toMatchObject({ exit: 0, status: 200 })
+    expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 403, error: 'wrong_protocol' })
+    const tunnelled = await curl('-p', '-x', urlOf('http', proxy), plain.url)
+    expect(tunnelled).toMatchObject({ connect: 403, error: 'wrong_protocol' })
+    expect(performance.now() - startedMs).toBeLessThan(1000)
+    expect(visits(plain, proxy?.exit_ip ?? '')).toBe(2)
+  })
+
+  test('who shows nothing, or something wrong, is told what to show and gets nothing', async () => {
+    const bare = await curl('-x', `http://${http.ip}:${http.port}`, plain.url)
+    expect(bare).toMatchObject({ status: 407, error: 'credentials_required' })
+    expect(bare.heads).toContain('Proxy-Authenticate: Basic realm=')
+    const wrong = await curl('-x', urlOf('http', { ...http, password: 'wrong' }), plain.url)
+    expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })
+    expect(wrong.heads).toContain('Proxy-Authenticate: Basic realm=')
+    expect(await curl('-p', '-x', `http://${http.ip}:${http.port}`, plain.url)).toMatchObject({ connect: 407 })
+    expect(visits(plain, '')).toBe(0)
   })
 
   test('premium traffic is counted and paid for', async () => {
     const { login, password } = await road.buyTraffic(1)
     const at = `http://${login}-pool-residential-country-us:${password}@127.0.0.1:${road.port}`
-    expect(await curl('-x', at, `${origin.url}/?bytes=3000000`)).toMatchObject({ status: '200', exit: 0 })
-    await Bun.sleep(1500)
-    const left = (await road.get('/premium/traffic/balance?pool_type=residential')).data
-    expect(left.used_gb).toBeGreaterThan(0.003)
+    expect(await curl('-x', at, `${plain.url}/?bytes=3000000`)).toMatchObject({ status: 200, exit: 0 })
+    plain.seen.splice(0)
+    const used = async () => (await road.get('/premium/traffic/balance?pool_type=residential')).data.used_gb
+    expect(await untilTrue(async () => (await used()) > 0.003)).toBeTrue()
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
-import { countOf, joinNode, type TestNode } from '../harness/node.ts'
+import { countOf, joinNode, TestNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, openBeside } from '../harness/vpn.ts'
 
@@ -87,18 +87,219 @@ describe.each([...engines])('what nodes hear from the shop on %s', (engine) => {
   test('a change made by another process reaches a node that waits within a second', async () => {
     const beside = await openBeside(service)
     try {
+      const { customer } = await service.newCustomer()
+      await service.services.premium.subusers.load(customer, undefined)
       const node = await quietGateway()
       const waiting = node.page(20)
-      await Bun.sleep(50)
-      const { customer } = await service.newCustomer()
-      const subuser = await beside.services.premium.subusers.load(customer, undefined).catch(() => undefined)
-      if (subuser) await beside.services.premium.whitelist.add(customer, subuser.id, '198.18.0.9', undefined)
+      await Bun.sleep(300)
+      await beside.services.premium.whitelist.add(customer, undefined, '198.18.0.9', undefined)
       const startedMs = performance.now()
       const page = await waiting
       expect(performance.now() - startedMs).toBeLessThan(1000)
-      expect(countOf(page)).toBeGreaterThan(0)
+      expect(page.subusers.map((each) => each.whitelist)).toEqual([['198.18.0.9']])
+      expect(countOf(page)).toBe(1)
     } finally {
       await beside.stop()
     }
+  })
+
+  test('a node that goes on with another shop process misses nothing', async () => {
+    const beside = await openBeside(service)
+    try {
+      const node = await quietGateway()
+      const [first] = await buy(1)
+      await node.catchUp()
+      const [second] = await buy(1)
+      const moved = new TestNode(beside.url, node.secret, node.name, node.id)
+      moved.cursor = node.cursor
+      await moved.catchUp()
+      // The other process does not know what this one has given, so it tells the overlap once more.
+      expect([...moved.held.proxies.keys()]).toEqual([first?.id ?? 0, second?.id ?? 0])
+      expect(await moved.catchUp()).toEqual([0])
+    } finally {
+      await beside.stop()
+    }
+  })
+
+  test('a commit that becomes visible late is heard all the same', async () => {
+    const node = await quietGateway()
+    const [late] = await buy(1)
+    service.clock.advance(overlapMs * 3)
+    await node.catchUp()
+    const [shown] = await buy(1)
+    await node.catchUp()
+    expect(node.held.proxies.has(shown?.id ?? 0)).toBe(true)
+    const waiting = node.page(20)
+    await Bun.sleep(300)
+    await service.services.db.transact((tx) =>
+      tx.run(`UPDATE proxies SET changed_at = $2, port_type = 'socks' WHERE id = $1`, [
+        late?.id ?? 0,
+        service.clock.nowMs - 5000,
+      ]),
+    )
+    const startedMs = performance.now()
+    const page = await waiting
+    expect(performance.now() - startedMs).toBeLessThan(1000)
+    expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, 'socks']])
+  })
+
+  test('two changes of one moment are both heard', async () => {
+    const node = await quietGateway()
+    const [proxy] = await buy(1)
+    await node.catchUp()
+    await service.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' })
+    expect(await node.catchUp()).toEqual([1])
+    expect(node.held.proxies.get(proxy?.id ?? 0)?.port_type).toBe('socks')
+  })
+
+  test('the first reading leaves out what is gone, and a node that knew of it is told', async () => {
+    const node = await quietGateway()
+    const { token } = await service.newCustomer(10_000n)
+    const [proxy] = await buy(1, token)
+    const made = (await service.post('/premium/subusers', { name: 'Short', login: `short_${engine}` }, { token })).data
+      .subuser
+    await node.catchUp()
+    expect(node.held.subusers.get(made.subuser_id)?.state).toBe('active')
+    await service.post('/premium/subusers/delete', { subuser_id: made.subuser_id }, { token })
+    service.clock.advanceDays(33)
+    const fresh = await joinNode(service)
+    await fresh.catchUp()
+    expect(fresh.held.proxies.has(proxy?.id ?? 0)).toBe(false)
+    expect(fresh.held.subusers.has(made.subuser_id)).toBe(false)
+    expect([...fresh.held.subusers.values()].some((each) => each.state === 'deleted')).toBe(false)
+    expect([...fresh.held.exits.values()].some((each) => each.drained)).toBe(false)
+    await service.services.dedicatedUpkeep.release(10_000)
+    await node.catchUp()
+    expect(node.held.proxies.get(proxy?.id ?? 0)?.state).toBe('gone')
+    expect(node.held.subusers.get(made.subuser_id)?.state).toBe('deleted')
+  })
+
+  test('an exit is told with its place in slugs and how to log in there, and when it is drained', async () => {
+    const { premium } = service.services
+    const node = await quietGateway()
+    const wish = {
+      pool: 'residential',
+      kind: 'socks5',
+      host: 'up.example.net',
+      port: 1080,
+      credentials: { username: 'shop', password: 'upstream-word' },
+      country: 'DE',
+      state: 'North Rhine-Westphalia',
+      city: 'Köln',
+      zip: '50667',
+      asn: 3320,
+    } as const
+    const exit = await premium.exits.addOne(wish)
+    await node.catchUp()
+    const place = { country: 'de', state: 'northrhinewestphalia', zip: '50667', asn: 3320, drained: false }
+    expect(node.held.exits.get(exit.id)).toMatchObject({ ...place, credentials: wish.credentials, port: 1080 })
+    expect(node.held.exits.get(exit.id)?.city).toMatch(/^[a-z0-9]+$/)
+    await premium.exits.drain(exit.id, true)
+    await node.catchUp()
+    expect(node.held.exits.get(exit.id)?.drained).toBe(true)
+  })
+
+  test('whatever a sub-user gets or loses is heard: traffic, password, addresses, ports, limits', async () => {
+    const node = await quietGateway()
+    const { token, customer } = await service.newCustomer(100_000n)
+    const { id, login } = await service.services.premium.subusers.load(customer, undefined)
+    const known = () => node.held.subusers.get(id)
+    const change = async (path: string, body: object) => {
+      const answer = await service.post(path, body, { token })
+      if (answer.status !== 200) throw new Error(answer.text)
+      await node.catchUp()
+      return known()
+    }
+    await node.catchUp()
+    expect(known()).toMatchObject({ login, state: 'active', pools: [], whitelist: [], ports: [], keep_hosts: true })
+    const digest = known()?.digest
+    const bought = await change('/premium/traffic/buy', { pool_type: 'residential', gb: 1 })
+    expect(bought?.pools).toEqual([{ pool: 'residential', left: 1_000_000_000 }])
+    expect((await change('/premium/whitelist/add', { ip: '198.18.7.0/24' }))?.whitelist).toEqual(['198.18.7.0/24'])
+    const listed = await change('/premium/proxies/generate', {
+      pool_type: 'residential',
+      country_code: 'DE',
+      format_id: 3,
+    })
+    expect(listed?.ports).toHaveLength(1)
+    expect(listed?.ports[0]?.login).toStartWith(`${login}-`)
+    const port = listed?.ports[0]?.port ?? 0
+    expect((await node.find({ source: '198.18.7.7', port })).subuser).toEqual(listed as never)
+    expect((await node.find({ source: '198.18.8.7', port })).subuser).toBeNull()
+    expect((await change('/premium/password/reset', {}))?.digest).not.toBe(digest as string)
+    expect((await change('/premium/subusers/update', { subuser_id: id, tunnel_limit: 7 }))?.tunnels).toBe(7)
+    expect((await change('/premium/subusers/update', { subuser_id: id, keep_hosts: false }))?.keep_hosts).toBe(false)
+    expect((await change('/premium/whitelist/remove', { ip: '198.18.7.0/24' }))?.whitelist).toEqual([])
+  })
+
+  test('blocking a customer reaches waiting nodes within a second, and so does letting him go on', async () => {
+    const { token, customer } = await service.newCustomer(100_000n)
+    const [proxy] = await buy(1, token)
+    const { id } = await service.services.premium.subusers.load(customer, undefined)
+    const device = (await service.post('/vpn/buy', { period: 1 }, { token })).data.device as string
+    const gateway = await quietGateway()
+    const vpn = await joinNode(service, 'vpn')
+    await vpn.catchUp()
+    await vpn.catchUp()
+    const states = () => [
+      gateway.held.proxies.get(proxy?.id ?? 0)?.state,
+      gateway.held.subusers.get(id)?.state,
+      vpn.held.peers.get(device)?.state,
+    ]
+    expect(states()).toEqual(['active', 'active', 'up'])
+    for (const [blocked, expected] of [
+      [true, ['blocked', 'blocked', 'down']],
+      [false, ['active', 'active', 'up']],
+    ] as const) {
+      service.clock.advance(1)
+      const waiting = Promise.all([gateway.page(20), vpn.page(20)])
+      await Bun.sleep(300)
+      await service.services.setBlocked(customer, blocked)
+      const startedMs = performance.now()
+      for (const [index, page] of (await waiting).entries()) (index === 0 ? gateway : vpn).hear(page)
+      expect(performance.now() - startedMs).toBeLessThan(1000)
+      expect(states()).toEqual([...expected])
+    }
+  })
+
+  test('credentials of one customer share an owner, of two do not', async () => {
+    const [one, two] = [await service.newCustomer(10_000n), await service.newCustomer(10_000n)]
+    const names = [await buy(2, one.token), await buy(1, two.token)].flat().map((each) => each.username)
+    const node = await joinNode(service)
+    const owners = await Promise.all(names.map(async (username) => (await node.find({ username })).proxy?.owner))
+    const { login } = await service.services.premium.subusers.load(one.customer, undefined)
+    expect(owners[0]).toBe(owners[1] as string)
+    expect(owners[0]).not.toBe(owners[2] as string)
+    expect((await node.find({ username: `${login}-country-de` })).subuser?.owner).toBe(owners[0] as string)
+    expect(owners[0]).toBe(new Bun.CryptoHasher('sha256').update(`owner ${one.customer}`).digest('hex').slice(0, 16))
+  })
+
+  test('a name is found the moment it is bought; what is unknown or gone is not', async () => {
+    const node = await joinNode(service)
+    const [proxy] = await buy(1)
+    const found = await node.find({ username: proxy?.username ?? '' })
+    expect(found).toMatchObject({ proxy: { id: proxy?.id, state: 'active' }, subuser: null })
+    for (const username of ['nobody', 'tp1zzzz', `${proxy?.username}x`, '-', 'u-', '💥']) {
+      expect(await node.find({ username })).toEqual({ proxy: null, subuser: null })
+    }
+    service.clock.advanceDays(34)
+    expect((await node.find({ username: proxy?.username ?? '' })).proxy).toBeNull()
+  })
+
+  test('a VPN node hears of devices and of nothing else', async () => {
+    const { token } = await service.newCustomer(100_000n)
+    const device = (await service.post('/vpn/buy', { period: 1 }, { token })).data.device as string
+    await buy(1)
+    const vpn = await joinNode(service, 'vpn')
+    await vpn.catchUp()
+    expect(vpn.held.peers.get(device)).toMatchObject({ state: 'up', left: null, speed_mbit: null })
+    expect([vpn.held.proxies.size, vpn.held.subusers.size, vpn.held.exits.size]).toEqual([0, 0, 0])
+    const gateway = await joinNode(service)
+    await gateway.catchUp()
+    expect(gateway.held.peers.size).toBe(0)
+    const removed = await service.post('/vpn/delete', {}, { token })
+    expect(removed.status).toBe(200)
+    await vpn.catchUp()
+    expect(vpn.held.peers.get(device)?.state).toBe('down')
   })
 })

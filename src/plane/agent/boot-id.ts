@@ -21,7 +21,7 @@ export function makeBoot(deps: {
 }): string {
   const path = join(deps.folder, fileName)
   const remembered = findFile(path)?.trim() ?? ''
-  const known = [remembered, ...listEarlier(deps.folder, '')].flatMap(findTime)
+  const known = [remembered, ...listEarlier(deps.folder)].flatMap(findTime)
   const ms = Math.max(Math.trunc(deps.clock()), ...known.map((each) => each + 1))
   const boot = `${ms.toString(36).padStart(timeDigits, '0')}-${Buffer.from(deps.randomBytes(4)).toString('hex')}`
   writeOwnFile(path, `${boot}\n`)

@@ -12,17 +12,20 @@ const mostJournalBytes = 256 * 1024 * 1024
 const mostJournals = 10_000
 const firstPauseMs = 100
 const mostPauseMs = 5_000
-/** How often a shop that does answer, badly, is asked to take one report, before the node goes on without. */
+/** How often a shop that cannot make sense of one report is asked to take it, before the node goes on without. */
 const mostBadAnswers = 8
 
-/** The boots before this one that left a journal, oldest first. Removes half-written ones that a death left behind. */
-export function listEarlier(folder: string, boot: string): string[] {
+/**
+ * The boots before this one that left a journal, oldest first; without one, all of them. Removes half-written ones that a death left behind. A
+ * later boot's journal is not touched: it is alive, and this process is the one that was replaced.
+ */
+export function listEarlier(folder: string, boot?: string): string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const names = readdirSync(folder)
   for (const name of names) if (/^journal-.*\.new$/.test(name)) rmSync(join(folder, name), { force: true })
   return names
     .flatMap((name) => /^journal-([0-9a-z_-]{8,64})\.log$/.exec(name)?.[1] ?? [])
-    .filter((each) => each !== boot)
+    .filter((each) => boot === undefined || each < boot)
     .toSorted()
 }
 
@@ -69,7 +72,7 @@ export function toReports(boot: string, version: string, counts: KeptCounts): Re
 
 /**
  * Tells the shop what earlier boots have carried and removes each journal once it is taken. This comes before the first wish, because that wish closes
- * the earlier boots: what they carried on a lapsed lease could not be claimed any more. A journal that the shop cannot make sense of stays for the next start.
+ * the earlier boots: what they carried on a lapsed lease could not be claimed any more. A journal that the shop cannot make sense of stays. Returns whether none is left.
  */
 export async function sendEarlier(deps: {
   readonly folder: string
@@ -81,19 +84,22 @@ export async function sendEarlier(deps: {
   readonly chance: Chance
   readonly log: Log
   readonly end: AbortSignal
-}): Promise<void> {
+}): Promise<boolean> {
   const { folder, log, end } = deps
+  let isAllTaken = true
   for (const boot of listEarlier(folder, deps.boot).slice(0, mostJournals)) {
     const { counts, damaged } = readJournal(folder, deps.node, boot)
     if (damaged > 0) log.warn('journal damaged', { boot, records_ignored: damaged })
     let isTaken = true
     for (const report of toReports(boot, deps.version, counts)) {
       isTaken = (await sendOne(deps, report)) && isTaken
-      if (end.aborted) return
+      if (end.aborted) return false
     }
+    isAllTaken &&= isTaken
     if (isTaken) rmSync(join(folder, journalName(boot)), { force: true })
     else log.error('journal not taken', { boot })
   }
+  return isAllTaken
 }
 
 /** Asks until the shop takes it. While there is no answer at all there is no hurry: no wish could be answered either. */
@@ -108,7 +114,7 @@ async function sendOne(
       return true
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
-      if (error.status !== undefined && error.trouble !== 'refused') badAnswers += 1
+      if (error.blamesRequest) badAnswers += 1
       if (badAnswers >= mostBadAnswers) return false
       if (failures === 1) deps.log.warn('earlier counts not taken yet', { boot: report.boot, fault: error })
       await deps.timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)

@@ -129,7 +129,7 @@ async function tryKey(deps: IdentityDeps, key: string, secret: string): Promise<
 
 /** The shop has looked at the key and said no; anything else may go better next time. */
 const isKeySpent = (error: LinkError): boolean =>
-  error.trouble === 'refused' || (error.trouble === 'fault' && error.status !== undefined && error.status >= 400)
+  error.trouble === 'refused' || (error.blamesRequest && error.status !== 500)
 
 /** The secret of a joining that was not seen to its end, or a new one that is saved first. */
 function takeDraft(deps: IdentityDeps): string {

@@ -18,6 +18,8 @@ const mostRestMs = 100
 /** Long before the shop takes a lease back from a node that it does not hear of. */
 const renumberMs = 60_000
 const stopLimitMs = 5_000
+/** How long the shop has peace from journals that it could not take. */
+const earlierAgainMs = 60_000
 
 export type MeterDeps = {
   readonly carrier: Carrier
@@ -30,8 +32,8 @@ export type MeterDeps = {
   readonly version: string
   /** How far behind the newest change the node is. */
   readonly lagMs: () => number
-  /** Tells the shop what earlier boots have carried; no wish goes out before it has ended. */
-  readonly sendEarlier?: (end: AbortSignal) => Promise<void>
+  /** Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first try has ended. */
+  readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
   /** A later boot holds this node's leases: another process runs with this identity. Said once; nothing more is wished for. */
   readonly onReplaced?: () => void
 }
@@ -115,13 +117,12 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   /**
-   * An answer that is a no is given to a tenth of the batch next time, behind the others, down to single items: so one bad item ends up
-   * failing alone.
+   * What the shop could not take goes behind the others, and the next report has a tenth of it, down to single items: so one bad item
+   * ends up failing alone.
    */
   function noteFailure(error: unknown, batch: Batch): void {
     failures += 1
-    const isAnswered = error instanceof LinkError && error.status !== undefined && error.trouble !== 'refused'
-    if (isAnswered) {
+    if (error instanceof LinkError && error.blamesRequest) {
       pending.putBack(batch)
       atOnce = Math.max(1, Math.floor(atOnce / 10))
     }
@@ -164,21 +165,32 @@ export function createMeter(deps: MeterDeps): Meter {
   const pauseAfterFailure = (until: AbortSignal): Promise<void> =>
     timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), until)
 
-  async function reportLoop(): Promise<void> {
+  async function tryEarlier(): Promise<boolean> {
     try {
-      await deps.sendEarlier?.(end.signal)
+      return (await deps.sendEarlier?.(end.signal)) ?? true
     } catch (error) {
       // A folder that cannot be read must not keep the node from serving; the journals stay where they are.
-      deps.log.error('earlier counts not sent', { fault: error })
+      calm('error', 'earlier counts not sent', { fault: error })
+      return false
     }
+  }
+
+  async function tryEarlierAgain(): Promise<void> {
+    do await timing.pause(earlierAgainMs, end.signal)
+    while (!end.signal.aborted && !(await tryEarlier()))
+  }
+
+  async function reportLoop(): Promise<void> {
+    const again = (await tryEarlier()) ? undefined : tryEarlierAgain()
     while (!end.signal.aborted) {
       await bell.wait(Math.max(0, lastSentMs + heartbeatMs - timing.now()))
       if (pending.hasWishes) await timing.pause(collectMs, end.signal)
-      if (end.signal.aborted) return
+      if (end.signal.aborted) break
       const outcome = await send()
       if (outcome === 'failed') await pauseAfterFailure(end.signal)
       if (outcome !== 'taken') bell.ring()
     }
+    await again
   }
 
   async function noteAfter(restMs: number): Promise<void> {

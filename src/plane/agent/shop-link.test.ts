@@ -38,8 +38,8 @@ describe('the link to the shop', () => {
       },
     })
 
-  beforeEach(() => {
-    shop = openStandInShop()
+  beforeEach(async () => {
+    shop = await openStandInShop()
     shop.secret = secret
     refusals = 0
   })
@@ -100,7 +100,7 @@ describe('the link to the shop', () => {
 
   test('does not wait for a shop that is gone', async () => {
     const link = open()
-    await shop.stop()
+    shop.stop()
     const error = await failure(link.vpn())
     expect(error.trouble).toBe('unreachable')
     expect(error.status).toBeUndefined()

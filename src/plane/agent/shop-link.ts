@@ -22,6 +22,11 @@ export class LinkError extends Error {
   ) {
     super(message)
   }
+
+  /** Whether it may be what was sent that the shop cannot take. A shop that is busy or stopping says so, and blames nobody. */
+  get blamesRequest(): boolean {
+    return this.status === 500 || (this.trouble === 'fault' && this.status !== undefined && this.status >= 400)
+  }
 }
 
 export type ShopLink = {

@@ -103,11 +103,15 @@ export function hasExpired(expiresAt: number, { nowMs, contactMs }: Moment): boo
   return silentMs <= inContactMs || silentMs >= doubtMs
 }
 
-/** The pool that carries and pays: the one that is named, or the only one with traffic in it. */
-export function poolOf(access: Extract<Access, { kind: 'premium' }>): string | undefined {
-  if (access.login.pool !== null) return access.login.pool
-  const filled = access.subuser.pools.filter((each) => each.left > 0)
-  return filled.length === 1 ? filled[0]?.pool : undefined
+type NamedPool = { readonly pool: string } | { readonly refusal: 'pool_required' | 'traffic_exhausted' }
+
+/** The pool that carries and pays: the one that is named, or the only one with traffic in it. What is left is a hint; who has one pool is not refused by it. */
+export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'premium' }>): NamedPool {
+  if (login.pool !== null) return { pool: login.pool }
+  const filled = pools.filter((each) => each.left > 0)
+  const [only, another] = filled.length > 0 ? filled : pools
+  if (only && !another) return { pool: only.pool }
+  return { refusal: filled.length > 1 ? 'pool_required' : 'traffic_exhausted' }
 }
 
 function isListed(subuser: NodeSubuser, source: string): boolean {

@@ -54,11 +54,9 @@ export function createDial(deps: { policy: () => Policy; resolve: Resolve; conne
     const found = await findAddresses(target, way, owner)
     if (typeof found === 'string') return { refusal: found }
     const policy = deps.policy()
-    const [first] = found
-    if (!first) return { refusal: 'name_not_found' }
-    const allowed = found.filter((address) => mayReach(address, target.port, policy) === undefined)
-    const denial = mayReach(first, target.port, policy)
-    if (allowed.length === 0) return { refusal: denial ?? 'destination_not_public' }
+    const denials = found.map((address) => mayReach(address, target.port, policy))
+    const allowed = found.filter((_, index) => denials[index] === undefined)
+    if (allowed.length === 0) return { refusal: denials[0] ?? 'name_not_found' }
     const giveUpAt = performance.now() + deps.connectMs
     let failure: Dialled = { refusal: 'unreachable' }
     for (const address of allowed.slice(0, mostTries)) {
@@ -98,6 +96,8 @@ async function goThrough(there: Target, exit: NodeExit, leftMs: number): Promise
   return new Promise((resolve) => {
     const give = (dialled: Dialled): void => {
       clearTimeout(timer)
+      // The first outcome counts: closing below is heard by nobody.
+      side.own(patient)
       side.pause()
       if ('refusal' in dialled) side.abort()
       resolve(dialled)
@@ -115,7 +115,8 @@ async function goThrough(there: Target, exit: NodeExit, leftMs: number): Promise
       onClose: () => give({ refusal: 'exit_failed' }),
     })
     side.write(talk.begin())
-    side.resume()
+    if (side.isClosed) give({ refusal: 'exit_failed' })
+    else side.resume()
   })
 }
 

@@ -97,11 +97,20 @@ const special6: readonly Range[] = [
 ]
 const [globalUnicast] = ranges('public', '2000::/3')
 
+/** The ranges that an address can be in at all, by its first byte, in their order: most addresses are then judged by none or one. */
+const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly Range[])[] =>
+  Array.from({ length: 256 }, (_, first) =>
+    all.filter(({ prefix }) => {
+      const bits = Math.min(8, prefix.length)
+      return prefix.base.version === version && (first ^ (prefix.base.bytes[0] ?? 0)) >> (8 - bits) === 0
+    }),
+  )
+const special = { 4: byFirstByte(special4, 4), 6: byFirstByte(special6, 6) }
+
 /** By the bytes, so that no spelling matters. An allow-list: IPv6 that nobody thought of is reserved, not public. */
 export function classify(address: Address): Place {
   const plain = unwrap(address)
-  const special = plain.version === 4 ? special4 : special6
-  const found = special.find((range) => contains(range.prefix, plain))
+  const found = special[plain.version][plain.bytes[0] ?? 0]?.find((range) => contains(range.prefix, plain))
   if (found) return found.place
   if (plain.version === 4) return 'public'
   return globalUnicast && contains(globalUnicast.prefix, plain) ? 'public' : 'reserved'

@@ -33,16 +33,17 @@ export function createResolve(deps: { clock: Clock; namesPerSecond: number; look
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version)).catch(toFailure)
-    const resolved = typeof found === 'string' ? { refusal: found } : toResolved(found)
-    const ttlMs = typeof found === 'string' ? missTtlMs : Math.min(...found.map((each) => each.ttl * 1000))
+    const resolved = toResolved(found)
     if (kept.size >= mostKept) kept.clear()
-    kept.set(key, { resolved, until: deps.clock() + Math.min(Math.max(ttlMs, leastTtlMs), mostTtlMs) })
+    kept.set(key, { resolved, until: deps.clock() + ('refusal' in resolved ? missTtlMs : ttlOf(found)) })
     return resolved
   }
 
   return (name, version, owner) => {
     // RFC 6761, 6.3: never asked of anybody. Whether it may be reached is for the policy to say.
-    if (name === 'localhost' || name.endsWith('.localhost')) return Promise.resolve(localhost[version])
+    if (isWithin(name, 'localhost')) return Promise.resolve(localhost[version])
+    // RFC 6761, 6.4: nor is this one, and it never has an address.
+    if (isWithin(name, 'invalid')) return Promise.resolve({ refusal: 'name_not_found' })
     const key = `${version} ${name}`
     const known = kept.get(key)
     if (known && deps.clock() < known.until) return Promise.resolve(known.resolved)
@@ -62,8 +63,19 @@ function createLookup(): Lookup {
     version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
 }
 
+const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`)
+
+type Answer = Awaited<ReturnType<Lookup>> | 'name_not_found' | 'resolver_failed'
+
+/** As long as the shortest holds, within bounds. */
+function ttlOf(found: Answer): number {
+  const ttlMs = typeof found === 'string' ? 0 : Math.min(...found.map((each) => each.ttl * 1000))
+  return Math.min(Math.max(ttlMs, leastTtlMs), mostTtlMs)
+}
+
 /** An answer of no address, or of something that is none, is a name without addresses. */
-function toResolved(found: readonly { address: string }[]): Resolved {
+function toResolved(found: Answer): Resolved {
+  if (typeof found === 'string') return { refusal: found }
   const addresses = found.flatMap((each) => readAddress(each.address) ?? [])
   return addresses.length === 0 ? { refusal: 'name_not_found' } : { addresses }
 }

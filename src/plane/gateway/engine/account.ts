@@ -11,7 +11,7 @@ export type Counted = { received: number; sent: number }
 /** What an account is kept under, as the shop knows it. */
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
-  | { readonly kind: 'subuser'; readonly id: string; readonly pool: string; readonly keepsHosts: boolean }
+  | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
 
 /**
  * Bytes of one credential. A dedicated proxy's are counted; a sub-user's are leased as well: `reserved` never passes `upto`, so however many
@@ -99,10 +99,10 @@ export class Account {
   }
 
   /** Counts what has passed, and where to for those who want that kept. */
-  count(host: string, received: number, sent: number): void {
+  count(host: string | undefined, received: number, sent: number): void {
     this.counted.received += received
     this.counted.sent += sent
-    if (this.subject.kind === 'proxy' || !this.subject.keepsHosts) return
+    if (host === undefined) return
     const name = this.hosts.has(host) || this.hosts.size < mostHosts ? host : otherHosts
     const known = this.hosts.get(name) ?? { received: 0, sent: 0 }
     this.hosts.set(name, { received: known.received + received, sent: known.sent + sent })

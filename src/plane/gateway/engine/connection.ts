@@ -17,7 +17,11 @@ export type ConnectionDeps = {
   readonly door: Door
   readonly clock: () => number
   readonly patience: Patience
+  /** The address it comes from. */
+  readonly source: string
   readonly onClosed: (connection: Connection) => void
+  /** A bug of ours, to be written down. */
+  readonly onFault: (fault: unknown) => void
 }
 
 type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
@@ -45,6 +49,10 @@ export class Connection implements SideOwner {
     this.deadline = deps.clock() + deps.patience.handshakeMs
   }
 
+  get source(): string {
+    return this.deps.source
+  }
+
   onData(bytes: Uint8Array): void {
     if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
     if (this.stage === 'socks') this.takeSocks(this.socks?.feed(bytes) ?? [])
@@ -55,7 +63,7 @@ export class Connection implements SideOwner {
     // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
     const isWithin = this.forward !== undefined && !this.http.isWaiting
     if (isWithin) this.side.abort()
-    else if (this.stage === 'detect' || (this.stage === 'http' && !this.forward)) this.side.release()
+    else if (this.isResting || this.stage === 'socks') this.side.release()
   }
 
   onDrain(): void {
@@ -84,11 +92,16 @@ export class Connection implements SideOwner {
     if (dialect === 'http') this.stage = 'http'
     else if (dialect === 'socks5') {
       this.stage = 'socks'
-      this.socks = new Socks5Reader({ allowAnonymous: this.deps.door.isPortOfSomebody(this.side.arrivedAt.port) })
+      this.socks = new Socks5Reader({ allowAnonymous: this.deps.door.isPortOfSomebody(this.side.arrivedAt) })
     } else {
       if (dialect === 'socks4') this.side.write(socks4Refusal)
       this.close()
     }
+  }
+
+  private fail(fault: unknown): void {
+    this.deps.onFault(fault)
+    this.side.abort()
   }
 
   private close(): void {
@@ -115,8 +128,8 @@ export class Connection implements SideOwner {
   private takeHttp(events: readonly HttpEvent[]): void {
     for (const event of events) {
       if (this.stage === 'closed') return
-      if (event.type === 'tunnel') void this.openTunnel(event).catch(() => this.side.abort())
-      else if (event.type === 'request') void this.openForward(event).catch(() => this.side.abort())
+      if (event.type === 'tunnel') void this.openTunnel(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'request') void this.openForward(event).catch((fault: unknown) => this.fail(fault))
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
       else {
@@ -193,8 +206,7 @@ export class Connection implements SideOwner {
   }
 
   private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
-    const { source, arrivedAt } = this.side
-    return this.deps.door.admit({ credentials, protocol: 'http', source, port: arrivedAt.port })
+    return this.deps.door.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -211,8 +223,9 @@ export class Connection implements SideOwner {
     for (const event of events) {
       if (this.stage === 'closed') return
       if (event.type === 'reply') this.side.write(event.bytes)
-      else if (event.type === 'credentials') void this.admitSocks(event).catch(() => this.side.abort())
-      else if (event.type === 'connect') void this.connectSocks(event.target).catch(() => this.side.abort())
+      else if (event.type === 'credentials') void this.admitSocks(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'connect')
+        void this.connectSocks(event.target).catch((fault: unknown) => this.fail(fault))
       else {
         this.side.write(event.bytes)
         this.close()
@@ -222,9 +235,13 @@ export class Connection implements SideOwner {
 
   /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
   private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
-    const { source, arrivedAt } = this.side
     this.wait()
-    const verdict = await this.deps.door.admit({ credentials, protocol: 'socks', source, port: arrivedAt.port })
+    const verdict = await this.deps.door.admit({
+      credentials,
+      protocol: 'socks',
+      source: this.source,
+      port: this.side.arrivedAt,
+    })
     if (this.isGone() || !this.socks) return
     if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
       this.side.write(this.socks.deny())
@@ -244,8 +261,12 @@ export class Connection implements SideOwner {
     const passage = await this.passTo(target, async () => {
       if (this.denial) return { refusal: this.denial }
       if (this.access) return { access: this.access }
-      const { source, arrivedAt } = this.side
-      return this.deps.door.admit({ credentials: undefined, protocol: 'socks', source, port: arrivedAt.port })
+      return this.deps.door.admit({
+        credentials: undefined,
+        protocol: 'socks',
+        source: this.source,
+        port: this.side.arrivedAt,
+      })
     })
     if (this.isGone()) return
     if ('refusal' in passage) {

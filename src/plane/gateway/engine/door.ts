@@ -19,7 +19,9 @@ import type { ExitChooser } from '../sessions.ts'
 import type { Account } from './account.ts'
 import type { Metering } from './metering.ts'
 import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
 import type { Tally } from './tally.ts'
+import { Valve } from './valve.ts'
 
 /** Somebody at the door: what it shows, how it speaks, and where it comes from. */
 export type Visitor = {
@@ -41,10 +43,14 @@ export type Passage = {
   readonly origin: Side
   readonly early: Uint8Array
   readonly tally: Tally
+  /** From the customer to the origin, and back. */
+  readonly valves: { readonly up: Valve; readonly down: Valve }
   /** Facts for whoever can be told them: HTTP clients. */
   readonly extra: Readonly<Record<string, string>>
   /** When a byte last passed. */
   activeAt: number
+  /** One side has said all it will say. */
+  isHalfOpen: boolean
   /** Ends both sides at once; set by whoever carries the bytes. */
   cut: () => void
   /** It is over, whoever ended it. */
@@ -53,6 +59,8 @@ export type Passage = {
 
 /** Every no to a name or password comes this long after the question, whatever it took to find out. */
 const noAfterMs = 250
+/** What is said to whoever is not known. */
+const strangers: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
 /** How long a connection waits to hear how many bytes it may carry. */
 const leaseWaitMs = 3000
 
@@ -68,6 +76,7 @@ export function createDoor(deps: {
   chooser: ExitChooser
   dial: Dial
   metering: Metering
+  sockets: Sockets
   mainPort: () => number
   /** Why nobody new can be carried now, if so. */
   closedFor: () => RefusalCode | undefined
@@ -88,7 +97,21 @@ export function createDoor(deps: {
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const asked = await deps.ask(question, source)
     if (asked !== 'unasked') deps.learn(asked.found)
-    return judge(visitor)
+    const verdict = judge(visitor)
+    // Nobody is told that a password is wrong by somebody who cannot know.
+    const isStranger = 'refusal' in verdict && strangers.includes(verdict.refusal)
+    return asked === 'unasked' && isStranger ? { refusal: 'shop_unreachable' } : verdict
+  }
+
+  async function admit(visitor: Visitor): Promise<Verdict> {
+    const first = judge(visitor)
+    if ('access' in first || (!visitor.credentials && visitor.port === deps.mainPort())) return first
+    const startedMs = performance.now()
+    const verdict = await judgeAfresh(visitor)
+    if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+      await Bun.sleep(Math.max(0, noAfterMs - (performance.now() - startedMs)))
+    }
+    return verdict
   }
 
   async function chooseWay(access: Access): Promise<{ way: Way; account: Account } | { refusal: RefusalCode }> {
@@ -96,12 +119,12 @@ export function createDoor(deps: {
       const account = metering.accountOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, account }
     }
-    const pool = poolOf(access)
-    if (pool === undefined) return { refusal: 'pool_required' }
+    const named = poolOf(access)
+    if ('refusal' in named) return named
+    const { pool } = named
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
     if ('refusal' in choice) return choice
-    const { id, keep_hosts: keepsHosts } = access.subuser
-    const account = metering.accountOf({ kind: 'subuser', id, pool, keepsHosts })
+    const account = metering.accountOf({ kind: 'subuser', id: access.subuser.id, pool })
     const refusal = await waitForBytes(account)
     return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, account }
   }
@@ -118,14 +141,17 @@ export function createDoor(deps: {
       origin.abort()
       return { refusal }
     }
-    const tally = metering.begin(chosen.account, client, target.host)
+    const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
+    const tally = metering.begin(chosen.account, client, keepsHosts ? target.host : undefined)
     const passage: Passage = {
       access,
       origin,
       early,
       tally,
+      valves: { up: new Valve(deps.sockets, client, origin), down: new Valve(deps.sockets, origin, client) },
       extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
+      isHalfOpen: false,
       cut: () => {},
       finish() {
         if (!deps.passages.delete(passage)) return
@@ -142,14 +168,8 @@ export function createDoor(deps: {
     isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
 
     async admit(visitor: Visitor): Promise<Verdict> {
-      const first = judge(visitor)
-      if ('access' in first || (!visitor.credentials && visitor.port === deps.mainPort())) return first
-      const startedMs = performance.now()
-      const verdict = await judgeAfresh(visitor)
-      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
-        await Bun.sleep(Math.max(0, noAfterMs - (performance.now() - startedMs)))
-      }
-      if ('access' in verdict && visitor.credentials === undefined && verdict.access.kind === 'premium') {
+      const verdict = await admit(visitor)
+      if ('access' in verdict && !visitor.credentials && verdict.access.kind === 'premium') {
         metering.noteSource(verdict.access.subuser.id, visitor.source)
       }
       return verdict

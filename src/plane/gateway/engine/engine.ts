@@ -14,7 +14,7 @@ import { Connection, type Patience } from './connection.ts'
 import { type Ask, createDoor, type Passage } from './door.ts'
 import { createMetering } from './metering.ts'
 import { Side } from './side.ts'
-import type { WatchSocket } from './unsent.ts'
+import type { Sockets } from './sockets.ts'
 
 export type EngineLimits = Patience & {
   readonly connectMs: number
@@ -25,7 +25,11 @@ export type EngineLimits = Patience & {
 
 /** More than are carried are let in, to be told that the gateway is full; beyond that they are only closed. */
 const mostToBeTold = 500
+/** How many connections from one address may be at their handshake, or rest between requests, at once. */
+const mostFromOneSource = 2000
 const tickMs = 250
+/** A connection on which one side has finished waits no longer than this for the other. */
+const halfOpenMs = 60_000
 const drainStepMs = 20
 
 export type Engine = ReturnType<typeof createEngine>
@@ -44,12 +48,14 @@ export function createEngine(deps: {
   contactMs: () => number
   sha256: (text: string) => Uint8Array
   random: () => number
-  watchSocket: WatchSocket
+  sockets: Sockets
+  onFault: (fault: unknown) => void
   lookup?: Lookup
 }) {
   const { snapshot, limits, clock } = deps
   const connections = new Set<Connection>()
   const passages = new Set<Passage>()
+  const strangers = new Map<string, number>()
   const listeners = new Map<number, TCPSocketListener<Side>>()
   let mainPort = 0
   let open = 0
@@ -57,7 +63,7 @@ export function createEngine(deps: {
   let nowMs = clock()
 
   const moment = (): Moment => ({ nowMs: clock(), contactMs: deps.contactMs() })
-  const metering = createMetering({ agent: deps.agent, watchSocket: deps.watchSocket, clock })
+  const metering = createMetering({ agent: deps.agent, sockets: deps.sockets, clock })
   const resolve = createResolve({
     clock,
     namesPerSecond: limits.customer.namesPerSecond,
@@ -73,6 +79,7 @@ export function createEngine(deps: {
     chooser: createExitChooser({ snapshot, random: deps.random }),
     dial: createDial({ policy: deps.policy, resolve, connectMs: limits.connectMs }),
     metering,
+    sockets: deps.sockets,
     mainPort: () => mainPort,
     closedFor,
     passages,
@@ -112,27 +119,47 @@ export function createEngine(deps: {
     for (const connection of connections) if (nowMs >= connection.deadline) connection.expire()
     const at = moment()
     for (const passage of passages) {
-      const isIdle = nowMs - passage.activeAt >= limits.idleMs
+      const patienceMs = passage.isHalfOpen ? Math.min(halfOpenMs, limits.idleMs) : limits.idleMs
+      const isIdle = nowMs - passage.activeAt >= patienceMs
       if (isIdle || (passage.access.kind === 'dedicated' && standing(passage.access, snapshot, at))) passage.cut()
     }
     metering.sweep()
+  }
+
+  /** Takes a place for a stranger, or has none left for where it comes from. */
+  function admitStranger(source: string): boolean {
+    const already = strangers.get(source) ?? 0
+    if (!mayCome(source, deps.policy()) || already >= mostFromOneSource || open > limits.connections + mostToBeTold) {
+      return false
+    }
+    strangers.set(source, already + 1)
+    return true
+  }
+
+  function dropStranger(connection: Connection): void {
+    if (!connections.delete(connection)) return
+    const left = (strangers.get(connection.source) ?? 1) - 1
+    if (left === 0) strangers.delete(connection.source)
+    else strangers.set(connection.source, left)
   }
 
   const listening = {
     ...Side.handlers,
     open(socket: Socket<Side>) {
       open += 1
+      const source = socket.remoteAddress
       const connection = new Connection({
         door,
         clock: () => nowMs,
         patience: limits,
-        onClosed: (closed) => void connections.delete(closed),
+        source,
+        onClosed: dropStranger,
+        onFault: deps.onFault,
       })
       socket.data = connection.side
       connection.side.attach(socket)
-      if (!mayCome(socket.remoteAddress, deps.policy()) || open > limits.connections + mostToBeTold) {
-        connection.side.abort()
-      } else connections.add(connection)
+      if (admitStranger(source)) connections.add(connection)
+      else connection.side.abort()
     },
     close(socket: Socket<Side>) {
       open -= 1

@@ -60,7 +60,9 @@ export class Forward {
   /** A piece of the client's body, already in the framing the origin gets. */
   body(bytes: Uint8Array): void {
     if (this.isOver) return
-    if (!this.passage.origin.write(bytes)) this.client.pause()
+    const isClear = this.passage.origin.write(bytes)
+    this.passage.valves.up.passed()
+    if (!isClear) this.client.pause()
   }
 
   endOfRequest(): void {
@@ -120,6 +122,7 @@ export class Forward {
     if (this.isOver) return
     const taken = this.passage.tally.takeReceived(bytes.length)
     const isClear = taken === 0 || this.client.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
+    this.passage.valves.down.passed()
     if (!isClear) this.passage.origin.pause()
     if (taken === bytes.length) then?.()
     else {

@@ -1,8 +1,8 @@
 import type { Agent, Carrier, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { Account, type Subject } from './account.ts'
 import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
 import { Delivery, Tally } from './tally.ts'
-import type { WatchSocket } from './unsent.ts'
 
 const noteEveryBytes = 1024 * 1024
 const mostSources = 1000
@@ -12,11 +12,13 @@ const idleMs = 60_000
 export type Metering = ReturnType<typeof createMetering>
 
 /** Every byte of every customer on this gateway: who may still carry how much, and what has been carried. */
-export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; clock: () => number }) {
+export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: () => number }) {
   const { agent, clock } = deps
   const accounts = new Map<string, Account>()
   const changed = new Set<Account>()
   const open = new Set<Tally>()
+  /** Those of which something is on its way to the customer. */
+  const moving = new Set<Tally>()
   const deliveries = new Map<Side, Delivery>()
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
@@ -39,7 +41,7 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
   function deliveryTo(side: Side, account: Account): Delivery {
     const known = deliveries.get(side)
     if (known) return known
-    const watch = account.subject.kind === 'subuser' ? deps.watchSocket(side.descriptor) : undefined
+    const watch = account.subject.kind === 'subuser' ? deps.sockets.watch(side.descriptor) : undefined
     const delivery = new Delivery(side, watch)
     deliveries.set(side, delivery)
     side.onClosed = () => {
@@ -63,6 +65,7 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
   }
 
   function end(tally: Tally): void {
+    moving.delete(tally)
     if (!open.delete(tally)) return
     tally.delivery.tallies.delete(tally)
     tally.account.putBack(tally.undelivered)
@@ -71,14 +74,14 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
   return {
     accountOf,
     /** There may be more to have for somebody who was told that there is none. */
-    hope: (id: string, pool: string): void =>
-      accounts.get(keyOf({ kind: 'subuser', id, pool, keepsHosts: false }))?.hope(),
+    hope: (id: string, pool: string): void => accounts.get(keyOf({ kind: 'subuser', id, pool }))?.hope(),
 
     /** Begins to count for one conversation on a customer's connection. */
-    begin(account: Account, side: Side, host: string): Tally {
+    begin(account: Account, side: Side, host: string | undefined): Tally {
       const delivery = deliveryTo(side, account)
       const tally = new Tally(account, side, delivery, host, (bytes) => {
         changed.add(account)
+        moving.add(tally)
         carried += bytes
         sinceNoted += bytes
         if (sinceNoted >= noteEveryBytes) {
@@ -97,6 +100,7 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
     finish(tally: Tally): void {
       if (tally.isOver) return
       tally.isOver = true
+      moving.add(tally)
       tally.account.users -= 1
       if (tally.account.users === 0) idleSince.set(tally.account, clock())
     },
@@ -119,9 +123,11 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
     },
 
     takeChanged(): ReturnType<Carrier['takeChanged']> {
-      for (const tally of open) {
+      for (const tally of moving) {
         count(tally)
-        if (tally.isOver && tally.undelivered === 0) end(tally)
+        if (tally.undelivered > 0) continue
+        moving.delete(tally)
+        if (tally.isOver) end(tally)
       }
       sinceNoted = 0
       const proxies: ProxyCount[] = []
@@ -147,7 +153,7 @@ export function createMetering(deps: { agent: Agent; watchSocket: WatchSocket; c
     },
 
     allow(id: string, pool: string, upto: number): void {
-      accountOf({ kind: 'subuser', id, pool, keepsHosts: false }).allow(upto)
+      accountOf({ kind: 'subuser', id, pool }).allow(upto)
     },
 
     get carried(): number {

@@ -64,6 +64,7 @@ export class Relay {
       this.parkedUp = bytes.slice(taken)
       this.wait()
     }
+    this.passage.valves.up.passed()
     if (!isClear || this.parkedUp) this.client.pause()
   }
 
@@ -76,6 +77,7 @@ export class Relay {
       this.parkedDown = bytes.slice(taken)
       this.wait()
     }
+    this.passage.valves.down.passed()
     if (!isClear || this.parkedDown) this.passage.origin.pause()
   }
 
@@ -105,6 +107,7 @@ export class Relay {
   }
 
   private endSides(): void {
+    this.passage.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
     if (this.hasClientEnded && !this.parkedUp) this.passage.origin.finish()
     if (this.hasOriginEnded && !this.parkedDown) this.client.finish()
     if (!this.hasClientEnded || !this.hasOriginEnded || this.parkedUp || this.parkedDown) return

@@ -34,6 +34,7 @@ export class Side {
   private held: Uint8Array[] = []
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
+  private timers: ReturnType<typeof setTimeout>[] = []
 
   constructor(owner: SideOwner) {
     this.owner = owner
@@ -53,12 +54,9 @@ export class Side {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
   }
 
-  get source(): string {
-    return this.socket?.remoteAddress ?? ''
-  }
-
-  get arrivedAt(): { readonly address: string; readonly port: number } {
-    return { address: this.socket?.localAddress ?? '', port: this.socket?.localPort ?? 0 }
+  /** The port of ours that it came to. */
+  get arrivedAt(): number {
+    return this.socket?.localPort ?? 0
   }
 
   /** Writes, and keeps a copy of what does not fit. False while something is kept. */
@@ -89,8 +87,7 @@ export class Side {
     this.ending = 'close'
     this.own(new Discarding(this))
     this.resume()
-    setTimeout(() => this.letGo(), lingerMs)
-    setTimeout(() => this.abort(), flushMs)
+    this.timers = [setTimeout(() => this.letGo(), lingerMs), setTimeout(() => this.abort(), flushMs)]
     this.endWhenEmpty()
   }
 
@@ -152,6 +149,7 @@ export class Side {
     this.isClosed = true
     this.held = []
     this.heldBytes = 0
+    for (const timer of this.timers) clearTimeout(timer)
     this.owner.onClose()
     this.onClosed?.()
   }

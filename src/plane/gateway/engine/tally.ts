@@ -1,6 +1,6 @@
 import type { Account } from './account.ts'
 import type { Side } from './side.ts'
-import type { Watch } from './unsent.ts'
+import type { Watch } from './sockets.ts'
 
 /** How long a closed connection may take to have its last bytes acknowledged. */
 const settleMs = 30_000
@@ -21,7 +21,7 @@ export class Delivery {
   acknowledged(): number {
     if (this.final !== undefined) return this.final
     if (!this.watch) return this.side.written
-    return this.side.written - this.unacknowledged(this.watch.standing().unsent)
+    return Math.min(this.side.written, this.watch.standing().acknowledged)
   }
 
   /** From now on nothing more goes out, not even what the system holds. */
@@ -40,18 +40,12 @@ export class Delivery {
       this.closedAt = nowMs
       if (!this.isCut) this.watch.shut()
     }
-    const { unsent, isOver } = this.watch.standing()
-    const left = this.unacknowledged(unsent)
+    const { acknowledged, isOver } = this.watch.standing()
+    const left = Math.max(0, this.side.written - acknowledged)
     if (left > 0 && !isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
     this.final = this.side.written - left
     this.watch.close(left > 0)
     return true
-  }
-
-  /** The system counts the end of the stream as one more byte (RFC 9293, 3.4). */
-  private unacknowledged(unsent: number): number {
-    const isEnded = this.side.isFinished || this.closedAt !== undefined
-    return isEnded && unsent > 0 ? unsent - 1 : unsent
   }
 }
 
@@ -61,17 +55,17 @@ export class Tally {
   /** Taken for the customer, whether it has reached him or not. */
   private given = 0
   private confirmed = 0
-  private readonly from: number
+  /** Where in all that was written to the customer this conversation begins: with its first byte for him. */
+  private from: number | undefined
 
   constructor(
     readonly account: Account,
-    side: Side,
+    private readonly side: Side,
     readonly delivery: Delivery,
-    private readonly host: string,
+    /** Where it goes, for those who want that kept. */
+    private readonly host: string | undefined,
     private readonly onTaken: (bytes: number) => void,
-  ) {
-    this.from = side.written + side.heldBytes
-  }
+  ) {}
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
   takeSent(bytes: number): number {
@@ -83,6 +77,7 @@ export class Tally {
 
   /** How many of so many bytes for the customer may pass. They are counted when they have reached him. */
   takeReceived(bytes: number): number {
+    this.from ??= this.side.written + this.side.heldBytes
     const taken = this.account.take(bytes)
     this.given += taken
     this.onTaken(taken)
@@ -91,7 +86,8 @@ export class Tally {
 
   /** Counts what has reached the customer since this was last asked, and tells how much that was. */
   confirm(): number {
-    const reached = Math.min(this.given, Math.max(0, this.delivery.acknowledged() - this.from))
+    if (this.given === this.confirmed) return 0
+    const reached = Math.min(this.given, Math.max(0, this.delivery.acknowledged() - (this.from ?? 0)))
     const added = reached - this.confirmed
     if (added <= 0) return 0
     this.confirmed = reached

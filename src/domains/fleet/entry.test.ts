@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { failureOf } from '../../../test/harness/failure.ts'
+import { makeSecret } from '../../../test/harness/node.ts'
+import { wire } from '../../../test/harness/wired.ts'
+import type { Services } from '../../main/services.ts'
+import { keyLastsMs } from './rules.ts'
+
+const version = '0.0.0'
+
+describe.each([...engines])('joining on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let services: Services
+  let elsewhere: Services
+  const clock = new HandClock()
+  let count = 0
+
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    services = wire(opened.db, clock)
+    elsewhere = wire(opened.db, clock)
+  })
+  afterAll(() => opened.close())
+
+  async function newNode() {
+    count += 1
+    const name = `node-${count}`
+    await services.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'here' }))
+    const { text: key } = await services.fleet.issueKey(name)
+    return { name, key, secret: makeSecret() }
+  }
+  const refusalOf = async (work: Promise<unknown>) => {
+    const failure = (await failureOf(work)) as { code?: string; message: string }
+    return { code: failure.code, message: failure.message }
+  }
+  const invalid = { code: 'invalid_join_key' }
+
+  test('a key has 200 random bits, and neither it nor a secret is kept', async () => {
+    const { name, key, secret } = await newNode()
+    expect(key).toMatch(/^tpj_[0-9a-hjkmnp-tv-z]{40}$/)
+    await services.fleet.join(key, secret, version)
+    const row = await services.db.first('SELECT * FROM nodes WHERE name = $1', [name])
+    const text =
+      Bun.inspect(row, { depth: 9 }) + JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? 0 : value))
+    expect(text).not.toContain(key.slice(4))
+    expect(text).not.toContain(secret.slice(4))
+  })
+
+  test('a node joins once, and is known by its secret', async () => {
+    const { name, key, secret } = await newNode()
+    expect(await refusalOf(services.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
+    expect(await services.fleet.join(key, secret, version)).toMatchObject({ name, kind: 'gateway' })
+    expect(await services.fleet.authenticate(secret)).toMatchObject({ name, lastSeenAt: clock.nowMs, version })
+  })
+
+  test('an answer that was lost is mended by joining again with the same secret, until the key expires', async () => {
+    const { key, secret } = await newNode()
+    const first = await services.fleet.join(key, secret, version)
+    clock.advance(keyLastsMs - 1)
+    expect((await elsewhere.fleet.join(key, secret, version)).id).toBe(first.id)
+    clock.advance(1)
+    expect(await refusalOf(services.fleet.join(key, secret, version))).toMatchObject(invalid)
+    expect((await services.fleet.authenticate(secret)).id).toBe(first.id)
+  })
+
+  test('a key that is unknown, expired, used by another, or of a closed node is refused in the same words', async () => {
+    const [used, expired, closed, revoked] = [await newNode(), await newNode(), await newNode(), await newNode()]
+    await services.fleet.join(used.key, used.secret, version)
+    await services.fleet.close(closed.name)
+    await services.fleet.revoke(revoked.name)
+    const refusals = [
+      await refusalOf(services.fleet.join(used.key, makeSecret(), version)),
+      await refusalOf(services.fleet.join(`tpj_${'0'.repeat(40)}`, makeSecret(), version)),
+      await refusalOf(services.fleet.join(closed.key, closed.secret, version)),
+      await refusalOf(services.fleet.join(revoked.key, revoked.secret, version)),
+    ]
+    clock.advance(keyLastsMs)
+    refusals.push(await refusalOf(services.fleet.join(expired.key, expired.secret, version)))
+    for (const each of refusals) expect(each).toEqual(refusals[0] as never)
+    expect(refusals[0]).toMatchObject(invalid)
+  })
+
+  test('of many that bring one key with secrets of their own, one is let in', async () => {
+    const { key } = await newNode()
+    const secrets = Array.from({ length: 8 }, makeSecret)
+    const outcomes = await Promise.allSettled(
+      secrets.map((secret, index) => (index % 2 ? services : elsewhere).fleet.join(key, secret, version)),
+    )
+    expect(outcomes.filter((each) => each.status === 'fulfilled')).toHaveLength(1)
+    const known = await Promise.allSettled(secrets.map((secret) => services.fleet.authenticate(secret)))
+    expect(known.map((each) => each.status)).toEqual(outcomes.map((each) => each.status))
+  })
+
+  test("one node's secret does not let a second node in", async () => {
+    const [first, second] = [await newNode(), await newNode()]
+    await services.fleet.join(first.key, first.secret, version)
+    expect(await refusalOf(services.fleet.join(second.key, first.secret, version))).toMatchObject(invalid)
+    expect(await services.fleet.authenticate(first.secret)).toMatchObject({ name: first.name })
+  })
+
+  test('a new key voids the one before; the secret stays good until a join replaces it', async () => {
+    const { name, key, secret } = await newNode()
+    const { text: second } = await services.fleet.issueKey(name)
+    expect(await refusalOf(services.fleet.join(key, secret, version))).toMatchObject(invalid)
+    await services.fleet.join(second, secret, version)
+    const { text: third } = await services.fleet.issueKey(name)
+    expect(await services.fleet.authenticate(secret)).toMatchObject({ name })
+    const fresh = makeSecret()
+    await services.fleet.join(third, fresh, version)
+    expect(await services.fleet.authenticate(fresh)).toMatchObject({ name })
+    expect(await refusalOf(services.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
+  })
+
+  test.each(['revoke', 'close'] as const)(
+    'a node that another process shuts out (%s) is out within a second',
+    async (how) => {
+      const { name, key, secret } = await newNode()
+      await services.fleet.join(key, secret, version)
+      await services.fleet.authenticate(secret)
+      await elsewhere.fleet[how](name)
+      clock.advance(999)
+      expect(await refusalOf(services.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
+      expect(await refusalOf(elsewhere.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
+    },
+  )
+
+  test('a closed node is what it was once it is opened; a revoked one must join anew', async () => {
+    const { name, key, secret } = await newNode()
+    await services.fleet.join(key, secret, version)
+    await services.fleet.close(name)
+    expect(await refusalOf(services.fleet.issueKey(name))).toMatchObject({ code: 'conflict' })
+    await services.fleet.open(name)
+    expect(await services.fleet.authenticate(secret)).toMatchObject({ name })
+    await services.fleet.revoke(name)
+    await services.fleet.open(name)
+    expect(await refusalOf(services.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
+    expect(await refusalOf(services.fleet.join(key, secret, version))).toMatchObject(invalid)
+    await services.fleet.join((await services.fleet.issueKey(name)).text, secret, version)
+    expect(await services.fleet.authenticate(secret)).toMatchObject({ name })
+  })
+
+  test('what is no secret opens nothing', async () => {
+    const { key, secret } = await newNode()
+    await services.fleet.join(key, secret, version)
+    for (const text of [undefined, '', key, secret.slice(0, -1), `${secret}0`, secret.toUpperCase(), makeSecret()]) {
+      expect(await refusalOf(services.fleet.authenticate(text))).toMatchObject({ code: 'invalid_token' })
+    }
+  })
+
+  test("a word of an earlier boot that comes late changes nothing, and a boot's bytes never fall", async () => {
+    const { name } = await newNode()
+    const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
+    if (!id) throw new Error('the node is not there')
+    const say = (boot: string, tunnels: number, carried: number) =>
+      services.fleet.seen(id, { version, health: { boot, tunnels, lagMs: 5, carried } })
+    const health = async () => (await services.fleet.findByName(name))?.health
+    await say('boot-1', 1, 100)
+    await say('boot-1', 2, 90)
+    expect(await health()).toEqual({ boot: 'boot-1', tunnels: 2, lagMs: 5, carried: 100 })
+    await say('boot-2', 3, 10)
+    await say('boot-1', 9, 999)
+    expect(await health()).toEqual({ boot: 'boot-2', tunnels: 3, lagMs: 5, carried: 10 })
+  })
+
+  test('names are unique and like those of hosts', async () => {
+    const { name } = await newNode()
+    const add = (text: string) =>
+      services.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name: text, location: 'here' }))
+    expect(await refusalOf(add(name))).toMatchObject({ code: 'conflict' })
+    for (const bad of ['', 'a b', '-a', 'a-', 'Ä', 'a/b', 'a'.repeat(64)]) {
+      expect(await failureOf(add(bad))).toBeInstanceOf(RangeError)
+    }
+    expect(await refusalOf(services.fleet.issueKey('nobody'))).toMatchObject({ code: 'not_found' })
+  })
+})

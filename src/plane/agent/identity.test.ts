@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hearingLog } from '../../../test/harness/hand-timing.ts'
+import { openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
+import { makeBoot } from './boot-id.ts'
+import { type IdentityDeps, IdentityError, takeIdentity } from './identity.ts'
+import { createShopLink } from './shop-link.ts'
+import { realTiming } from './surroundings.ts'
+
+const key = `tpj_${'k'.repeat(20)}`
+const newKey = `tpj_${'n'.repeat(20)}`
+const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
+
+async function whyNot(taking: Promise<unknown>): Promise<string> {
+  try {
+    await taking
+  } catch (error) {
+    if (error instanceof IdentityError) return error.message
+    throw error
+  }
+  throw new Error('it joined')
+}
+
+describe('who a node is', () => {
+  let shop: StandInShop
+  let folder = ''
+  const { said, log } = hearingLog()
+
+  const take = (more: Partial<IdentityDeps> = {}) =>
+    takeIdentity({
+      folder: join(folder, 'node'),
+      version: '1.0.0',
+      linkWith: (secret) => createShopLink({ url: shop.url, secret, limitsMs: { join: 200, state: 200 } }),
+      randomBytes,
+      // Twenty times as fast as in earnest.
+      timing: { now: () => realTiming.now() * 20, pause: (ms, end) => realTiming.pause(ms / 20, end) },
+      chance: () => 0,
+      log,
+      waitMs: 10_000,
+      ...more,
+    })
+  const file = (name: string) => join(folder, 'node', name)
+
+  beforeEach(async () => {
+    shop = await openStandInShop()
+    shop.keys.add(key)
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-identity-'))
+    said.length = 0
+  })
+  afterEach(() => {
+    shop.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('is joined once with a key, and then kept where only the node can read it', async () => {
+    const identity = await take({ key })
+    expect(identity).toMatchObject({ node: 'nod_1', name: 'gw-1', kind: 'gateway', secret: shop.secret })
+    expect(await take()).toEqual(identity)
+    expect(await take({ key })).toEqual(identity)
+    expect(shop.requests.map((each) => each.path)).toEqual(['/node/v1/join', '/node/v1/state'])
+    expect(readdirSync(join(folder, 'node'))).toEqual(['node.json'])
+    expect(statSync(file('node.json')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(folder, 'node')).mode & 0o777).toBe(0o700)
+  })
+
+  test('is mended by asking again when the answer was lost, also by the next process', async () => {
+    shop.faults = ['lost', 'silent', { status: 503 }]
+    const identity = await take({ key })
+    expect(identity.secret).toBe(shop.secret)
+    rmSync(file('node.json'))
+    writeFileSync(file('joining-secret'), `${shop.secret}\n`)
+    expect((await take({ key })).secret).toBe(identity.secret)
+  })
+
+  test('waits for a key file to appear', async () => {
+    const keyFile = join(folder, 'gateway.key')
+    const taking = take({ keyFile })
+    await Bun.sleep(30)
+    expect(shop.requests).toEqual([])
+    writeFileSync(keyFile, `${key}\n`)
+    expect((await taking).node).toBe('nod_1')
+  })
+
+  test('gives up with a word to the operator when no key comes, or it is not good', async () => {
+    expect(await whyNot(take())).toContain('this node has not joined the shop')
+    expect(await whyNot(take({ keyFile: join(folder, 'gateway.key'), waitMs: 400 }))).toMatch(/no join key came/)
+    expect(await whyNot(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node add`/)
+    shop.stop()
+    expect(await whyNot(take({ key, waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
+    const secret = readFileSync(file('joining-secret'), 'utf8').trim()
+    expect(JSON.stringify(said)).not.toContain(secret)
+  })
+
+  test('that was revoked is joined anew when there is a new key, and not before', async () => {
+    const first = await take({ key })
+    shop.secret = 'another'
+    expect(await take()).toEqual(first)
+    expect(await whyNot(take({ key, waitMs: 400 }))).toContain('this node has not joined the shop')
+    expect(existsSync(file('node.json'))).toBe(true)
+    const keyFile = join(folder, 'gateway.key')
+    writeFileSync(keyFile, key)
+    shop.keys.add(newKey)
+    const taking = take({ keyFile })
+    await Bun.sleep(30)
+    writeFileSync(keyFile, newKey)
+    const second = await taking
+    expect(second.secret).not.toBe(first.secret)
+    expect(await take()).toEqual(second)
+  })
+
+  test('is kept while the shop is away, whatever keys lie about', async () => {
+    const first = await take({ key })
+    shop.faults = [{ status: 503 }]
+    expect(await take({ key: newKey })).toEqual(first)
+    shop.stop()
+    expect(await take({ key: newKey })).toEqual(first)
+  })
+
+  test('that was damaged on disk is joined anew', async () => {
+    await take({ key })
+    writeFileSync(file('node.json'), '{"secret":')
+    shop.keys.add(newKey)
+    expect((await take({ key: newKey })).node).toBe('nod_2')
+    expect(said.some((each) => each.event === 'identity damaged')).toBe(true)
+  })
+})
+
+describe('the name of a boot', () => {
+  let folder = ''
+  let nowMs = Date.UTC(2026, 0)
+  const make = () => makeBoot({ folder, clock: () => nowMs, randomBytes })
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-boot-'))
+    nowMs = Date.UTC(2026, 0)
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('sorts after every earlier one, whatever the clock does', () => {
+    const boots: string[] = []
+    for (const stepMs of [0, 0, 5_000, -86_400_000, 1, -1, 400 * 86_400_000, -86_400_000_000, 86_400_000_000, 0]) {
+      nowMs += stepMs
+      boots.push(make())
+    }
+    expect(boots.toSorted()).toEqual(boots)
+    expect(new Set(boots).size).toBe(boots.length)
+    for (const boot of boots) expect(boot).toMatch(/^[0-9a-z_-]{8,64}$/)
+  })
+
+  test('sorts after that of a journal when what was remembered is lost or damaged', () => {
+    const first = make()
+    writeFileSync(join(folder, `journal-${first}.log`), '')
+    nowMs -= 86_400_000
+    for (const remembered of ['', 'rubbish', 'zzzzzzzzz-00000000']) {
+      writeFileSync(join(folder, 'last-boot'), remembered)
+      expect(make() > first).toBe(true)
+    }
+    rmSync(join(folder, 'last-boot'))
+    expect(make() > first).toBe(true)
+  })
+})

@@ -1,0 +1,108 @@
+import { dlopen, ptr } from 'bun:ffi'
+
+/** `isOver`: reset, or closed by both. What was not acknowledged by then never will be. */
+type Standing = { readonly acknowledged: number; readonly isOver: boolean }
+
+/** A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived. */
+export type Watch = {
+  /** Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has acknowledged the end. */
+  standing(): Standing
+  /** Nothing more is written or read; what was written still goes out. */
+  shut(): void
+  /** Lets go of the socket; with `reset`, what has not gone out never does. */
+  close(reset: boolean): void
+}
+
+/** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
+export type Sockets = {
+  /** Undefined where the system cannot tell: then what was written counts as delivered. */
+  watch(descriptor: number): Watch | undefined
+  /** Of all that was written, what the peer's machine has acknowledged; undefined where the system cannot tell. */
+  acknowledged(descriptor: number): number | undefined
+  /** So little may stand ready to be read that one read gives at most 256 KiB. */
+  narrow(descriptor: number): void
+  /** The system may let more come, as it sees fit. */
+  widen(descriptor: number): void
+}
+
+const ipProtoTcp = 6
+const tcpInfo = 11
+const solSocket = 1
+const soLinger = 13
+const soReceiveBuffer = 8
+const soBufferLock = 72
+const bothWays = 2
+/** Of `struct tcp_info`: its first byte, where TCP_CLOSE is 7, and `tcpi_bytes_acked`, which an accepted connection counts from 0. */
+const stateClosed = 7
+const acknowledgedAt = 120
+const infoBytes = 128
+/** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
+const narrowBytes = 131_072
+
+/**
+ * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing is told or set. What is still to be
+ * acknowledged (SIOCOUTQ) would not do: it holds the end of the stream as one more byte, or not, and after a reset nobody can tell which.
+ */
+export function createSockets(platform: NodeJS.Platform): Sockets {
+  const libc = platform === 'linux' ? openLibc() : undefined
+  if (!libc) return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
+  const { dup, close, getsockopt, setsockopt, shutdown } = libc.symbols
+  const info = new DataView(new ArrayBuffer(infoBytes))
+  const length = new Uint32Array(1)
+  const value = new Int32Array(1)
+  const lingerForNothing = Int32Array.of(1, 0)
+
+  function set(descriptor: number, option: number, to: number): void {
+    value[0] = to
+    setsockopt(descriptor, solSocket, option, ptr(value), value.byteLength)
+  }
+
+  function standingOf(descriptor: number): Standing {
+    length[0] = infoBytes
+    if (getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0)
+      return { acknowledged: 0, isOver: true }
+    return {
+      acknowledged: Number(info.getBigUint64(acknowledgedAt, true)),
+      isOver: info.getUint8(0) === stateClosed,
+    }
+  }
+
+  return {
+    acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
+    narrow: (descriptor) => set(descriptor, soReceiveBuffer, narrowBytes),
+    // Linux before 5.17 does not know it, and the buffer stays small.
+    widen: (descriptor) => set(descriptor, soBufferLock, 0),
+    watch(descriptor) {
+      const own = descriptor < 0 ? -1 : dup(descriptor)
+      if (own < 0) return undefined
+      let isClosed = false
+      return {
+        standing: () => standingOf(own),
+        shut: () => void shutdown(own, bothWays),
+        close(reset) {
+          if (isClosed) return
+          isClosed = true
+          if (reset) setsockopt(own, solSocket, soLinger, ptr(lingerForNothing), lingerForNothing.byteLength)
+          close(own)
+        },
+      }
+    },
+  }
+}
+
+function openLibc() {
+  for (const name of ['libc.so.6', 'libc.so']) {
+    try {
+      return dlopen(name, {
+        dup: { args: ['i32'], returns: 'i32' },
+        close: { args: ['i32'], returns: 'i32' },
+        shutdown: { args: ['i32', 'i32'], returns: 'i32' },
+        getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
+        setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
+      })
+    } catch {
+      // The next name may be there; without any, written is delivered.
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,79 @@
+/**
+ * A node's agent with a carrier that carries without pause, until it is killed or told to end. Run as a process of its own:
+ * `carry.ts URL FOLDER KEY SUBUSER…`. Prints `will BOOT SUBUSER TOTAL` before bytes are counted and `noted BOOT SUBUSER TOTAL` once they are in
+ * the journal, so that whoever killed it knows what there was to lose.
+ */
+import { writeSync } from 'node:fs'
+import { makeBoot } from '../../src/plane/agent/boot-id.ts'
+import type { Counts } from '../../src/plane/agent/carrier.ts'
+import { sendEarlier } from '../../src/plane/agent/earlier.ts'
+import { takeIdentity } from '../../src/plane/agent/identity.ts'
+import { openJournal } from '../../src/plane/agent/journal.ts'
+import { createMeter } from '../../src/plane/agent/meter.ts'
+import { createShopLink, LinkError, type ShopLink } from '../../src/plane/agent/shop-link.ts'
+import { realTiming } from '../../src/plane/agent/surroundings.ts'
+import type { ReportBody } from '../../src/wire/node/report.ts'
+import { quietLog } from '../harness/hand-timing.ts'
+import { ModelCarrier } from '../harness/model-carrier.ts'
+
+const [url = '', folder = '', key = '', ...subusers] = process.argv.slice(2)
+const pool = 'residential'
+const chunkBytes = 64 * 1024
+const noteBytes = 1024 * 1024
+const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
+const shared = { folder, timing: realTiming, chance: Math.random, log: quietLog, version: '0.0.0' }
+
+/** Loses requests and answers, and says things twice, as often as it does well. */
+function rough(link: ShopLink): Pick<ShopLink, 'report'> {
+  return {
+    async report(body: ReportBody, end?: AbortSignal) {
+      const fate = Math.random()
+      if (fate < 0.15) throw new LinkError('unreachable', 'the request was lost')
+      if (fate < 0.3) await link.report(body, end)
+      const answer = await link.report(body, end)
+      if (fate > 0.85) throw new LinkError('unreachable', 'the answer was lost')
+      return answer
+    },
+  }
+}
+
+const linkWith = (secret: string) => createShopLink({ url, secret })
+const identity = await takeIdentity({ ...shared, linkWith, key, randomBytes: random })
+const boot = makeBoot({ folder, clock: Date.now, randomBytes: random })
+const node = identity.node
+const link = rough(linkWith(identity.secret))
+const journal = openJournal({ ...shared, node, boot })
+const carrier = new ModelCarrier()
+const meter = createMeter({
+  ...shared,
+  carrier,
+  link,
+  boot,
+  lagMs: () => 0,
+  sendEarlier: (end) => sendEarlier({ ...shared, node, boot, link, end }),
+  journal: {
+    ...journal,
+    note(counts: Counts) {
+      journal.note(counts)
+      for (const each of counts.subusers) writeSync(1, `noted ${boot} ${each.id} ${each.received + each.sent}\n`)
+    },
+  },
+})
+meter.start()
+
+const ending = new AbortController()
+process.once('SIGTERM', () => ending.abort())
+const sinceNote = new Map<string, number>()
+while (!ending.signal.aborted) {
+  for (const id of subusers) {
+    const { received, sent } = carrier.subject(id, pool)
+    writeSync(1, `will ${boot} ${id} ${received + sent + chunkBytes}\n`)
+    const moved = (sinceNote.get(id) ?? 0) + carrier.carry(meter, id, pool, chunkBytes)
+    if (moved >= noteBytes) meter.noteNow()
+    sinceNote.set(id, moved >= noteBytes ? 0 : moved)
+    if (Math.random() < 0.01) carrier.giveBack(meter, id, pool)
+  }
+  await Bun.sleep(1)
+}
+await meter.stop()
+process.exit(0)

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { shippedTerms, subjectOf } from '../../src/domains/premium/rules.ts'
+import type { SubuserId } from '../../src/kernel/ids.ts'
+import { engines } from '../harness/database.ts'
+import { scaled } from '../harness/scale.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
+
+const program = fileURLToPath(import.meta.resolve('./carry.ts'))
+const kills = scaled(50)
+const pool = 'residential'
+const subuserCount = 3
+
+/** What one run of the agent said of one sub-user: the most that it may have carried, and what it has surely written down. */
+type Said = { will: number; noted: number }
+
+class Agents {
+  readonly said = new Map<string, Said>()
+
+  constructor(readonly args: readonly string[]) {}
+
+  /** Lets the agent run, then ends it without warning, or asks it to end. */
+  async run(ms: number, end: 'kill' | 'ask'): Promise<void> {
+    const child = Bun.spawn([process.execPath, program, ...this.args], {
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'inherit',
+      timeout: 60_000,
+      killSignal: 'SIGKILL',
+    })
+    let ending: ReturnType<typeof setTimeout> | undefined
+    const finish = () => child.kill(end === 'kill' ? 'SIGKILL' : 'SIGTERM')
+    const decoder = new TextDecoder()
+    let rest = ''
+    for await (const chunk of child.stdout) {
+      ending ??= setTimeout(finish, ms)
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) this.hear(line)
+    }
+    await child.exited
+    expect(child.signalCode).toBe(end === 'kill' ? 'SIGKILL' : null)
+  }
+
+  private hear(line: string): void {
+    const [what, boot, subuser, total] = line.split(' ')
+    const key = `${boot} ${subuser}`
+    const known = this.said.get(key) ?? { will: 0, noted: 0 }
+    if (what === 'will' || what === 'noted') this.said.set(key, { ...known, [what]: Number(total) })
+  }
+}
+
+describe.each([...engines])('an agent that is killed while it carries, before a shop on %s', (engine) => {
+  let service: Service
+  let folder = ''
+  beforeAll(async () => {
+    service = await startService(engine)
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-agent-'))
+  })
+  afterAll(async () => {
+    await service.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function makeSubusers(): Promise<SubuserId[]> {
+    const { customer } = await service.newCustomer(100_000_000n)
+    const { premium } = service.services
+    const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
+    const ids: SubuserId[] = []
+    for (let index = 0; index < subuserCount; index += 1) {
+      const { id } = await premium.subusers.create(customer, { name: `s${index}` })
+      await premium.traffic.buy({ customer, token: null }, { pool, tenths: 1_000, subuser: id }, ticket)
+      ids.push(id)
+    }
+    return ids
+  }
+
+  async function countsOfBoots(): Promise<Map<string, number>> {
+    const rows = await service.services.db.all<{ boot: string; subject: string; total: bigint }>(
+      'SELECT boot, subject, received + sent AS total FROM usage_counts',
+    )
+    return new Map(rows.map((row) => [`${row.boot} ${row.subject.split(':')[1]}`, Number(row.total)]))
+  }
+
+  async function usedBy(id: SubuserId): Promise<{ used: bigint; aside: bigint }> {
+    const row = await service.services.db.first<{ used: bigint; aside: bigint }>(
+      'SELECT used, aside FROM traffic_accounts WHERE subuser_id = $1 AND pool = $2',
+      [id, pool],
+    )
+    return row ?? { used: -1n, aside: -1n }
+  }
+
+  test(`${kills} times over is billed for what it wrote down and never for more than it carried`, async () => {
+    const { db, fleet, premium, usage } = service.services
+    const subusers = await makeSubusers()
+    await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gw', location: 'test' }))
+    const key = (await fleet.issueKey('gw')).text
+    const agents = new Agents([service.url, folder, key, ...subusers])
+    for (let kill = 0; kill < kills; kill += 1) {
+      await agents.run(Math.random() * 1_500, 'kill')
+      for (const [run, total] of await countsOfBoots()) {
+        expect(total).toBeLessThanOrEqual(agents.said.get(run)?.will ?? 0)
+      }
+    }
+    await agents.run(500, 'ask')
+    const counts = await countsOfBoots()
+    for (const [run, { will, noted }] of agents.said) {
+      expect(counts.get(run) ?? 0).toBeGreaterThanOrEqual(noted)
+      expect(counts.get(run) ?? 0).toBeLessThanOrEqual(will)
+    }
+    expect(readdirSync(folder).filter((name) => name.startsWith('journal-'))).toEqual([])
+
+    // Leases of those who died come back, and then the books have used what was counted, and nothing is left aside.
+    service.clock.advance(shippedTerms.leaseLastsMs + 1)
+    await premium.intake.lapse()
+    const totals = await usage.totals(
+      db,
+      subusers.map((id) => subjectOf(id, pool)),
+    )
+    for (const id of subusers) {
+      const total = totals.get(subjectOf(id, pool))
+      expect(await usedBy(id)).toEqual({ used: (total?.received ?? -1n) + (total?.sent ?? 0n), aside: 0n })
+      expect(total?.sent).toBeGreaterThan(0n)
+    }
+    expect(await premium.intake.quarantined(10)).toEqual([])
+    expect(await findingsOf(service)).toEqual([])
+  })
+})

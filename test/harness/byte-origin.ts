@@ -1,0 +1,144 @@
+import type { Socket } from 'bun'
+
+/** What an origin does with one connection or request. */
+export type Errand = {
+  /** Names it: the first line of a raw connection, or the path of a request. */
+  readonly id: string
+  /** It answers once so many bytes have come, that line among them, or once the other side has ended. A request is answered when it is whole. */
+  readonly up: number | 'end'
+  readonly down: number
+  /** What it does when all is said. */
+  readonly then: 'end' | 'reset' | 'stay'
+  /** How the answer to a request is framed; `promised` is more than what comes. */
+  readonly framing?: 'length' | 'chunked'
+  readonly promised?: number
+}
+
+const piece = new Uint8Array(256 * 1024).fill(120)
+const chunkBytes = 10_000
+
+/** One connection to the origin. */
+class Visit {
+  errand: Errand | undefined
+  /** Of a raw connection all bytes, of a request its body. */
+  received = 0
+  hasEnded = false
+  private before = Buffer.alloc(0)
+  private request: { left: number; isChunked: boolean; tail: string } | undefined
+  private head: Uint8Array = new Uint8Array(0)
+  private left = -1
+
+  constructor(
+    private readonly socket: Socket<Visit>,
+    private readonly errands: ReadonlyMap<string, Errand>,
+  ) {}
+
+  take(bytes: Uint8Array): void {
+    if (this.errand) this.count(bytes)
+    else {
+      this.before = Buffer.concat([this.before, bytes])
+      this.begin()
+    }
+    this.answer()
+  }
+
+  end(): void {
+    this.hasEnded = true
+    this.answer()
+    if (this.left <= 0 && this.head.length === 0) this.socket.end()
+  }
+
+  pour(): void {
+    while (this.head.length > 0 || this.left > 0) {
+      const isHead = this.head.length > 0
+      const bytes = isHead ? this.head : piece.subarray(0, Math.min(piece.length, this.left))
+      const gone = this.socket.write(bytes)
+      if (gone <= 0) return
+      if (isHead) this.head = this.head.subarray(gone)
+      else this.left -= gone
+    }
+    if (this.left < 0) return
+    if (this.errand?.then === 'end' || this.hasEnded) this.socket.end()
+    else if (this.errand?.then === 'reset') this.socket.terminate()
+  }
+
+  private begin(): void {
+    const text = this.before.toString('latin1')
+    const isRequest = /^[A-Z]+ \//.test(text)
+    const mark = isRequest ? '\r\n\r\n' : '\n'
+    const end = text.indexOf(mark)
+    if (end < 0) return
+    const id = isRequest ? (/^[A-Z]+ \/(\S+)/.exec(text)?.[1] ?? '') : text.slice(0, end)
+    this.errand = this.errands.get(id)
+    if (isRequest) {
+      const left = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? 0)
+      this.request = { left, isChunked: /^transfer-encoding: chunked/im.test(text), tail: '' }
+    }
+    this.count(isRequest ? this.before.subarray(end + mark.length) : this.before)
+  }
+
+  private count(bytes: Uint8Array): void {
+    this.received += bytes.length
+    if (!this.request) return
+    this.request.left -= bytes.length
+    this.request.tail = (this.request.tail + Buffer.from(bytes.subarray(-5)).toString('latin1')).slice(-5)
+  }
+
+  private answer(): void {
+    if (!this.errand || this.left >= 0 || !this.isAllThere(this.errand)) return
+    const { down, framing, promised } = this.errand
+    this.left = framing === 'chunked' ? 0 : down
+    if (framing === 'chunked') this.head = chunked(down)
+    else if (this.request) this.head = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${promised ?? down}\r\n\r\n`)
+    this.pour()
+  }
+
+  private isAllThere({ up }: Errand): boolean {
+    if (this.request) return this.request.isChunked ? this.request.tail === '0\r\n\r\n' : this.request.left <= 0
+    return up === 'end' ? this.hasEnded : this.received >= up
+  }
+}
+
+export function chunked(bytes: number): Buffer {
+  const parts = ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n']
+  for (let left = bytes; left > 0; left -= chunkBytes) {
+    const size = Math.min(left, chunkBytes)
+    parts.push(`${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`)
+  }
+  return Buffer.from(`${parts.join('')}0\r\n\r\n`)
+}
+
+/** An origin that answers as it is told, raw and over HTTP, and knows what of each errand has arrived. */
+export function openByteOrigin(hostname = '127.0.0.1') {
+  const errands = new Map<string, Errand>()
+  const visits = new Map<string, Visit>()
+  const listener = Bun.listen<Visit>({
+    hostname,
+    port: 0,
+    allowHalfOpen: true,
+    socket: {
+      open(socket) {
+        socket.data = new Visit(socket, errands)
+      },
+      data(socket, bytes) {
+        socket.data.take(bytes)
+        if (socket.data.errand) visits.set(socket.data.errand.id, socket.data)
+      },
+      drain: (socket) => socket.data.pour(),
+      end: (socket) => socket.data.end(),
+      // A reset is what some of them come for.
+      error() {},
+    },
+  })
+  return {
+    host: `${hostname}:${listener.port}`,
+    port: listener.port,
+    /** What it is to do when somebody comes with this errand. */
+    expect: (errand: Errand): void => void errands.set(errand.id, errand),
+    /** How much of it has come: of a raw errand all bytes, of a request its body. Less than nothing before it has begun. */
+    arrived: (id: string): number => visits.get(id)?.received ?? -1,
+    stop: () => listener.stop(true),
+  }
+}
+
+export type ByteOrigin = ReturnType<typeof openByteOrigin>

@@ -1,0 +1,62 @@
+import { expect } from 'bun:test'
+
+/** Where clients of these tests come from: an address that is nobody else's, so that a trace of it is one. */
+export const clientAddress = '127.9.9.9'
+
+export type Ran = { readonly exit: number; readonly out: string; readonly err: string }
+
+/** Runs a program to its end, with nothing of this process's own settings but where programs are. */
+export async function run(...command: readonly string[]): Promise<Ran> {
+  const child = Bun.spawn([...command], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+  })
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { exit: await child.exited, out, err }
+}
+
+/** What curl made of a request. `connect` is the answer to CONNECT, 0 without one; `heads` are all heads that came. */
+export type Curled = {
+  readonly exit: number
+  readonly status: number
+  readonly connect: number
+  readonly body: string
+  readonly heads: string
+  /** Of the last answer that has one. */
+  readonly error: string | undefined
+}
+
+export async function curl(...args: readonly string[]): Promise<Curled> {
+  const common = ['-q', '-sS', '-k', '--max-time', '10', '--interface', clientAddress, '-D', '-']
+  const { exit, out } = await run('curl', ...common, '-w', '\n%{http_code} %{http_connect}', ...args)
+  const at = out.lastIndexOf('\n')
+  const [status = '', connect = ''] = out.slice(at + 1).split(' ')
+  const heads = /^(?:HTTP\/1\.1 [^]*?\r\n\r\n)*/.exec(out)?.[0] ?? ''
+  return {
+    exit,
+    status: Number(status),
+    connect: Number(connect),
+    body: out.slice(heads.length, Math.max(heads.length, at)),
+    heads,
+    error: /^x-turnpike-error: (\S+)/im.exec(heads)?.[1],
+  }
+}
+
+const telltale = /^(?:via|forwarded|x-forwarded|x-real-ip|x-client|client-ip|true-client-ip|x-turnpike|proxy-)/i
+
+/** Nothing that reached an origin tells of the client or of a proxy. */
+export function expectNoTrace(headers: Readonly<Record<string, string>>): void {
+  expect(Object.keys(headers).filter((name) => telltale.test(name))).toEqual([])
+  expect(Object.values(headers).filter((value) => value.includes(clientAddress))).toEqual([])
+}
+
+/** Says which program a test could not use. */
+export function hasProgram(name: string): boolean {
+  const isThere = Bun.which(name) !== null
+  if (!isThere) process.stderr.write(`${name} is not installed: nothing was tried with it\n`)
+  return isThere
+}

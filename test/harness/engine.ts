@@ -1,0 +1,154 @@
+import { readConfig } from '../../src/main/config.ts'
+import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
+import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
+import { createEngine, type Engine, type EngineLimits } from '../../src/plane/gateway/engine/engine.ts'
+import { createSockets } from '../../src/plane/gateway/engine/sockets.ts'
+import type { CustomerLimits } from '../../src/plane/gateway/limits.ts'
+import type { Lookup } from '../../src/plane/gateway/resolve.ts'
+import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+
+/** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
+export type Stand = {
+  readonly port: number
+  readonly engine: Engine
+  /** How often the shop was asked about somebody. */
+  readonly asked: { count: number }
+  /** Ends it, and tells what was left behind. */
+  stop(): Promise<Engine['standing']>
+}
+
+export type StandWish = {
+  readonly mode?: 'sandbox' | 'production'
+  readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
+  readonly customer?: Partial<CustomerLimits>
+  readonly lookup?: Lookup
+  readonly subuser?: Partial<NodeSubuser>
+  /** What a wish for bytes is answered with, each time more than before; plenty unless said. */
+  readonly leaseBytes?: number
+}
+
+export const passwordOf = (username: string): string => `${username.split('-', 1)[0]}.secret`
+export const basicOf = (username: string, password: string = passwordOf(username)): string =>
+  Buffer.from(`${username}:${password}`).toString('base64')
+/** The line by which somebody shows who it is. */
+export const loginLine = (username: string, password?: string): string =>
+  `Proxy-Authorization: Basic ${basicOf(username, password)}\r\n`
+
+const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
+const digestOf = (username: string): string => Buffer.from(sha256(passwordOf(username))).toString('hex')
+
+function proxy(id: number, username: string, wish: Partial<NodeProxy> = {}): NodeProxy {
+  return {
+    id,
+    username,
+    digest: digestOf(username),
+    port_type: 'http',
+    leave_from: '127.0.0.1',
+    expires_at: Date.now() + 86_400_000,
+    state: 'active',
+    owner: id.toString(16).padStart(16, '0'),
+    ...wish,
+  }
+}
+
+/** `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 one, `clara` and `emil` the same from IPv6; the others may not pass. */
+const proxies = (): NodeProxy[] => [
+  proxy(1, 'anna'),
+  proxy(2, 'boris'),
+  proxy(3, 'clara', { leave_from: '::1' }),
+  proxy(4, 'dora', { port_type: 'socks' }),
+  proxy(5, 'emil', { port_type: 'socks', leave_from: '::1' }),
+  proxy(6, 'frida', { expires_at: Date.now() - 1000 }),
+  proxy(7, 'gleb', { state: 'blocked' }),
+]
+
+/** `pavel` pays by the byte, and leaves from this machine. */
+const subuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
+  id: 'sub-pavel',
+  login: 'pavel',
+  digest: digestOf('pavel'),
+  state: 'active',
+  tunnels: null,
+  keep_hosts: false,
+  whitelist: [],
+  ports: [],
+  pools: [{ pool: 'residential', left: 1e12 }],
+  owner: 'f'.repeat(16),
+  ...wish,
+})
+
+const exit: NodeExit = {
+  id: 'exit-1',
+  pool: 'residential',
+  kind: 'local',
+  host: '127.0.0.1',
+  port: null,
+  credentials: null,
+  country: 'us',
+  state: '',
+  city: '',
+  zip: '',
+  asn: null,
+  drained: false,
+}
+
+export function openEngine(wish: StandWish = {}): Stand {
+  const config = readConfig({})
+  const shipped = engineLimitsOf(config)
+  const asked = { count: 0 }
+  const snapshot = createSnapshot()
+  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(wish.subuser)], exits: [exit] })
+  const policy = policyOf(config, wish.mode ?? 'sandbox')
+  const leaseBytes = wish.leaseBytes ?? 1e12
+  let allowed = 0
+  const engine = createEngine({
+    snapshot,
+    agent: {
+      wantLease(id, pool) {
+        allowed += leaseBytes
+        queueMicrotask(() => engine.carrier.allow(id, pool, allowed))
+      },
+      giveBack() {},
+      noteNow() {},
+    },
+    ask: async () => {
+      asked.count += 1
+      return { found: { proxy: null, subuser: null } }
+    },
+    policy: () => policy,
+    limits: {
+      ...shipped,
+      ...wish.limits,
+      customer: { tunnels: 100_000, newPerSecond: 1_000_000, namesPerSecond: 100_000, ...wish.customer },
+    },
+    clock: Date.now,
+    contactMs: Date.now,
+    sha256,
+    random: Math.random,
+    sockets: createSockets(process.platform),
+    ...(wish.lookup && { lookup: wish.lookup }),
+  })
+  const port = engine.start({ hostname: '127.0.0.1', port: 0 })
+  engine.changed(change, (failed) => {
+    throw new Error(`port ${failed} was not opened`)
+  })
+  return {
+    port,
+    engine,
+    asked,
+    async stop() {
+      await engine.stop(0)
+      await until(() => engine.standing.open === 0)
+      return engine.standing
+    },
+  }
+}
+
+/** Waits for what must come true by itself, and says so if it does not. */
+export async function until(isTrue: () => boolean, mostMs = 5000): Promise<void> {
+  const giveUpAt = performance.now() + mostMs
+  while (!isTrue()) {
+    if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${mostMs} ms`)
+    await Bun.sleep(2)
+  }
+}

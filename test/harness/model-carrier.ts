@@ -1,0 +1,80 @@
+import type { Agent, Carrier, SubuserCount } from '../../src/plane/agent/carrier.ts'
+
+type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
+
+/**
+ * A carrier as it should be: it never passes what it was allowed, and what it has given back it does not use. What it has carried in truth is kept
+ * apart from what it was asked for, so that a test can tell what a death may cost.
+ */
+export class ModelCarrier implements Carrier {
+  readonly subjects = new Map<string, Subject>()
+  readonly proxies = new Map<number, { received: number; sent: number }>()
+  /** Both directions of each sub-user, as they were when the agent last asked: what a death must not cost. */
+  readonly asked = new Map<string, number>()
+  readonly askedProxies = new Map<number, number>()
+  private readonly changed = new Set<string>()
+  private readonly changedProxies = new Set<number>()
+
+  subject(id: string, pool: string): Subject {
+    const key = `${id} ${pool}`
+    const known = this.subjects.get(key) ?? { id, pool, received: 0, sent: 0, upto: 0 }
+    this.subjects.set(key, known)
+    return known
+  }
+
+  /** Carries as much of it as it may, and asks for more when it runs low. */
+  carry(agent: Agent, id: string, pool: string, bytes: number): number {
+    const subject = this.subject(id, pool)
+    const part = Math.max(0, Math.min(bytes, subject.upto - subject.received - subject.sent))
+    subject.received += Math.floor(part / 3)
+    subject.sent += part - Math.floor(part / 3)
+    if (part > 0) this.changed.add(`${id} ${pool}`)
+    if (part < bytes) agent.wantLease(id, pool)
+    return part
+  }
+
+  carryProxy(id: number, bytes: number): void {
+    const count = this.proxies.get(id) ?? { received: 0, sent: 0 }
+    this.proxies.set(id, { received: count.received + bytes, sent: count.sent + 1 })
+    this.changedProxies.add(id)
+  }
+
+  giveBack(agent: Agent, id: string, pool: string): void {
+    const subject = this.subject(id, pool)
+    subject.upto = subject.received + subject.sent
+    agent.giveBack(id, pool)
+  }
+
+  takeChanged() {
+    const subusers: SubuserCount[] = [...this.changed].flatMap((key) => {
+      const subject = this.subjects.get(key)
+      if (!subject) return []
+      const { id, pool, received, sent } = subject
+      this.asked.set(key, received + sent)
+      return [{ id, pool, received, sent }]
+    })
+    const proxies = [...this.changedProxies].flatMap((id) => {
+      const count = this.proxies.get(id)
+      if (!count) return []
+      this.askedProxies.set(id, count.received + count.sent)
+      return [{ id, ...count }]
+    })
+    this.changed.clear()
+    this.changedProxies.clear()
+    return { proxies, subusers, hosts: [], peers: [] }
+  }
+
+  takeSources() {
+    return []
+  }
+
+  allow(id: string, pool: string, upto: number): void {
+    this.subject(id, pool).upto = upto
+  }
+
+  get health() {
+    let carried = 0
+    for (const { received, sent } of this.subjects.values()) carried += received + sent
+    return { tunnels: this.subjects.size, carried }
+  }
+}

@@ -1,0 +1,227 @@
+import { type ByteOrigin, chunked } from './byte-origin.ts'
+import { untilTrue } from './turnpike.ts'
+import { WireClient } from './wire-client.ts'
+
+/** Who passes, and where the gateway is. */
+export type Pass = { readonly port: number; readonly username: string; readonly password: string }
+
+/** What a client has really sent and got, past the handshake. */
+export type Passed = { sent: number; received: number }
+
+export type Via = 'connect' | 'socks'
+
+/** Opens a tunnel, with the first bytes sent right behind the handshake. Tells how many bytes the handshake's answers were. */
+export async function openTunnel(
+  pass: Pass,
+  via: Via,
+  target: { host: string; port: number },
+  early: Uint8Array = new Uint8Array(0),
+): Promise<{ client: WireClient; handshake: number }> {
+  const client = await WireClient.connect(pass.port)
+  const handshake =
+    via === 'connect' ? await shakeHttp(client, pass, target, early) : await shakeSocks(client, pass, target, early)
+  return { client, handshake }
+}
+
+async function shakeHttp(client: WireClient, pass: Pass, target: { host: string; port: number }, early: Uint8Array) {
+  const at = `${target.host}:${target.port}`
+  const head = `CONNECT ${at} HTTP/1.1\r\nHost: ${at}\r\nProxy-Authorization: ${basic(pass)}\r\n\r\n`
+  await client.send(Buffer.concat([Buffer.from(head), early]))
+  await client.until(() => client.kept.includes('\r\n\r\n') || client.hasEnded)
+  const status = client.kept.toString('latin1', 0, 12)
+  if (status !== 'HTTP/1.1 200') throw new Refused(client.kept.toString('latin1'))
+  return client.kept.indexOf('\r\n\r\n') + 4
+}
+
+async function shakeSocks(client: WireClient, pass: Pass, target: { host: string; port: number }, early: Uint8Array) {
+  const [user, password] = [Buffer.from(pass.username), Buffer.from(pass.password)]
+  const address = target.host.split('.').map(Number)
+  const port = [target.port >> 8, target.port & 255]
+  await client.send(
+    Buffer.concat([
+      Buffer.from([5, 1, 2, 1, user.length]),
+      user,
+      Buffer.from([password.length]),
+      password,
+      Buffer.from([5, 1, 0, 1, ...address, ...port]),
+      early,
+    ]),
+  )
+  await client.until(() => client.total >= 14 || client.hasEnded)
+  if (client.kept[5] !== 0) throw new Refused(client.kept.toString('hex'))
+  return 14
+}
+
+/** The gateway's no, as it said it. */
+export class Refused extends Error {}
+
+export const basic = ({ username, password }: Pass): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+
+/** The errand's name in a line of its own, filled up to so many bytes. */
+export function lineOf(id: string, bytes: number): Uint8Array {
+  return Buffer.from(`${id}\n`.padEnd(bytes, 'u'))
+}
+
+/** Draws from a seed, so that a failure can be run again. */
+export function drawFrom(seed: number) {
+  let state = seed >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+  const upTo = (most: number): number => Math.floor(next() * (most + 1))
+  return {
+    upTo,
+    oneOf: <T>(all: readonly T[]): T => all[upTo(all.length - 1)] as T,
+    /** Mostly small, sometimes up to 50 MB; now and then nothing. */
+    size(): number {
+      const luck = next()
+      if (luck < 0.05) return 0
+      const most = luck < 0.85 ? 64 * 1024 : luck < 0.99 ? 1024 * 1024 : 50_000_000
+      return Math.floor(Math.exp(next() * Math.log(most)))
+    },
+  }
+}
+
+export type Draw = ReturnType<typeof drawFrom>
+
+const ways = [
+  'whole',
+  'whole',
+  'origin ends',
+  'origin resets',
+  'half-close',
+  'client resets',
+  'client resets within',
+  'client ends within',
+  'nothing',
+] as const
+
+let made = 0
+const newId = (): string => `errand-${++made}`
+
+/** One tunnel with random sizes, ended in a random way. Resolves with what its client has really sent and got. */
+export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
+  const way = draw.oneOf(ways)
+  const [host = '', port = ''] = origin.host.split(':')
+  const target = { host, port: Number(port) }
+  const via = draw.oneOf(['connect', 'socks'] as const)
+  if (way === 'nothing') {
+    const { client } = await openTunnel(pass, via, target)
+    client.close()
+    return { sent: 0, received: 0 }
+  }
+  const id = newId()
+  const all = lineOf(id, draw.size())
+  // What is cut must often be more than a client's system takes unread.
+  const down = draw.size() + (way === 'client resets' ? draw.upTo(1) * 500_000 : 0)
+  const isWithin = way === 'client resets within' || way === 'client ends within'
+  origin.expect({
+    id,
+    up: way === 'half-close' ? 'end' : all.length + (isWithin ? 1 : 0),
+    down,
+    then: way === 'origin resets' ? 'reset' : way === 'client resets' ? 'stay' : 'end',
+  })
+  const isEarly = draw.upTo(3) === 0
+  const first = isEarly ? all.subarray(0, 1000) : new Uint8Array(0)
+  const { client, handshake } = await openTunnel(pass, via, target, first)
+  const sending = client.send(all.subarray(first.length))
+  return end(way, client, { handshake, all, sending, down, id, origin, draw })
+}
+
+type Under = {
+  readonly handshake: number
+  readonly all: Uint8Array
+  readonly sending: Promise<void>
+  readonly down: number
+  readonly id: string
+  readonly origin: ByteOrigin
+  readonly draw: Draw
+}
+
+async function end(way: (typeof ways)[number], client: WireClient, under: Under): Promise<Passed> {
+  const { handshake, all, draw, down } = under
+  if (way === 'client resets') {
+    client.readOnly(draw.upTo(down))
+    await under.sending
+    await untilTrue(() => under.origin.arrived(under.id) >= all.length)
+    return { sent: all.length, received: (await client.reset()) - handshake }
+  }
+  await under.sending
+  if (way === 'client resets within' || way === 'client ends within') {
+    await untilTrue(() => under.origin.arrived(under.id) >= all.length)
+    if (way === 'client resets within') await client.reset()
+    else client.close()
+    return { sent: all.length, received: 0 }
+  }
+  if (way === 'half-close') client.finish()
+  await client.untilEnd()
+  client.close()
+  return { sent: all.length, received: client.total - handshake }
+}
+
+/** A few forwarded requests on one connection, with bodies and answers in both framings; the last is sometimes cut. */
+export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
+  const client = await WireClient.connect(pass.port)
+  const passed = { sent: 0, received: 0 }
+  const count = 1 + draw.upTo(3)
+  for (let index = 0; index < count; index += 1) {
+    const cut =
+      index + 1 < count
+        ? undefined
+        : draw.oneOf([undefined, 'client resets', 'client resets within', 'origin ends'] as const)
+    const request = makeRequest(pass, origin, draw, cut)
+    passed.sent += request.bytes.length
+    const answerFrom = client.total
+    if (cut === 'client resets') client.readOnly(draw.upTo(request.down))
+    await client.send(request.bytes)
+    if (cut === 'client resets within' || cut === 'client resets') {
+      await untilTrue(() => origin.arrived(request.id) >= request.body)
+      return { ...passed, received: await client.reset() }
+    }
+    await client.until(() => client.hasEnded || client.total - answerFrom >= request.answerBytes)
+  }
+  client.close()
+  return { ...passed, received: client.total }
+}
+
+type Cut = 'client resets' | 'client resets within' | 'origin ends' | undefined
+
+/** A request and what its answer will come to. `body` is what arrives at the origin before anything can be cut. */
+function makeRequest(pass: Pass, origin: ByteOrigin, draw: Draw, cut: Cut) {
+  const id = newId()
+  const isChunked = draw.upTo(2) === 0 && cut === undefined
+  const framing = draw.upTo(2) === 0 && cut === undefined ? 'chunked' : 'length'
+  const down =
+    framing === 'chunked'
+      ? Math.min(draw.size(), 500_000)
+      : draw.size() + (cut === 'client resets' ? draw.upTo(1) * 500_000 : 0)
+  const body = Buffer.alloc(isChunked ? Math.min(draw.size(), 60_000) : draw.size(), 'b')
+  const within = cut === 'client resets within' ? 1 : 0
+  const promised = cut === 'origin ends' ? down + 1 : down
+  origin.expect({ id, up: 0, down, then: cut === 'client resets' ? 'stay' : 'end', framing, promised })
+  const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length + within}`
+  const head = `POST http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic(pass)}\r\n${length}\r\n\r\n`
+  const framed = isChunked ? toChunks(body) : body
+  const answerHead = `HTTP/1.1 200 OK\r\nContent-Length: ${promised}\r\n\r\n`
+  return {
+    id,
+    down,
+    body: isChunked ? 0 : body.length,
+    bytes: Buffer.concat([Buffer.from(head), framed]),
+    answerBytes:
+      cut === 'origin ends'
+        ? Number.POSITIVE_INFINITY
+        : framing === 'chunked'
+          ? chunked(down).length
+          : answerHead.length + down,
+  }
+}
+
+function toChunks(body: Buffer): Buffer {
+  if (body.length === 0) return Buffer.from('0\r\n\r\n')
+  return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')])
+}

@@ -1,0 +1,152 @@
+import { dlopen, ptr } from 'bun:ffi'
+import type { Socket } from 'bun'
+
+const { symbols: libc } = dlopen('libc.so.6', {
+  getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
+  setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
+})
+const ipProtoTcp = 6
+const tcpInfo = 11
+const tcpQuickAck = 12
+const receivedAt = 128
+const solSocket = 1
+const soLinger = 13
+
+/** What is kept of what came, to be looked into: heads and handshakes. The rest is only counted. */
+const mostKept = 64 * 1024
+const patienceMs = 60_000
+
+/** A client that knows what its own system has got, byte by byte, whether it has read it or not. */
+export class WireClient {
+  /** All bytes read, from the first. */
+  total = 0
+  kept = Buffer.alloc(0)
+  hasEnded = false
+  isClosed = false
+  /** When bytes came last, and the longest time between two arrivals. */
+  lastMs = performance.now()
+  longestGapMs = 0
+  /** Sees every piece as it comes. */
+  onBytes: ((bytes: Uint8Array) => void) | undefined
+  private socket: Socket | undefined
+  private pauseAt = Number.POSITIVE_INFINITY
+  private unsent: Uint8Array | undefined
+  private readonly waiting = new Set<() => void>()
+
+  static async connect(port: number, hostname = '127.0.0.1', localAddress?: string): Promise<WireClient> {
+    const client = new WireClient()
+    const options = {
+      hostname,
+      port,
+      allowHalfOpen: true,
+      ...(localAddress !== undefined && { localAddress }),
+      socket: {
+        data: (_: Socket, bytes: Uint8Array) => client.take(bytes),
+        drain: () => client.flush(),
+        end: () => client.note(() => void (client.hasEnded = true)),
+        close: () => client.note(() => void (client.isClosed = true)),
+        // A reset is followed by close.
+        error: () => {},
+      },
+    }
+    client.socket = await Bun.connect(options)
+    client.lastMs = performance.now()
+    return client
+  }
+
+  /** Resolves when the system has taken all of it, or the connection is gone. */
+  async send(bytes: Uint8Array): Promise<void> {
+    this.unsent = bytes
+    this.flush()
+    await this.until(() => this.unsent === undefined || this.isClosed)
+  }
+
+  /** Waits until it is so, or nothing more can come. */
+  async until(isSo: () => boolean): Promise<void> {
+    const giveUpAt = performance.now() + patienceMs
+    while (!isSo() && !this.isClosed) {
+      if (performance.now() > giveUpAt) throw new Error(`nothing came of it: ${this.total} bytes read`)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.waiting.add(resolve)
+      const timer = setTimeout(resolve, 5000)
+      await promise
+      clearTimeout(timer)
+      this.waiting.delete(resolve)
+    }
+  }
+
+  untilEnd(): Promise<void> {
+    return this.until(() => this.hasEnded)
+  }
+
+  /** Reads up to about so many bytes more and no further. */
+  readOnly(bytes: number): void {
+    this.pauseAt = this.total + bytes
+    if (bytes === 0) this.socket?.pause()
+  }
+
+  readOn(): void {
+    this.pauseAt = Number.POSITIVE_INFINITY
+    this.socket?.resume()
+  }
+
+  /** Says that nothing more comes from here. */
+  finish(): void {
+    this.socket?.shutdown()
+  }
+
+  close(): void {
+    this.socket?.end()
+  }
+
+  /** All that this machine has got of the stream, read or not. It has told the other side so when this returns. */
+  get got(): number {
+    const now = Int32Array.of(1)
+    libc.setsockopt(this.descriptor, ipProtoTcp, tcpQuickAck, ptr(now), now.byteLength)
+    const info = new Uint8Array(256)
+    const length = Uint32Array.of(info.length)
+    if (libc.getsockopt(this.descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0) return this.total
+    return Number(new DataView(info.buffer).getBigUint64(receivedAt, true))
+  }
+
+  /** Resets the connection once nothing moves any more, and tells what had come by then. */
+  async reset(): Promise<number> {
+    for (let before = -1; before !== this.got && !this.isClosed; ) {
+      before = this.got
+      await Bun.sleep(40)
+    }
+    const { got } = this
+    const atOnce = Int32Array.of(1, 0)
+    libc.setsockopt(this.descriptor, solSocket, soLinger, ptr(atOnce), atOnce.byteLength)
+    this.socket?.terminate()
+    return got
+  }
+
+  private get descriptor(): number {
+    return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
+  }
+
+  private take(bytes: Uint8Array): void {
+    const nowMs = performance.now()
+    this.longestGapMs = Math.max(this.longestGapMs, nowMs - this.lastMs)
+    this.lastMs = nowMs
+    this.total += bytes.length
+    if (this.kept.length < mostKept) this.kept = Buffer.concat([this.kept, bytes])
+    if (this.total >= this.pauseAt) this.socket?.pause()
+    this.onBytes?.(bytes)
+    this.note(() => {})
+  }
+
+  private flush(): void {
+    const bytes = this.unsent
+    if (!bytes || this.isClosed) return
+    const gone = Math.max(0, this.socket?.write(bytes) ?? 0)
+    this.unsent = gone === bytes.length ? undefined : bytes.subarray(gone)
+    if (!this.unsent) this.note(() => {})
+  }
+
+  private note(happened: () => void): void {
+    happened()
+    for (const wake of this.waiting) wake()
+  }
+}

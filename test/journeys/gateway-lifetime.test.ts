@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type BoughtProxy, openRoad, type Road } from '../harness/gateway.ts'
+import { attempt, knock, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+
+/** How late a cut may come: the gateway looks four times a second. */
+const lateMs = 900
+
+describe.each(engines)('the end of a proxy on %s', (engine) => {
+  let road: Road
+  let echo: ReturnType<typeof startEcho>
+  beforeAll(async () => {
+    road = await openRoad(engine)
+    echo = startEcho()
+  })
+  afterAll(async () => {
+    echo.stop()
+    await road.stop()
+  })
+
+  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const tryIt = (speech: Speech, proxy: BoughtProxy) => attempt(speech, at(), proxy, echo.spot)
+
+  async function buy(portType: 'http' | 'socks'): Promise<BoughtProxy> {
+    const [proxy] = await road.buyProxies()
+    if (!proxy) throw new Error('nothing was bought')
+    if (portType === 'socks') await road.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
+    return proxy
+  }
+
+  /** Brings a proxy's end near, as if it had been bought long ago. */
+  async function endsIn(proxy: BoughtProxy, ms: number): Promise<number> {
+    const endsAt = Date.now() + ms
+    await road.services.db.transact(async (tx) => {
+      const values = [endsAt, Date.now(), proxy.id]
+      await tx.run('UPDATE proxies SET expires_at = $1, started_at = 1, changed_at = $2 WHERE id = $3', values)
+    })
+    return endsAt
+  }
+
+  test.concurrent.each(['http', 'socks'] as const)('expiry ends a tunnel to the second, over %s', async (speech) => {
+    const proxy = await buy(speech)
+    const tunnel = await openTunnel(speech, at(), proxy, echo.spot)
+    const endsAt = await endsIn(proxy, 2000)
+    expect(await untilTrue(() => Date.now() > endsAt - 300)).toBeTrue()
+    expect(await tunnel.echo('still here')).toBe('still here')
+    expect(await tryIt(speech, proxy)).toMatchObject({ status: speech === 'http' ? 200 : 0 })
+    const closedAt = await tunnel.closedAt
+    expect(closedAt).toBeGreaterThanOrEqual(endsAt)
+    expect(closedAt).toBeLessThan(endsAt + lateMs)
+    const refused = speech === 'http' ? { status: 402, code: 'expired' } : { status: 2 }
+    expect(await tryIt(speech, proxy)).toMatchObject(refused)
+  })
+
+  test.concurrent('prolonging keeps a tunnel open past the moment at which it would have ended', async () => {
+    const proxy = await buy('http')
+    const tunnel = await openTunnel('http', at(), proxy, echo.spot)
+    const endsAt = await endsIn(proxy, 1500)
+    await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
+    expect(await untilTrue(() => Date.now() > endsAt + lateMs)).toBeTrue()
+    expect(await tunnel.echo('and on')).toBe('and on')
+    expect(await tryIt('http', proxy)).toMatchObject({ status: 200 })
+    tunnel.close()
+  })
+
+  test.concurrent('an expired proxy works again the moment its prolonging is answered', async () => {
+    const proxy = await buy('http')
+    await endsIn(proxy, -1000)
+    expect(await untilTrue(async () => (await tryIt('http', proxy)).code === 'expired')).toBeTrue()
+    await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
+    expect(await tryIt('http', proxy)).toMatchObject({ status: 200 })
+  })
+
+  test.concurrent('a change of protocol ends the tunnels of the old one, and nobody else notices', async () => {
+    const [changed, other] = [await buy('http'), await buy('http')]
+    const tunnel = await openTunnel('http', at(), changed, echo.spot)
+    const neighbour = await openTunnel('http', at(), other, echo.spot)
+    const changedAt = Date.now()
+    await road.post('/dedicated/protocol', { ids: [changed.id], port_type: 'socks' })
+    expect((await tunnel.closedAt) - changedAt).toBeLessThan(1500)
+    expect(await neighbour.echo('quiet here')).toBe('quiet here')
+    neighbour.close()
+  })
+
+  test.concurrent('a replaced proxy leaves from its new address, and no longer from the old one', async () => {
+    const proxy = await buy('http')
+    const tunnel = await openTunnel('http', at(), proxy, echo.spot)
+    const replaced = await road.post('/dedicated/replace', { id: proxy.id })
+    expect(replaced.status).toBe(200)
+    await tunnel.closedAt
+    const again = await openTunnel('http', at(), replaced.data, echo.spot)
+    expect(await again.echo('hello')).toBe('hello')
+    expect(echo.sources).toContain(replaced.data.exit_ip)
+    expect(replaced.data.exit_ip).not.toBe(proxy.exit_ip)
+    again.close()
+  })
+
+  test.concurrent('a blocked customer is cut off and told so, and goes on when let in again', async () => {
+    const { customer, token } = await road.newCustomer(10_000n)
+    const wish = { country_code: 'DE', period: 7, count: 2, ipv: 4 }
+    const { data } = await road.post('/dedicated/buy', wish, { token })
+    const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
+    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
+    const tunnel = await openTunnel('http', at(), http, echo.spot)
+    await road.services.setBlocked(customer, true)
+    const blockedAt = Date.now()
+    expect((await tunnel.closedAt) - blockedAt).toBeLessThan(2000)
+    expect(await tryIt('http', http)).toMatchObject({ status: 403, code: 'blocked' })
+    expect(await tryIt('socks', socks)).toMatchObject({ status: 2 })
+    await road.services.setBlocked(customer, false)
+    expect(await tryIt('http', http)).toMatchObject({ status: 200 })
+  })
+
+  test('a gateway that stops tells whoever is at the door, and lets open tunnels end by themselves', async () => {
+    const [http, socks] = [await buy('http'), await buy('socks')]
+    const tunnel = await openTunnel('http', at(), http, echo.spot)
+    const visitor = await knock(at(), socks)
+    const stopped = road.stopGateway()
+    expect(await visitor.ask(echo.spot)).toBe(1)
+    expect(await tunnel.echo('to the end')).toBe('to the end')
+    tunnel.close()
+    await stopped
+    expect(tryIt('http', http)).rejects.toThrow()
+  })
+})

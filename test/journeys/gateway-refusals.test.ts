@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { curl } from '../harness/clients.ts'
+import { type BoughtProxy, freePort, openRoad, type Road, somePorts } from '../harness/gateway.ts'
+import { urlOf } from '../harness/library-clients.ts'
+import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
+import { attempt, type Login, openTunnel, type Spot, startEcho } from '../harness/tunnel.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+
+/** A gateway that allows so little that every limit is soon met; the limits are each customer's own. */
+const tight = {
+  TURNPIKE_GATEWAY_TUNNELS: '3',
+  TURNPIKE_GATEWAY_NEW: '20',
+  TURNPIKE_GATEWAY_NAMES: '1',
+  TURNPIKE_GATEWAY_CONNECT: '1',
+  TURNPIKE_GATEWAY_CONNECTIONS: '30',
+  TURNPIKE_GATEWAY_DENY_NAMES: 'denied.localhost',
+  TURNPIKE_GATEWAY_DENY_PREFIXES: '127.66.0.0/16',
+}
+
+type Pair = { readonly token: string; readonly http: BoughtProxy; readonly socks: BoughtProxy }
+
+describe('every no of the gateway, in HTTP and in SOCKS5', () => {
+  let road: Road
+  let echo: ReturnType<typeof startEcho>
+  beforeAll(async () => {
+    road = await openRoad('sqlite', { gateway: tight, shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
+    echo = startEcho()
+  })
+  afterAll(async () => {
+    echo.stop()
+    await road.stop()
+  })
+
+  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const closedPort = (): Spot => ({ host: '127.0.0.1', port: freePort() })
+
+  /** A customer with a proxy of either protocol, and limits that nobody else uses up. */
+  async function newPair(wish: Record<string, unknown> = {}): Promise<Pair> {
+    const { token } = await road.newCustomer(10_000n)
+    const body = { country_code: 'DE', period: 7, count: 2, ipv: 4, ...wish }
+    const { data } = await road.post('/dedicated/buy', body, { token })
+    const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
+    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
+    return { token, http, socks }
+  }
+
+  /** A customer's sub-user with a tenth of a gigabyte in each of these pools. */
+  async function newSubuser(...pools: string[]) {
+    const { token } = await road.newCustomer(10_000n)
+    for (const pool of pools) await road.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
+    const { login, password } = (await road.get('/premium/password', { token })).data
+    return { token, as: (parts = ''): Login => ({ username: `${login}${parts}`, password }) }
+  }
+
+  /** The same no in both protocols: by its code and status, and by its reply. */
+  async function expectNo(
+    of: { http: Login; socks: Login },
+    target: Spot,
+    code: string,
+    status: number,
+    reply: number,
+  ) {
+    const tries = [attempt('http', at(), of.http, target), attempt('socks', at(), of.socks, target)]
+    expect(await Promise.all(tries)).toMatchObject([{ status, code }, { status: reply }])
+  }
+
+  const both = (login: Login) => ({ http: login, socks: login })
+
+  test('without a name and password, or with wrong ones', async () => {
+    const pair = await newPair()
+    expect(await attempt('http', at(), undefined, echo.spot)).toMatchObject({
+      status: 407,
+      code: 'credentials_required',
+      head: expect.stringContaining('Proxy-Authenticate: Basic'),
+    })
+    expect(await attempt('socks', at(), undefined, echo.spot)).toMatchObject({ status: 255 })
+    const wrong = { http: { ...pair.http, password: 'x' }, socks: { ...pair.socks, password: 'x' } }
+    await expectNo(wrong, echo.spot, 'bad_credentials', 407, 254)
+    await expectNo(both({ username: 'nobody', password: 'x' }), echo.spot, 'bad_credentials', 407, 254)
+  })
+
+  test('in the other protocol', async () => {
+    const { http, socks } = await newPair()
+    // What was right a moment ago may be let in until the change is heard.
+    expect(await untilTrue(async () => (await attempt('http', at(), socks, echo.spot)).status === 403)).toBeTrue()
+    await expectNo({ http: socks, socks: http }, echo.spot, 'wrong_protocol', 403, 2)
+  })
+
+  test('without a pool where there are two, without traffic, without an exit that fits', async () => {
+    const two = await newSubuser('residential', 'mobile')
+    await expectNo(both(two.as()), echo.spot, 'pool_required', 403, 2)
+    await expectNo(both(two.as('-pool-datacenter')), echo.spot, 'traffic_exhausted', 402, 2)
+    await expectNo(both(two.as('-pool-mobile-country-br')), echo.spot, 'no_exit', 502, 4)
+    const none = await newSubuser()
+    await expectNo(both(none.as()), echo.spot, 'traffic_exhausted', 402, 2)
+  })
+
+  test('beyond a customer’s connections at once', async () => {
+    const { http, socks } = await newPair()
+    const open = await Promise.all([1, 2, 3].map(() => openTunnel('http', at(), http, echo.spot)))
+    await expectNo({ http, socks }, echo.spot, 'too_many_tunnels', 429, 1)
+    for (const tunnel of open) tunnel.close()
+    expect(await untilTrue(async () => (await attempt('socks', at(), socks, echo.spot)).status === 0)).toBeTrue()
+  })
+
+  test('beyond a customer’s new connections a second', async () => {
+    const { http, socks } = await newPair()
+    const refused = closedPort()
+    const codes = []
+    for (let index = 0; index < 60; index += 1) codes.push((await attempt('http', at(), http, refused)).code)
+    expect(codes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'connect_refused'))
+    expect(codes).toContain('too_many_new')
+    const replies = []
+    for (let index = 0; index < 30; index += 1) replies.push((await attempt('socks', at(), socks, refused)).status)
+    expect(replies).toContain(1)
+  })
+
+  test('beyond a customer’s names a second', async () => {
+    const { http, socks } = await newPair()
+    const ask = (speech: 'http' | 'socks', index: number) =>
+      attempt(speech, at(), speech === 'http' ? http : socks, { host: `n${index}.${speech}.example`, port: 80 })
+    const answers = await Promise.all([0, 1, 2].map((index) => ask('http', index)))
+    expect(answers).toContainEqual(expect.objectContaining({ status: 429, code: 'too_many_names' }))
+    expect(await ask('socks', 9)).toMatchObject({ status: 1 })
+  })
+
+  test('to a destination that is not there, not of that kind, or does not answer', async () => {
+    const pair = await newPair()
+    await expectNo(pair, closedPort(), 'connect_refused', 502, 5)
+    await expectNo(pair, { host: '::1', port: 8080 }, 'no_such_family', 502, 4)
+    await expectNo(pair, { host: 'nowhere.invalid', port: 80 }, 'name_not_found', 502, 4)
+  })
+
+  test('to what nobody may reach: mail, private addresses, and what the operator denies', async () => {
+    const pair = await newPair()
+    await expectNo(pair, { host: '127.0.0.1', port: 25 }, 'port_denied', 403, 2)
+    await expectNo(pair, { host: '10.0.0.1', port: 80 }, 'destination_not_public', 403, 2)
+    await expectNo(pair, { host: '127.66.1.2', port: echo.spot.port }, 'destination_denied', 403, 2)
+    await expectNo(pair, { host: 'a.denied.localhost', port: echo.spot.port }, 'destination_denied', 403, 2)
+  })
+
+  test('from an address that this machine does not have', async () => {
+    await applyCatalogue(road.services, shippedWith('AT'))
+    await addStock(road.services, '198.51.100.0/24', 'AT', 4)
+    await expectNo(await newPair({ country_code: 'AT' }), echo.spot, 'address_unavailable', 502, 1)
+  })
+
+  test('to an origin that does not speak HTTP, when it is asked in HTTP', async () => {
+    const { http } = await newPair()
+    const babble = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: { data: (socket) => void socket.end('220 mail.example ESMTP\r\n') },
+    })
+    const answer = await curl('-x', urlOf('http', http), `http://127.0.0.1:${babble.port}/`)
+    expect(answer).toMatchObject({ status: 502, error: 'origin_failed' })
+    babble.stop(true)
+  })
+
+  test('through an upstream proxy that is dead, or that never answers', async () => {
+    const { as } = await newSubuser('mobile')
+    const place = { country: 'AT', state: 'Wien', city: 'Wien', zip: '1010', asn: null, credentials: null }
+    const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+    const add = (kind: 'http' | 'socks5', city: string, port: number) =>
+      road.services.premium.exits.addOne({ ...place, city, pool: 'mobile', kind, host: '127.0.0.1', port })
+    await add('http', 'Dead', freePort())
+    await add('socks5', 'Mute', mute.port)
+    const [dead, silent] = [as('-pool-mobile-city-dead'), as('-pool-mobile-city-mute')]
+    const isKnown = async (login: Login) => (await attempt('http', at(), login, echo.spot)).code !== 'no_exit'
+    expect(await untilTrue(() => isKnown(silent))).toBeTrue()
+    await expectNo(both(dead), echo.spot, 'exit_failed', 502, 1)
+    await expectNo(both(silent), echo.spot, 'connect_timeout', 504, 6)
+    mute.stop(true)
+  })
+
+  test('when the gateway is full', async () => {
+    const pair = await newPair()
+    const idle = await Promise.all(Array.from({ length: 30 }, () => idleAt(road.port)))
+    await expectNo(pair, echo.spot, 'gateway_full', 503, 1)
+    for (const socket of idle) socket.terminate()
+    expect(await untilTrue(async () => (await attempt('http', at(), pair.http, echo.spot)).status === 200)).toBeTrue()
+  })
+
+  test('when the shop cannot be asked, nobody is told that a password is wrong, and who is known goes on', async () => {
+    const { http, socks } = await newPair()
+    const { as } = await newSubuser('residential')
+    for (const login of [http, as()])
+      expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
+    const tunnel = await openTunnel('socks', at(), socks, echo.spot)
+    await road.stopShop()
+    await expectNo(both({ username: 'bought_elsewhere', password: 'x' }), echo.spot, 'shop_unreachable', 503, 1)
+    await expectNo(both(as('-pool-mobile')), echo.spot, 'shop_unreachable', 503, 1)
+    expect(await tunnel.echo('still carried')).toBe('still carried')
+    for (const login of [http, as()])
+      expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
+    tunnel.close()
+  })
+})
+
+const idleAt = (port: number) => Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })

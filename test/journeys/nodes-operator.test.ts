@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { NodeKind } from '../../src/domains/fleet/rules.ts'
+import { admitLocalNodes, keyFile } from '../../src/main/local-nodes.ts'
+import { engines } from '../harness/database.ts'
+import { askNode, joinNode, makeSecret } from '../harness/node.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+
+const version = '1.2.3'
+
+describe.each([...engines])('the operator and the nodes on %s', (engine) => {
+  let service: Service
+  let env: Record<string, string>
+  beforeAll(async () => {
+    service = await startService(engine)
+    // The operator's tool runs on the real clock.
+    service.clock.nowMs = Date.now()
+    env = {
+      TURNPIKE_DATA: service.place.folder,
+      TURNPIKE_PUBLIC_URL: 'https://shop.example.net',
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+    }
+  })
+  afterAll(() => service.stop())
+
+  async function ask(...words: string[]) {
+    const ended = await runTurnpike([...words, '--json'], env)
+    return { ...ended, json: JSON.parse(ended.out) }
+  }
+  const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
+  const stateOf = async (secret: string) => (await askNode(service.url, 'GET', 'state', undefined, secret)).status
+
+  test('a node is added, joins with what was printed, is listed, and is shut out again', async () => {
+    const place = ['--kind', 'gateway', '--location', 'berlin', '--country', 'de', '--city', 'Berlin']
+    const endpoint = ['--endpoint-host', 'gw1.example.net', '--endpoint-port', '10800']
+    const added = await ask('node', 'add', 'gw1', ...place, ...endpoint)
+    const { key, command } = added.json
+    expect(added.exit).toBe(0)
+    expect(command).toBe(`TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} npx turnpike gateway`)
+    const secret = makeSecret()
+    expect((await join(key, secret)).data).toMatchObject({ name: 'gw1', kind: 'gateway' })
+    const health = { tunnels: 4, lag_ms: 9, carried: 12_300_000 }
+    const body = { boot: 'boot-0001', version, health }
+    const nothing = { proxies: [], subusers: [], peers: [], wishes: [], hosts: [], sources: [] }
+    expect((await askNode(service.url, 'POST', 'report', { ...body, ...nothing }, secret)).status).toBe(200)
+    const listed = await ask('node', 'list')
+    expect(listed.json).toContainEqual(
+      expect.objectContaining({
+        name: 'gw1',
+        kind: 'gateway',
+        location: 'berlin',
+        country_code: 'DE',
+        city: 'Berlin',
+        endpoint: { host: 'gw1.example.net', port: 10_800 },
+        state: 'online',
+        version,
+        lag_ms: 9,
+        tunnels: 4,
+        carried_bytes: 12_300_000,
+      }),
+    )
+    expect(listed.out).not.toContain(key)
+    const lines = (await runTurnpike(['node', 'list'], env)).out
+    expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 ms +4 +12\.3 MB +20\d\d-/)
+    expect((await ask('node', 'revoke', 'gw1')).json).toMatchObject({ name: 'gw1', state: 'closed' })
+    service.clock.advance(999)
+    expect(await stateOf(secret)).toBe(401)
+  })
+
+  test('a key is printed on a line of its own, once, and a new one takes its place', async () => {
+    const added = await runTurnpike(['node', 'add', 'v1', '--kind', 'vpn', '--location', 'oslo'], env)
+    const [first = ''] = added.out.split('\n')
+    expect(first).toMatch(/^tpj_[0-9a-z]{40}$/)
+    expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} npx turnpike vpn`)
+    const { key } = (await ask('node', 'key', 'v1')).json
+    expect((await join(first, makeSecret())).status).toBe(401)
+    const secret = makeSecret()
+    expect((await join(key, secret)).data).toMatchObject({ name: 'v1', kind: 'vpn' })
+    await ask('node', 'close', 'v1')
+    expect((await ask('node', 'key', 'v1')).json.error.code).toBe('conflict')
+    service.clock.advance(999)
+    expect(await stateOf(secret)).toBe(401)
+    expect((await ask('node', 'open', 'v1')).json.state).toBe('online')
+    service.clock.advance(999)
+    expect(await stateOf(secret)).toBe(200)
+    await ask('node', 'revoke', 'v1')
+    expect((await runTurnpike(['node', 'open', 'v1'], env)).out).toContain('turnpike node key v1')
+  })
+
+  test('what is mistyped is named, and a name is given once', async () => {
+    const mistakes = [
+      ['gw 2', '--kind', 'gateway'],
+      ['gw2'],
+      ['gw2', '--kind', 'router'],
+      ['gw2', '--kind', 'gateway', '--location', 'A B'],
+      ['gw2', '--kind', 'gateway', '--country', 'ZZ'],
+      ['gw2', '--kind', 'gateway', '--endpoint-host', 'x'],
+      ['gw2', '--kind', 'gateway', '--endpoint-host', 'x', '--endpoint-port', '0'],
+    ]
+    for (const words of mistakes) expect((await runTurnpike(['node', 'add', ...words], env)).exit).toBe(2)
+    expect((await ask('node', 'add', 'twice', '--kind', 'gateway')).exit).toBe(0)
+    expect((await ask('node', 'add', 'twice', '--kind', 'vpn')).json.error.code).toBe('conflict')
+    expect((await ask('node', 'revoke', 'nobody')).json.error.code).toBe('not_found')
+  }, 60_000)
+
+  test('blocking a customer with the tool reaches a waiting node within a second of its end', async () => {
+    const { token, customer } = await service.newCustomer(1000n)
+    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
+    const id = (await service.post('/dedicated/buy', wish, { token })).data.proxies[0].id as number
+    const node = await joinNode(service)
+    await node.catchUp()
+    await node.catchUp()
+    const waiting = node.page(25)
+    await ask('customer', 'block', customer)
+    const startedMs = performance.now()
+    node.hear(await waiting)
+    expect(performance.now() - startedMs).toBeLessThan(1000)
+    expect(node.held.proxies.get(id)?.state).toBe('blocked')
+  })
+})
+
+describe.each([...engines])('nodes of this machine on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine, { TURNPIKE_LOCAL_NODES: 'gateway,vpn' })
+  })
+  afterAll(() => service.stop())
+
+  const pathOf = (kind: NodeKind) => keyFile(service.place.folder, kind)
+  const keyOf = (kind: NodeKind) => readFileSync(pathOf(kind), 'utf8').trim()
+  const restart = () =>
+    admitLocalNodes(service.services, { clock: service.clock.read }, service.place.folder, ['gateway', 'vpn'])
+  const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
+
+  test('each finds a key that its owner alone can read, and joins with it', async () => {
+    for (const kind of ['gateway', 'vpn'] as const) {
+      expect(statSync(pathOf(kind)).mode & 0o777).toBe(0o600)
+      expect(statSync(dirname(pathOf(kind))).mode & 0o777).toBe(0o700)
+      const name = kind === 'gateway' ? 'local-gateway' : 'local'
+      expect((await join(keyOf(kind), makeSecret())).data).toMatchObject({ name, kind })
+    }
+    expect(readdirSync(dirname(pathOf('vpn'))).toSorted()).toEqual(['gateway.key', 'vpn.key'])
+    expect((await service.services.fleet.nodes('vpn')).map((node) => node.name)).toEqual(['local'])
+  })
+
+  test('a node that was heard of lately gets no new key; one that fell silent does, and its secret stays good', async () => {
+    const secret = makeSecret()
+    service.clock.advance(120_000)
+    await restart()
+    await join(keyOf('gateway'), secret)
+    const used = keyOf('gateway')
+    service.clock.advance(59_000)
+    await restart()
+    expect(keyOf('gateway')).toBe(used)
+    service.clock.advance(1000)
+    await restart()
+    expect(keyOf('gateway')).not.toBe(used)
+    expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(200)
+  })
+
+  test('a key that is lost, used or about to expire is replaced without a restart', async () => {
+    const chores = await restart()
+    const run = async () => {
+      for (const chore of chores) await chore.work()
+      return keyOf('gateway')
+    }
+    service.clock.advance(120_000)
+    const first = await run()
+    expect(await run()).toBe(first)
+    rmSync(pathOf('gateway'))
+    const second = await run()
+    expect(second).not.toBe(first)
+    service.clock.advance(12 * 3_600_000)
+    const third = await run()
+    expect(third).not.toBe(second)
+    await join(third, makeSecret())
+    expect(await run()).toBe(third)
+    service.clock.advance(60_000)
+    expect(await run()).not.toBe(third)
+  })
+
+  test('a folder that others could read is closed to them again', async () => {
+    chmodSync(dirname(pathOf('gateway')), 0o755)
+    service.clock.advance(120_000)
+    await restart()
+    expect(statSync(dirname(pathOf('gateway'))).mode & 0o777).toBe(0o700)
+  })
+
+  test('a node that the operator shut out is not let in again', async () => {
+    service.clock.advance(120_000)
+    await service.services.fleet.revoke('local-gateway')
+    const before = keyOf('gateway')
+    await restart()
+    expect(keyOf('gateway')).toBe(before)
+    expect((await join(before, makeSecret())).status).toBe(401)
+    await service.services.fleet.open('local-gateway')
+    await restart()
+    expect((await join(keyOf('gateway'), makeSecret())).status).toBe(200)
+  })
+
+  test('no key is in the log', () => {
+    expect(service.log.join('')).not.toContain(keyOf('vpn').slice(4))
+  })
+})
+
+test('without the setting no key is written', async () => {
+  const service = await startService('sqlite')
+  expect(existsSync(keyFile(service.place.folder, 'gateway'))).toBe(false)
+  expect(await service.services.fleet.nodes('gateway')).toEqual([])
+  await service.stop()
+})

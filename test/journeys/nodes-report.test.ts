@@ -1,0 +1,355 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { askNode, joinNode, makeSecret, reportOf } from '../harness/node.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
+import { needWireguardTools, toolsWithinMs, wgPublicKey } from '../harness/wireguard.ts'
+
+const pool = 'residential'
+
+describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service)).toEqual([])
+    await service.stop()
+  })
+
+  /** Everything that a report could change. */
+  async function everything(): Promise<string> {
+    const tables = ['usage_counts', 'usage_leases', 'traffic_accounts', 'traffic_hours', 'traffic_hosts', 'vpn_peers']
+    const rows = await Promise.all(tables.map((name) => service.services.db.all(`SELECT * FROM ${name}`)))
+    return Bun.inspect(
+      rows.map((each) =>
+        each
+          .map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)))
+          .toSorted(),
+      ),
+      { depth: 9 },
+    )
+  }
+
+  async function subuserWithTraffic() {
+    const { token, customer } = await service.newCustomer(100_000n)
+    await service.post('/premium/traffic/buy', { pool_type: pool, gb: 1 }, { token })
+    const { id } = await service.services.premium.subusers.load(customer, undefined)
+    const left = async () => {
+      const { data } = await service.get(`/premium/traffic/balance?pool_type=${pool}`, { token })
+      return JSON.stringify(data)
+    }
+    return { id, token, customer, left }
+  }
+
+  describe('joining', () => {
+    const add = async (name: string) => {
+      const { db, fleet } = service.services
+      await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'here' }))
+      service.clock.advance(60_000)
+      return (await fleet.issueKey(name)).text
+    }
+    const join = (key: string, secret: string) =>
+      askNode(service.url, 'POST', 'join', { key, secret, version: '1.2.3' })
+
+    test('a node joins with its key and is then known by its secret', async () => {
+      const key = await add('joins')
+      const secret = makeSecret()
+      expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(401)
+      const joined = await join(key, secret)
+      expect(joined.data).toMatchObject({ name: 'joins', kind: 'gateway', node: expect.stringMatching(/^nod_/) })
+      expect((await join(key, secret)).data).toEqual(joined.data)
+      expect(await join(key, makeSecret())).toMatchObject({ status: 401, error: { code: 'invalid_join_key' } })
+      expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(200)
+    })
+
+    test('whoever guesses keys is stopped after ten in a minute', async () => {
+      const key = await add('guessed')
+      const statuses: number[] = []
+      for (let count = 0; count < 12; count += 1) {
+        statuses.push((await join(`tpj_${'0'.repeat(38)}${10 + count}`, makeSecret())).status)
+      }
+      expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429])
+      expect((await join(key, makeSecret())).status).toBe(429)
+      service.clock.advance(6000)
+      expect((await join(key, makeSecret())).status).toBe(200)
+    })
+
+    test.each(['revoke', 'close'] as const)(
+      'a node that is shut out (%s) is refused everything, also what it waits for',
+      async (how) => {
+        const node = await joinNode(service)
+        await node.catchUp()
+        await node.catchUp()
+        const waiting = node.ask('GET', `state?wait=20&cursor=${node.cursor}`)
+        await Bun.sleep(300)
+        await service.services.fleet[how](node.name)
+        await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 6 })
+        expect((await waiting).status).toBe(401)
+        for (const [method, path, body] of [
+          ['GET', 'state', undefined],
+          ['GET', 'vpn', undefined],
+          ['POST', 'find', { username: 'x' }],
+          ['POST', 'report', reportOf({})],
+        ] as const) {
+          expect(await node.ask(method, path, body)).toMatchObject({ status: 401, error: { code: 'invalid_token' } })
+        }
+      },
+    )
+  })
+
+  test('a secret that is missing, malformed, of nobody, or a customer’s token opens nothing', async () => {
+    for (const secret of [null, '', 'x', makeSecret(), service.token]) {
+      for (const [method, path] of [
+        ['GET', 'state'],
+        ['GET', 'vpn'],
+        ['POST', 'find'],
+        ['POST', 'report'],
+      ] as const) {
+        const answer = await askNode(service.url, method, path, method === 'POST' ? {} : undefined, secret)
+        expect(answer).toMatchObject({ status: 401, error: { code: 'invalid_token' } })
+        expect(answer.headers.get('x-request-id')).toBeTruthy()
+      }
+    }
+    const node = await joinNode(service)
+    expect((await service.get('/balance', { token: node.secret })).status).toBe(401)
+  })
+
+  test('bytes of proxies are counted once, however often, late or out of order they are reported', async () => {
+    const node = await joinNode(service)
+    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
+    const id = (await service.post('/dedicated/buy', wish)).data.proxies[0].id as number
+    const say = (received: number, sent: number, boot = 'boot-0001') =>
+      node.report({
+        boot,
+        proxies: [
+          { id, received, sent },
+          { id: 987_654_321, received: 5, sent: 5 },
+        ],
+      })
+    await say(100, 10)
+    await say(300, 30)
+    await say(200, 20)
+    await say(300, 30)
+    await say(7, 1, 'boot-0002')
+    const { db, usage } = service.services
+    const totals = await usage.totals(db, [`proxy:${id}`, 'proxy:987654321'])
+    expect(totals.get(`proxy:${id}`)).toMatchObject({ received: 307n, sent: 31n })
+    expect(totals.has('proxy:987654321')).toBe(false)
+  })
+
+  test('a gateway gets leave to carry, settles what it carried, and a repeat changes nothing', async () => {
+    const { id, token } = await subuserWithTraffic()
+    const node = await joinNode(service)
+    const first = reportOf({ wishes: [{ id, pool, turn: 1, want: 'lease' }] })
+    const { replaced, allowances, now } = await node.report(first)
+    expect({ replaced, now }).toEqual({ replaced: false, now: service.clock.nowMs })
+    expect(allowances).toEqual([{ id, pool, upto: 8_388_608 }])
+    const carried = reportOf({
+      subusers: [{ id, pool, received: 3_000_000, sent: 1_000_000 }],
+      hosts: [{ id, pool, host: 'example.com', received: 3_000_000, sent: 1_000_000 }],
+      wishes: [{ id, pool, turn: 2, want: 'lease' }],
+    })
+    const next = await node.report(carried)
+    expect(next.allowances[0]?.upto ?? 0).toBeGreaterThan(8_388_608)
+    const before = await everything()
+    for (const again of [carried, first, carried]) await node.report(again)
+    const after = await everything()
+    // When a line was last heard of may move; what it says may not.
+    const still = (text: string) => text.replaceAll(/"?(updated|changed)_at\\?"?:\\?"\d+\\?"/g, '')
+    expect(still(after)).toBe(still(before))
+    const shown = (await service.get(`/premium/traffic/balance?pool_type=${pool}`, { token })).data
+    expect(shown).toMatchObject({ traffic_gb: 0.996, used_gb: 0.004 })
+    const usage = (await service.get('/premium/usage?by=host', { token })).data
+    expect(usage.items).toMatchObject([{ key: 'example.com', received_bytes: 3_000_000, sent_bytes: 1_000_000 }])
+  })
+
+  test('a blocked customer gets no more leave', async () => {
+    const { id, customer } = await subuserWithTraffic()
+    const node = await joinNode(service)
+    await service.services.setBlocked(customer, true)
+    const refused = await node.report({ wishes: [{ id, pool, turn: 1, want: 'lease' }] })
+    expect(refused.allowances).toEqual([{ id, pool, upto: 0 }])
+    await service.services.setBlocked(customer, false)
+    service.clock.advance(1000)
+    const given = await node.report({ wishes: [{ id, pool, turn: 2, want: 'lease' }] })
+    expect(given.allowances[0]?.upto).toBe(8_388_608)
+  })
+
+  test('what is said of things that never were is ignored', async () => {
+    const node = await joinNode(service)
+    const before = await everything()
+    const ghost = `sub_${'0'.repeat(26)}`
+    const answer = await node.report({
+      subusers: [ghost, 'x', `sub_${'u'.repeat(26)}`].map((id) => ({ id, pool, received: 5, sent: 5 })),
+      wishes: [{ id: ghost, pool, turn: 1, want: 'lease' }],
+      hosts: [{ id: ghost, pool, host: 'example.com', received: 1, sent: 1 }],
+      sources: [{ id: ghost, address: '198.18.0.1' }],
+      proxies: [{ id: 987_654_320, received: 1, sent: 1 }],
+    })
+    expect(answer.allowances).toEqual([])
+    const { id } = await subuserWithTraffic()
+    const odd = await node.report({
+      subusers: [{ id, pool: 'no such:pool', received: 5, sent: 5 }],
+      wishes: [{ id, pool: '', turn: 1, want: 'lease' }],
+    })
+    expect(odd.allowances).toEqual([])
+    const vpn = await joinNode(service, 'vpn')
+    await vpn.report({ peers: [{ id: 'dev_x', received: 1, sent: 1, handshake_at: 1 }] })
+    expect((await everything()).length).toBeGreaterThanOrEqual(before.length)
+    const { db } = service.services
+    expect(await db.all('SELECT 1 FROM usage_counts WHERE node = $1 OR node = $2', [node.id, vpn.id])).toEqual([])
+  })
+
+  test('a body that is not as described is refused and changes nothing', async () => {
+    const { id } = await subuserWithTraffic()
+    const node = await joinNode(service)
+    const good = reportOf({ subusers: [{ id, pool, received: 5, sent: 5 }] })
+    const before = await everything()
+    const many = Array.from({ length: 1001 }, () => ({ id: 1, received: 1, sent: 1 }))
+    const bad: unknown[] = [
+      { ...good, boot: 'short' },
+      { ...good, boot: undefined },
+      { ...good, subusers: [{ id, pool, received: -1, sent: 0 }] },
+      { ...good, subusers: [{ id, pool, received: 1.5, sent: 0 }] },
+      { ...good, subusers: [{ id, pool, received: 2 ** 53, sent: 0 }] },
+      { ...good, proxies: many },
+      { ...good, proxies: [{ id: 0, received: 1, sent: 1 }] },
+      { ...good, wishes: [{ id, pool, turn: 0, want: 'lease' }] },
+      { ...good, wishes: [{ id, pool, turn: 1, want: 'all' }] },
+      { ...good, peers: null },
+      '[]',
+      '{"boot":',
+      '{"boot":"boot-0001","boot":"boot-0002"}',
+    ]
+    for (const body of bad) {
+      expect(await node.ask('POST', 'report', body)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+    }
+    service.clock.advance(60_000)
+    const large = await node.ask('POST', 'report', { ...good, version: 'x'.repeat(1_100_000) })
+    expect(large).toMatchObject({ status: 413, error: { code: 'payload_too_large' } })
+    for (const [path, body] of [
+      ['find', {}],
+      ['find', { username: '' }],
+      ['find', { source: '198.18.0.1' }],
+      ['find', { source: '198.18.0.1', port: 70_000 }],
+      ['join', { key: 'x', secret: makeSecret(), version: '1' }],
+      ['join', { key: `tpj_${'0'.repeat(40)}`, secret: 'x', version: '1' }],
+    ] as const) {
+      expect((await node.ask('POST', path, body)).status).toBe(400)
+    }
+    for (const query of ['wait=26', 'wait=-1', 'wait=x', 'cursor=x', 'cursor=', `cursor=${'x'.repeat(501)}`]) {
+      expect((await node.ask('GET', `state?${query}`)).status).toBe(400)
+    }
+    expect(await everything()).toBe(before)
+  })
+
+  test('a report of a thousand lines of each sort fits', async () => {
+    const { id } = await subuserWithTraffic()
+    const node = await joinNode(service)
+    const each = <Of>(make: (index: number) => Of): Of[] => Array.from({ length: 1000 }, (_, index) => make(index))
+    const answer = await node.ask('POST', 'report', {
+      ...reportOf({}),
+      proxies: each((index) => ({ id: index + 1, received: 1, sent: 1 })),
+      subusers: each((index) => ({ id, pool: `pool_${index}`, received: 0, sent: 0 })),
+      wishes: each((index) => ({ id, pool: `pool_${index}`, turn: 1, want: 'return' })),
+      hosts: each((index) => ({ id, pool, host: `h${index}.example.com`, received: 1, sent: 1 })),
+      sources: each((index) => ({ id, address: `198.18.${index >> 8}.${index & 255}` })),
+    })
+    expect(answer.status).toBe(200)
+  })
+
+  test('a node says only what its kind can have carried, whoever’s name it gives', async () => {
+    const { id } = await subuserWithTraffic()
+    const [gateway, vpn] = [await joinNode(service), await joinNode(service, 'vpn')]
+    const counts = [{ id, pool, received: 5, sent: 5 }]
+    expect((await vpn.ask('POST', 'report', reportOf({ subusers: counts }))).status).toBe(403)
+    const peers = [{ id: 'dev_x', received: 1, sent: 1, handshake_at: null }]
+    expect((await gateway.ask('POST', 'report', reportOf({ peers }))).status).toBe(403)
+    expect((await vpn.ask('POST', 'find', { username: 'x' })).status).toBe(403)
+    await gateway.ask('POST', 'report', { ...reportOf({ proxies: [{ id: 1, received: 9, sent: 9 }] }), node: vpn.id })
+    expect(await service.services.db.all('SELECT 1 FROM usage_counts WHERE node = $1', [vpn.id])).toEqual([])
+  })
+
+  test('bytes of devices are counted, and a clock that is ahead does not put a handshake into the future', async () => {
+    const { token } = await service.newCustomer(100_000n)
+    const device = (await service.post('/vpn/buy', { period: 1 }, { token })).data.device as string
+    const node = await joinNode(service, 'vpn')
+    const say = (received: number, handshake: number | null) =>
+      node.report({ peers: [{ id: device, received, sent: 1, handshake_at: handshake }] })
+    await say(100, service.clock.nowMs - 5000)
+    await say(50, null)
+    const shown = async () => (await service.get('/vpn/info', { token })).data.devices[0]
+    expect(await shown()).toMatchObject({ rx_bytes: 100, tx_bytes: 1 })
+    await say(200, service.clock.nowMs + 86_400_000)
+    expect(Date.parse((await shown()).last_handshake_at)).toBe(service.clock.nowMs)
+  })
+
+  test('what a node says of its health is kept for the operator', async () => {
+    const node = await joinNode(service)
+    await node.report({ version: '9.9.9', health: { tunnels: 3, lag_ms: 12, carried: 4096 } })
+    expect(await service.services.fleet.findByName(node.name)).toMatchObject({
+      version: '9.9.9',
+      lastSeenAt: service.clock.nowMs,
+      health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, carried: 4096 },
+    })
+    service.clock.advance(60_000)
+    await node.page()
+    expect((await service.services.fleet.findByName(node.name))?.lastSeenAt).toBe(service.clock.nowMs)
+  })
+
+  test(
+    'a VPN node is told its own keys and addresses, and no other node is',
+    async () => {
+      const vpn = await joinNode(service, 'vpn')
+      const setup = (await vpn.ask('GET', 'vpn')).data
+      expect(setup).toMatchObject({
+        listen_port: 51_820,
+        mtu: 1420,
+        addresses: ['10.66.0.1/16', 'fd74:7572:6e70::a42:1/64'],
+      })
+      const known = await service.services.fleet.findByName(vpn.name)
+      await needWireguardTools()
+      expect(await wgPublicKey(setup.private_key)).toBe(known?.publicKey as string)
+      const gateway = await joinNode(service)
+      expect(await gateway.ask('GET', 'vpn')).toMatchObject({ status: 403, error: { code: 'forbidden' } })
+    },
+    toolsWithinMs,
+  )
+
+  test('the customers’ description knows nothing of nodes, and the wrong method is named', async () => {
+    const text = await (await fetch(`${service.url}/api/v1/openapi.json`)).text()
+    expect(text).not.toContain('/node/')
+    expect(text).not.toContain('tpn_')
+    const node = await joinNode(service)
+    const wrong = await node.ask('POST', 'state', {})
+    expect(wrong).toMatchObject({ status: 405, error: { code: 'method_not_allowed' } })
+    expect(wrong.headers.get('allow')).toBe('GET')
+    expect((await node.ask('GET', 'nothing')).status).toBe(404)
+  })
+
+  test('no key, no secret and no private key is in the log', async () => {
+    const vpn = await joinNode(service, 'vpn')
+    const key = (await vpn.ask('GET', 'vpn')).data.private_key as string
+    await vpn.ask('POST', 'join', { key: `tpj_${'0'.repeat(40)}`, secret: vpn.secret, version: '1' })
+    const log = service.log.join('')
+    expect(log).toContain('/node/v1/join')
+    expect(log).not.toContain(vpn.secret.slice(4))
+    expect(log).not.toContain(key)
+    expect(log).not.toMatch(/tp[jn]_[0-9a-z]/)
+  })
+})
+
+test.each([...engines])('a shop that stops lets waiting nodes go at once with 503, on %s', async (engine) => {
+  const service = await startService(engine)
+  const node = await joinNode(service)
+  await node.catchUp()
+  await node.catchUp()
+  const waiting = Array.from({ length: 3 }, () => node.ask('GET', `state?wait=25&cursor=${node.cursor}`))
+  await Bun.sleep(300)
+  const startedMs = performance.now()
+  const stopped = service.stop()
+  for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(503)
+  await stopped
+  expect(performance.now() - startedMs).toBeLessThan(3000)
+})
