@@ -19,6 +19,8 @@ const perTestMs = isLong ? 1_800_000 : 120_000
 const wholeRunMs = isLong ? 6 * 3_600_000 : 900_000
 const staticStepMs = 300_000
 const stepsAtOnce = 2
+/** Each file in a process of its own: they share the database server and nothing else. */
+const filesAtOnce = 2
 
 const staticSteps: readonly Step[] = [
   { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
@@ -79,7 +81,7 @@ async function runStaticSteps(): Promise<Tally> {
 
 async function runTests(postgres: Postgres): Promise<Tally> {
   const reportFile = join(reportFolder, 'report.xml')
-  const flags = ['--no-orphans', '--only-failures', `--timeout=${perTestMs}`]
+  const flags = ['--no-orphans', '--only-failures', `--parallel=${filesAtOnce}`, `--timeout=${perTestMs}`]
   const reporter = ['--reporter=junit', `--reporter-outfile=${reportFile}`]
   const step: Step = {
     name: 'tests',

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { createProxyProbe } from './proxy-probe.ts'
 
 const good = { username: 'tp1abcd', password: 'q7r2m9x4c8v1b6n3k5j0' }
@@ -42,96 +42,85 @@ function chunks(socket: Socket): (count: number | string) => Promise<Buffer> {
   }
 }
 
-/** Joins two ends, and answers as told once the far one is there or is not. */
-function tunnel(socket: Socket, host: string, port: number, onOpen: () => void, onFail: () => void): void {
-  const far = connect(port, host)
-  far.on('connect', () => {
-    onOpen()
-    socket.pipe(far).pipe(socket)
-  })
-  far.on('error', onFail)
-}
+/** What a gateway makes of somebody it knows: in HTTP, and in SOCKS5 by the name that is asked for. */
+type Mood = { readonly http: string; readonly socks: (host: string) => number }
+const moods = {
+  open: { http: '200 Connection established', socks: () => 0 },
+  /** As outside of a sandbox: its own machine is no destination, and a name that nobody has is not found. */
+  careful: {
+    http: '403 Forbidden\r\nX-Turnpike-Error: destination_not_public',
+    socks: (host) => (host === 'localhost' ? 2 : 4),
+  },
+  expired: { http: '402 Payment Required\r\nX-Turnpike-Error: expired', socks: () => 2 },
+  closed: { http: '502 Bad Gateway', socks: () => 5 },
+} as const satisfies Record<string, Mood>
 
 /** The smallest proxy there can be, HTTP and SOCKS5 on one port, as a gateway has them. */
-const startProxy = (): Promise<number> =>
+const startProxy = (mood: Mood): Promise<number> =>
   listen((socket) => {
     const read = chunks(socket)
     void (async () => {
       const first = await read(1)
-      if (first[0] === 5) await socks(socket, read)
-      else await http(socket, read)
+      if (first[0] === 5) await socks(socket, read, mood)
+      else await http(socket, read, mood)
     })()
   })
 
-async function http(socket: Socket, read: (count: string) => Promise<Buffer>): Promise<void> {
+async function http(socket: Socket, read: (count: string) => Promise<Buffer>, mood: Mood): Promise<void> {
   const head = (await read('\r\n\r\n')).toString()
-  const [, host = '', port = ''] = /^ONNECT ([^:]+):(\d+) HTTP/.exec(head) ?? []
   const basic = Buffer.from(`${good.username}:${good.password}`).toString('base64')
-  if (!head.includes(`Proxy-Authorization: Basic ${basic}\r\n`)) {
-    socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-    return
-  }
-  tunnel(
-    socket,
-    host,
-    Number(port),
-    () => socket.write('HTTP/1.1 200 Connection established\r\n\r\n'),
-    () => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'),
-  )
+  const isLetIn = head.includes(`Proxy-Authorization: Basic ${basic}\r\n`)
+  expect(head).toMatch(/^ONNECT localhost:\d+ HTTP/)
+  socket.end(`HTTP/1.1 ${isLetIn ? mood.http : '407 Proxy Authentication Required'}\r\n\r\n`)
 }
 
-async function socks(socket: Socket, read: (count: number) => Promise<Buffer>): Promise<void> {
+async function socks(socket: Socket, read: (count: number) => Promise<Buffer>, mood: Mood): Promise<void> {
   await read((await read(1))[0] ?? 0)
   socket.write(Uint8Array.of(5, 2))
   await read(1)
   const username = (await read((await read(1))[0] ?? 0)).toString()
   const password = (await read((await read(1))[0] ?? 0)).toString()
-  const fine = username === good.username && password === good.password
-  socket.write(Uint8Array.of(1, fine ? 0 : 1))
-  if (!fine) return
+  const isLetIn = username === good.username && password === good.password
+  socket.write(Uint8Array.of(1, isLetIn ? 0 : 1))
+  if (!isLetIn) return
   const [, command, , type] = await read(4)
   expect([command, type]).toEqual([1, 3])
   const host = (await read((await read(1))[0] ?? 0)).toString()
-  const port = (await read(2)).readUInt16BE()
-  const reply = (code: number) => Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
-  tunnel(
-    socket,
-    host,
-    port,
-    () => socket.write(reply(0)),
-    () => socket.end(reply(5)),
-  )
+  socket.end(Uint8Array.of(5, mood.socks(host), 0, 1, 0, 0, 0, 0, 0, 0))
 }
 
 describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portType) => {
-  const probeAt = (port: number, target: number) =>
-    createProxyProbe({ host: '127.0.0.1', port }, () => ({ host: '127.0.0.1', port: target }))
+  const check = (port: number, as = good) => createProxyProbe(port)({ ...as, portType, host: '127.0.0.1' })
 
-  test('says that it works when a real tunnel through it reaches the target', async () => {
-    const target = await listen(() => {})
-    const outcome = await probeAt(await startProxy(), target)({ ...good, portType })
+  test('says that it works when a tunnel through it is opened', async () => {
+    const outcome = await check(await startProxy(moods.open))
     expect(outcome).toMatchObject({ works: true, problem: null })
     expect(outcome.tookMs).toBeGreaterThanOrEqual(0)
   })
 
+  test('says that it works when only the destination is refused, for that is said to nobody who was not let in', async () => {
+    expect(await check(await startProxy(moods.careful))).toMatchObject({ works: true, problem: null })
+  })
+
   test('says what is wrong when the credentials are not let in', async () => {
-    const target = await listen(() => {})
-    const outcome = await probeAt(await startProxy(), target)({ ...good, password: 'another', portType })
+    const outcome = await check(await startProxy(moods.open), { ...good, password: 'another' })
     expect(outcome).toMatchObject({ works: false, tookMs: null })
     expect(outcome.problem).toContain(portType === 'http' ? '407' : 'refused the user name')
   })
 
-  test('says what is wrong when the target is not reached', async () => {
-    const outcome = await probeAt(await startProxy(), 1)({ ...good, portType })
-    expect(outcome).toMatchObject({ works: false })
-    expect(outcome.problem).toContain(portType === 'http' ? '502' : 'reply 5')
+  test('says what is wrong when the customer is refused, or the target is not reached', async () => {
+    const refused = await check(await startProxy(moods.expired))
+    expect(refused).toMatchObject({ works: false, tookMs: null })
+    expect(refused.problem).toContain(portType === 'http' ? '402 (expired)' : 'reply 2')
+    const unreached = await check(await startProxy(moods.closed))
+    expect(unreached).toMatchObject({ works: false })
+    expect(unreached.problem).toContain(portType === 'http' ? '502' : 'reply 5')
   })
 
   test('says that the gateway is not running when nothing listens', async () => {
     const gone = await listen(() => {})
     servers.splice(0).map((server) => server.close())
-    const outcome = await probeAt(gone, gone)({ ...good, portType })
-    expect(outcome).toEqual({ works: false, tookMs: null, problem: 'the gateway is not running' })
+    expect(await check(gone)).toEqual({ works: false, tookMs: null, problem: 'the gateway is not running' })
   })
 
   test('does not wait on a gateway that hangs up, talks nonsense or never stops talking', async () => {
@@ -143,7 +132,7 @@ describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portTyp
       socket.on('close', () => clearInterval(flood))
     })
     for (const port of [hangsUp, nonsense, endless]) {
-      const outcome = await probeAt(port, 1)({ ...good, portType })
+      const outcome = await check(port)
       expect(outcome.works).toBeFalse()
       expect(outcome.problem).toBeString()
     }

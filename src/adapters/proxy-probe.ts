@@ -1,27 +1,43 @@
 import { connect, type Socket } from 'node:net'
 
-export type ProbeTarget = { readonly host: string; readonly port: number }
 export type ProbeOutcome = { readonly works: boolean; readonly tookMs: number | null; readonly problem: string | null }
-type Credentials = { readonly portType: 'http' | 'socks'; readonly username: string; readonly password: string }
+export type ProbedProxy = {
+  readonly portType: 'http' | 'socks'
+  readonly username: string
+  readonly password: string
+  /** Where customers reach it. */
+  readonly host: string
+}
+type Target = { readonly host: string; readonly port: number }
+type Wire = { readonly socket: Socket; readonly reader: SocketReader }
 
 const limitMs = 10_000
 const mostBytes = 16 * 1024
 
-/** Opens a real tunnel through the gateway, in the proxy's own protocol, to a target that answers. */
-export function createProxyProbe(gateway: ProbeTarget, target: () => ProbeTarget) {
-  return async (proxy: Credentials): Promise<ProbeOutcome> => {
+/**
+ * Opens a real tunnel through a proxy, in its own protocol, to the gateway itself: something that surely answers, over IPv4 and IPv6. Outside of a
+ * sandbox the gateway refuses its own machine as a destination; it does so only to whom it has let in, so that is a proxy that works as well.
+ */
+export function createProxyProbe(port: number) {
+  return async (proxy: ProbedProxy): Promise<ProbeOutcome> => {
     const startedMs = performance.now()
-    const socket = connect(gateway.port, gateway.host)
-    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${limitMs / 1000} seconds`)), limitMs)
+    const sockets: Socket[] = []
+    const open = (): Wire => {
+      const socket = connect(port, proxy.host)
+      sockets.push(socket)
+      return { socket, reader: new SocketReader(socket) }
+    }
+    const giveUp = () =>
+      sockets.map((socket) => socket.destroy(new Error(`no answer within ${limitMs / 1000} seconds`)))
+    const timer = setTimeout(giveUp, limitMs)
     try {
-      const reader = new SocketReader(socket)
-      await (proxy.portType === 'http' ? tunnel : socks)(socket, reader, proxy, target())
+      await (proxy.portType === 'http' ? tryHttp : trySocks)(open, proxy, { host: 'localhost', port })
       return { works: true, tookMs: Math.round((performance.now() - startedMs) * 10) / 10, problem: null }
     } catch (error) {
       return { works: false, tookMs: null, problem: toProblem(error) }
     } finally {
       clearTimeout(timer)
-      socket.destroy()
+      for (const socket of sockets) socket.destroy()
     }
   }
 }
@@ -34,16 +50,35 @@ function toProblem(error: unknown): string {
 }
 
 /** RFC 9110, 9.3.6: CONNECT, with the credentials in Proxy-Authorization. */
-async function tunnel(socket: Socket, reader: SocketReader, proxy: Credentials, target: ProbeTarget): Promise<void> {
-  const authority = `${target.host.includes(':') ? `[${target.host}]` : target.host}:${target.port}`
+async function tryHttp(open: () => Wire, proxy: ProbedProxy, { host, port }: Target): Promise<void> {
+  const { socket, reader } = open()
   const basic = Buffer.from(`${proxy.username}:${proxy.password}`).toString('base64')
+  const authority = `${host}:${port}`
   socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\nProxy-Authorization: Basic ${basic}\r\n\r\n`)
-  const status = /^HTTP\/1\.[01] (\d{3})/.exec(await reader.line())?.[1]
-  if (status !== '200') throw new Error(`the gateway answered ${status ?? 'something that is not HTTP'}`)
+  const head = await reader.head()
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1]
+  const code = /^x-turnpike-error: (\w+)/im.exec(head)?.[1]
+  if (status === '200' || (status === '403' && code?.startsWith('destination_'))) return
+  const why = code === undefined ? '' : ` (${code})`
+  throw new Error(`the gateway answered ${status ?? 'something that is not HTTP'}${why}`)
+}
+
+/** RFC 1928, 6. */
+const forbidden = 2
+const notFound = 4
+/** RFC 6761, 6.4: nobody's. */
+const nowhere: Target = { host: 'check.invalid', port: 80 }
+
+/** A SOCKS5 reply does not tell a forbidden destination from a forbidden customer; that a name is not found is said only to whom was let in. */
+async function trySocks(open: () => Wire, proxy: ProbedProxy, target: Target): Promise<void> {
+  const reply = await socks(open(), proxy, target)
+  if (reply === 0) return
+  if (reply === forbidden && (await socks(open(), proxy, nowhere)) === notFound) return
+  throw new Error(`the gateway refused the connection with reply ${reply}`)
 }
 
 /** RFC 1928 with the user name and password of RFC 1929. */
-async function socks(socket: Socket, reader: SocketReader, proxy: Credentials, target: ProbeTarget): Promise<void> {
+async function socks({ socket, reader }: Wire, proxy: ProbedProxy, target: Target): Promise<number> {
   socket.write(Uint8Array.of(5, 1, 2))
   const method = await reader.bytes(2)
   if (method[0] !== 5 || method[1] !== 2) throw new Error('the gateway does not take a user name and password')
@@ -54,11 +89,10 @@ async function socks(socket: Socket, reader: SocketReader, proxy: Credentials, t
   const host = Buffer.from(target.host)
   const port = Uint8Array.of(target.port >> 8, target.port & 255)
   socket.write(Buffer.concat([Uint8Array.of(5, 1, 0, 3, host.length), host, port]))
-  const reply = await reader.bytes(4)
-  if (reply[1] !== 0) throw new Error(`the gateway refused the connection with reply ${reply[1]}`)
+  return (await reader.bytes(4))[1] ?? -1
 }
 
-/** Bytes as they arrive, asked for by count or by line, and never more than a handshake needs. */
+/** Bytes as they arrive, asked for by count or as a head, and never more than a handshake needs. */
 class SocketReader {
   private buffer = Buffer.alloc(0)
   private failure: Error | undefined
@@ -78,9 +112,9 @@ class SocketReader {
     return this.take(count)
   }
 
-  async line(): Promise<string> {
-    await this.until(() => this.buffer.includes('\r\n'))
-    return this.take(this.buffer.indexOf('\r\n') + 2).toString('latin1')
+  async head(): Promise<string> {
+    await this.until(() => this.buffer.includes('\r\n\r\n'))
+    return this.take(this.buffer.indexOf('\r\n\r\n') + 4).toString('latin1')
   }
 
   private take(count: number): Buffer {

@@ -13,6 +13,9 @@ type Deps = {
   addNode: (wish: NodeWish) => Promise<Node>
 }
 
+/** The command that runs a node of each kind. */
+const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
+
 const nameWord = { name: 'NAME', meaning: 'the node\'s name, as "node list" shows it' }
 
 export function nodeCommands(open: Opened<Deps>): readonly Command[] {
@@ -112,7 +115,7 @@ function stateCommands(open: Opened<Deps>): readonly Command[] {
 
 /** The key stands alone on its line, so that a script can take it. */
 function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: string): Outcome {
-  const command = `TURNPIKE_SHOP_URL=${shopUrl} TURNPIKE_NODE_KEY=${text} npx turnpike ${node.kind}`
+  const command = `TURNPIKE_SHOP_URL=${shopUrl} TURNPIKE_NODE_KEY=${text} npx turnpike ${roleOf[node.kind]}`
   const expiresAt = node.key === null ? null : toIso(node.key.expiresAt)
   return {
     json: { id: node.id, name: node.name, kind: node.kind, key: text, expires_at: expiresAt, command },

@@ -46,3 +46,15 @@ function placeholders(rows: number, columns: number): string {
 /** `$3, $4, $5`: the places of a list of values, for `IN (…)`. */
 export const list = (count: number, after = 0): string =>
   Array.from({ length: count }, (_, index) => `$${after + index + 1}`).join(', ')
+
+/**
+ * A list filled up to one of few lengths with its last item. Inside `IN (…)` that changes nothing, and the engines prepare few statements
+ * however many lengths are asked for.
+ */
+export function padded<Item>(items: readonly Item[]): readonly Item[] {
+  const last = items.at(-1)
+  if (last === undefined) return items
+  let length = 1
+  while (length < items.length) length *= 4
+  return [...items, ...Array.from({ length: length - items.length }, () => last)]
+}

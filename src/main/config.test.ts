@@ -38,6 +38,12 @@ describe('settings', () => {
     for (const each of all) expect(each.env).toMatch(/^TURNPIKE_[A-Z_]+$/)
   })
 
+  test('nodes of this machine are named by their kinds, each once', () => {
+    expect(readConfig({}).localNodes).toEqual([])
+    expect(readConfig({ TURNPIKE_LOCAL_NODES: 'gateway' }).localNodes).toEqual(['gateway'])
+    expect(readConfig({ TURNPIKE_LOCAL_NODES: 'vpn, gateway,vpn' }).localNodes).toEqual(['vpn', 'gateway'])
+  })
+
   test('a PostgreSQL address is taken as it is', () => {
     for (const url of ['postgres://u:p@h:5432/d', 'postgresql://h/d?sslmode=require']) {
       expect(databaseAddress(readConfig({ TURNPIKE_DATABASE_URL: url }))).toBe(url)
@@ -69,6 +75,8 @@ describe('settings', () => {
     ['TURNPIKE_RATE_CHARGES', '1e3'],
     ['TURNPIKE_TRUSTED_PROXIES', '10.0.0.1/8'],
     ['TURNPIKE_TRUSTED_PROXIES', 'localhost'],
+    ['TURNPIKE_LOCAL_NODES', 'router'],
+    ['TURNPIKE_LOCAL_NODES', 'gateway;vpn'],
     ['TURNPIKE_LOG', 'loud'],
     ['TURNPIKE_LOG', 'INFO'],
   ])('%s=%p is refused in one line that names it and gives nothing away', (name, value) => {

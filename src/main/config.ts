@@ -270,8 +270,8 @@ function readPrefixes(text: string): Prefix[] {
 }
 
 function readNodeKinds(text: string): NodeKind[] {
-  const parts = text.split(',').map((part) => part.trim())
-  return parts.filter(Boolean).map((part) => {
+  const parts = new Set(text.split(',').map((part) => part.trim()))
+  return [...parts].filter(Boolean).map((part) => {
     if (part !== 'gateway' && part !== 'vpn') throw bad('localNodes', 'must be gateway, vpn, or gateway,vpn')
     return part
   })

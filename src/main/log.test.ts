@@ -41,6 +41,13 @@ describe('the log', () => {
     }
   })
 
+  test("never holds a node's key or secret", () => {
+    const letters = '0123456789abcdef'.repeat(4)
+    for (const text of [`tpj_${letters}`, `tpn_${letters}`, `{"key":"tpj_${letters}"}`, `x=tpn_${letters}&y`]) {
+      expect(redact(`before ${text} after`)).not.toContain(letters)
+    }
+  })
+
   test('leaves out fields that are named like secrets, at any depth', () => {
     const { lines, log } = capture(false)
     log.info('event', {

@@ -56,11 +56,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const running = new Set<Request>()
-  // A proxy is tried against the shop itself: something that surely answers.
-  const probe = createProxyProbe(services.arranged.gateway, () => ({
-    host: config.host,
-    port: server.port ?? config.port,
-  }))
+  const probe = createProxyProbe(services.arranged.gateway.port)
   const state = createStateDesk({ ...services, ...around })
   const doorway = {
     requestId: () => around.random(12).toHex(),

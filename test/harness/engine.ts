@@ -101,6 +101,7 @@ export function openEngine(wish: StandWish = {}): Stand {
   const policy = policyOf(config, wish.mode ?? 'sandbox')
   const leaseBytes = wish.leaseBytes ?? 1e12
   let allowed = 0
+  const faults: unknown[] = []
   const engine = createEngine({
     snapshot,
     agent: {
@@ -126,6 +127,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     sha256,
     random: Math.random,
     sockets: createSockets(process.platform),
+    onFault: (fault) => void faults.push(fault),
     ...(wish.lookup && { lookup: wish.lookup }),
   })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
@@ -139,6 +141,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     async stop() {
       await engine.stop(0)
       await until(() => engine.standing.open === 0)
+      if (faults.length > 0) throw new AggregateError(faults, 'the engine has a bug')
       return engine.standing
     },
   }

@@ -30,12 +30,14 @@ const ok = (body: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${body.
 export function startRecordingOrigin(hostname = '127.0.0.1') {
   const records: Recorded[] = []
   let script: Script = {}
+  let open = 0
   const listener = Bun.listen<Connection>({
     hostname,
     port: 0,
     allowHalfOpen: true,
     socket: {
       open(socket) {
+        open += 1
         const record = { text: '', from: socket.remoteAddress, hasEnded: false, isClosed: false, answered: 0 }
         records.push(record)
         socket.data = { record, socket, held: new Uint8Array(0) }
@@ -60,6 +62,7 @@ export function startRecordingOrigin(hostname = '127.0.0.1') {
         socket.end()
       },
       close(socket) {
+        open -= 1
         socket.data.record.isClosed = true
       },
       error() {},
@@ -70,6 +73,10 @@ export function startRecordingOrigin(hostname = '127.0.0.1') {
     port: listener.port,
     authority: `${host}:${listener.port}`,
     records,
+    /** Connections that are open now. */
+    get open(): number {
+      return open
+    },
     play(next: Script): void {
       script = next
     },

@@ -103,8 +103,17 @@ const ways = [
 let made = 0
 const newId = (): string => `errand-${++made}`
 
-/** One tunnel with random sizes, ended in a random way. Resolves with what its client has really sent and got. */
+/** One tunnel with random sizes, ended in a random way. Resolves with what its client has really sent and got: nothing if it was refused. */
 export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
+  try {
+    return await passRandomTunnel(pass, origin, draw)
+  } catch (error) {
+    if (error instanceof Refused) return { sent: 0, received: 0 }
+    throw error
+  }
+}
+
+async function passRandomTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
   const way = draw.oneOf(ways)
   const [host = '', port = ''] = origin.host.split(':')
   const target = { host, port: Number(port) }
@@ -174,15 +183,21 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
         ? undefined
         : draw.oneOf([undefined, 'client resets', 'client resets within', 'origin ends'] as const)
     const request = makeRequest(pass, origin, draw, cut)
-    passed.sent += request.bytes.length
     const answerFrom = client.total
-    if (cut === 'client resets') client.readOnly(draw.upTo(request.down))
+    client.kept = Buffer.alloc(0)
+    if (cut === 'client resets') client.readOnly(1 + draw.upTo(request.down))
     await client.send(request.bytes)
-    if (cut === 'client resets within' || cut === 'client resets') {
-      await untilTrue(() => origin.arrived(request.id) >= request.body)
-      return { ...passed, received: await client.reset() }
+    const isReset = cut === 'client resets within' || cut === 'client resets'
+    const isRefused = (): boolean => client.kept.includes('X-Turnpike-Error')
+    if (isReset) await untilTrue(() => origin.arrived(request.id) >= request.body || isRefused())
+    else await client.until(() => client.hasEnded || isRefused() || client.total - answerFrom >= request.answerBytes)
+    // What the gateway refuses is nobody's traffic.
+    if (isRefused()) {
+      client.close()
+      return { ...passed, received: answerFrom }
     }
-    await client.until(() => client.hasEnded || client.total - answerFrom >= request.answerBytes)
+    passed.sent += request.bytes.length
+    if (isReset) return { ...passed, received: await client.reset() }
   }
   client.close()
   return { ...passed, received: client.total }

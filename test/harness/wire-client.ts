@@ -11,6 +11,7 @@ const tcpQuickAck = 12
 const receivedAt = 128
 const solSocket = 1
 const soLinger = 13
+const soReceiveBuffer = 8
 
 /** What is kept of what came, to be looked into: heads and handshakes. The rest is only counted. */
 const mostKept = 64 * 1024
@@ -83,6 +84,18 @@ export class WireClient {
   readOnly(bytes: number): void {
     this.pauseAt = this.total + bytes
     if (bytes === 0) this.socket?.pause()
+  }
+
+  /** Lets this machine hold no more than so many bytes unread. */
+  narrow(bytes: number): void {
+    const most = Int32Array.of(bytes)
+    libc.setsockopt(this.descriptor, solSocket, soReceiveBuffer, ptr(most), most.byteLength)
+  }
+
+  /** Reads at most so many bytes, more or less, until it is told again; once nothing more can come, whatever is left. */
+  sip(bytes: number): void {
+    this.pauseAt = this.hasEnded ? Number.POSITIVE_INFINITY : this.total + bytes
+    this.socket?.resume()
   }
 
   readOn(): void {

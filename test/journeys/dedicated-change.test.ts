@@ -52,7 +52,7 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
       portType: 'http',
       leaveFrom: proxy?.exit_ip,
       expiresAt: Date.parse(proxy?.expires_at ?? ''),
-      held: true,
+      state: 'active',
     })
     expect(known?.passwordDigest.toHex()).toBe(
       new Bun.CryptoHasher('sha256').update(proxy?.password ?? '').digest('hex'),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
-import { type BoughtProxy, openRoad, type Road } from '../harness/gateway.ts'
+import { type BoughtProxy, endIn, openRoad, type Road } from '../harness/gateway.ts'
 import { attempt, knock, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
@@ -29,20 +29,10 @@ describe.each(engines)('the end of a proxy on %s', (engine) => {
     return proxy
   }
 
-  /** Brings a proxy's end near, as if it had been bought long ago. */
-  async function endsIn(proxy: BoughtProxy, ms: number): Promise<number> {
-    const endsAt = Date.now() + ms
-    await road.services.db.transact(async (tx) => {
-      const values = [endsAt, Date.now(), proxy.id]
-      await tx.run('UPDATE proxies SET expires_at = $1, started_at = 1, changed_at = $2 WHERE id = $3', values)
-    })
-    return endsAt
-  }
-
   test.concurrent.each(['http', 'socks'] as const)('expiry ends a tunnel to the second, over %s', async (speech) => {
     const proxy = await buy(speech)
     const tunnel = await openTunnel(speech, at(), proxy, echo.spot)
-    const endsAt = await endsIn(proxy, 2000)
+    const endsAt = await endIn(road, proxy, 2000)
     expect(await untilTrue(() => Date.now() > endsAt - 300)).toBeTrue()
     expect(await tunnel.echo('still here')).toBe('still here')
     expect(await tryIt(speech, proxy)).toMatchObject({ status: speech === 'http' ? 200 : 0 })
@@ -56,7 +46,7 @@ describe.each(engines)('the end of a proxy on %s', (engine) => {
   test.concurrent('prolonging keeps a tunnel open past the moment at which it would have ended', async () => {
     const proxy = await buy('http')
     const tunnel = await openTunnel('http', at(), proxy, echo.spot)
-    const endsAt = await endsIn(proxy, 1500)
+    const endsAt = await endIn(road, proxy, 1500)
     await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
     expect(await untilTrue(() => Date.now() > endsAt + lateMs)).toBeTrue()
     expect(await tunnel.echo('and on')).toBe('and on')
@@ -66,7 +56,7 @@ describe.each(engines)('the end of a proxy on %s', (engine) => {
 
   test.concurrent('an expired proxy works again the moment its prolonging is answered', async () => {
     const proxy = await buy('http')
-    await endsIn(proxy, -1000)
+    await endIn(road, proxy, -1000)
     expect(await untilTrue(async () => (await tryIt('http', proxy)).code === 'expired')).toBeTrue()
     await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
     expect(await tryIt('http', proxy)).toMatchObject({ status: 200 })

@@ -73,7 +73,7 @@ describe.each([...engines])('the operator and the nodes on %s', (engine) => {
     const added = await runTurnpike(['node', 'add', 'v1', '--kind', 'vpn', '--location', 'oslo'], env)
     const [first = ''] = added.out.split('\n')
     expect(first).toMatch(/^tpj_[0-9a-z]{40}$/)
-    expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} npx turnpike vpn`)
+    expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} npx turnpike vpn-node`)
     const { key } = (await ask('node', 'key', 'v1')).json
     expect((await join(first, makeSecret())).status).toBe(401)
     const secret = makeSecret()

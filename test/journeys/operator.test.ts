@@ -205,8 +205,11 @@ describe('starting and stopping', () => {
     await postgres.remove()
   }, 60_000)
 
-  const pidOfShop = (log: string) =>
-    Number([...log.matchAll(/"event":"started"[^}]*"pid":(\d+)/g)].at(-1)?.[1] ?? Number.NaN)
+  const pidOf = (part: string, log: string) =>
+    Number(
+      [...log.matchAll(new RegExp(`"event":"started","part":"${part}","pid":(\\d+)`, 'g'))].at(-1)?.[1] ?? Number.NaN,
+    )
+  const pidOfShop = (log: string) => pidOf('shop', log)
   const isAlive = (pid: number) => {
     try {
       process.kill(pid, 0)
@@ -240,13 +243,15 @@ describe('starting and stopping', () => {
     expect(isAlive(second)).toBe(false)
   }, 60_000)
 
-  test('when the supervisor is killed outright, the shop does not stay behind', async () => {
+  test('when the supervisor is killed outright, neither shop nor gateway stays behind', async () => {
     const up = startTurnpike(['up'], settings())
     await up.until(opened)
     const shop = pidOfShop(up.err())
+    const gateway = pidOf('gateway', up.err())
+    expect(isAlive(gateway)).toBe(true)
     const supervisor = Number(readFileSync(`/proc/${shop}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
     process.kill(supervisor, 'SIGKILL')
-    expect(await untilTrue(() => !isAlive(shop))).toBe(true)
+    expect(await untilTrue(() => !isAlive(shop) && !isAlive(gateway))).toBe(true)
     expect(await up.exited).not.toBe(0)
   }, 60_000)
 

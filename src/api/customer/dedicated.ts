@@ -16,6 +16,8 @@ export type ProxyProbe = (proxy: {
   readonly portType: 'http' | 'socks'
   readonly username: string
   readonly password: string
+  /** Where customers reach it. */
+  readonly host: string
 }) => Promise<{ works: boolean; tookMs: number | null; problem: string | null }>
 
 export function dedicatedOperations(deps: {
@@ -107,7 +109,8 @@ export function dedicatedOperations(deps: {
     }),
 
     bind(wire.checkProxy, async ({ caller, body }) => {
-      const outcome = await deps.probe(await dedicated.load(caller.customer, body.id))
+      const proxy = await dedicated.load(caller.customer, body.id)
+      const outcome = await deps.probe({ ...proxy, host: toProxy(shown(proxy), gateway).ip })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
   ]

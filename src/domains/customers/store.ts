@@ -1,4 +1,4 @@
-import { list } from '../../db/rows.ts'
+import { list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
@@ -95,9 +95,10 @@ export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): P
 /** Which of these customers are blocked. */
 export async function blockedAmong(reader: Reader, ids: readonly CustomerId[]): Promise<Set<CustomerId>> {
   if (ids.length === 0) return new Set()
+  const asked = padded(ids)
   const rows = await reader.all<{ id: string }>(
-    `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${list(ids.length)})`,
-    ids,
+    `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${list(asked.length)})`,
+    asked,
   )
   return new Set(rows.map((row) => row.id as CustomerId))
 }

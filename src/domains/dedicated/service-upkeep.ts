@@ -133,8 +133,8 @@ export function createDedicatedUpkeep(deps: {
       limit: number,
       heldOnly = false,
     ): Promise<DesiredProxy[]> {
-      const position = after ?? { changedAt: -1, id: 0 }
-      return toDesired(await store.changedSince(db, since, position, limit, heldOnly ? clock() : undefined))
+      const position = after ?? { changedAt: since, id: -1 }
+      return toDesired(await store.changedAfter(db, position, limit, heldOnly ? clock() : undefined))
     },
 
     /** Another text whenever something that nodes should hear of changed at a moment or later. */

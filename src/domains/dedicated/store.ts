@@ -1,4 +1,4 @@
-import { list, sendRows } from '../../db/rows.ts'
+import { list, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
@@ -212,20 +212,17 @@ export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<
   await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
 }
 
-/** What changed at `since` or later, oldest change first; only what is held, or what is gone too, so that a node lets it go. */
-export async function changedSince(
+/** What changed after a position, oldest change first; only what is held, or what is gone too, so that a node lets it go. */
+export async function changedAfter(
   reader: Reader,
-  since: number,
   after: { changedAt: number; id: number },
   limit: number,
   heldAt: number | undefined,
 ): Promise<Proxy[]> {
-  const held = heldAt === undefined ? '' : `AND state = 'held' AND expires_at > $5`
+  const held = heldAt === undefined ? '' : `AND state = 'held' AND expires_at > $4`
   const rows = await reader.all<Row>(
-    `SELECT * FROM proxies
-     WHERE changed_at >= $1 AND (changed_at > $2 OR (changed_at = $2 AND id > $3)) ${held}
-     ORDER BY changed_at, id LIMIT $4`,
-    [since, after.changedAt, after.id, limit, ...(heldAt === undefined ? [] : [heldAt - graceMs])],
+    `SELECT * FROM proxies WHERE (changed_at, id) > ($1, $2) ${held} ORDER BY changed_at, id LIMIT $3`,
+    [after.changedAt, after.id, limit, ...(heldAt === undefined ? [] : [heldAt - graceMs])],
   )
   return rows.map(toProxy)
 }
@@ -247,7 +244,8 @@ export function touchProxies(tx: Tx, customer: CustomerId, nowMs: number): void 
 /** Which of these numbers there is, or ever was, a proxy of. */
 export async function knownAmong(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
-  const rows = await reader.all<{ id: bigint }>(`SELECT id FROM proxies WHERE id IN (${list(ids.length)})`, ids)
+  const asked = padded(ids)
+  const rows = await reader.all<{ id: bigint }>(`SELECT id FROM proxies WHERE id IN (${list(asked.length)})`, asked)
   return new Set(rows.map((row) => Number(row.id)))
 }
 

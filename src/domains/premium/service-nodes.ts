@@ -74,12 +74,12 @@ export function createNodeView(deps: {
      * same state twice changes nothing.
      */
     async changes(since: number, after: Position | undefined, limit = most, thereOnly = false): Promise<NodeSubuser[]> {
-      const position = after ?? { changedAt: -1, id: '' }
-      return complete(await store.changedSince(db, since, position, Math.min(limit, most), thereOnly))
+      const position = after ?? { changedAt: since, id: '' }
+      return complete(await store.changedAfter(db, position, Math.min(limit, most), thereOnly))
     },
 
     exits: (since: number, after: Position | undefined, limit = most, servingOnly = false) =>
-      deps.exits.changed(since, after ?? { changedAt: -1, id: '' }, Math.min(limit, most), servingOnly),
+      deps.exits.changed(after ?? { changedAt: since, id: '' }, Math.min(limit, most), servingOnly),
 
     /** Another text whenever a sub-user or an exit changed at a moment or later. */
     changeMark: (since: number): Promise<string> => store.changeMark(db, since),

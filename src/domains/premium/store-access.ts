@@ -1,4 +1,4 @@
-import { list, sendRows } from '../../db/rows.ts'
+import { list, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
 import type { WhitelistEntry } from './whitelist.ts'
@@ -31,9 +31,10 @@ export async function listEntriesOf(
   subusers: readonly SubuserId[],
 ): Promise<{ subuser: SubuserId; prefix: string }[]> {
   if (subusers.length === 0) return []
+  const asked = padded(subusers)
   const rows = await reader.all<EntryRow>(
-    `SELECT * FROM whitelist_entries WHERE subuser_id IN (${list(subusers.length)}) ORDER BY subuser_id, prefix`,
-    subusers,
+    `SELECT * FROM whitelist_entries WHERE subuser_id IN (${list(asked.length)}) ORDER BY subuser_id, prefix`,
+    asked,
   )
   return rows.map((row) => ({ subuser: row.subuser_id as SubuserId, prefix: row.prefix }))
 }
@@ -101,10 +102,11 @@ export async function listPorts(
 
 export async function listPortsOf(reader: Reader, subusers: readonly SubuserId[]): Promise<Port[]> {
   if (subusers.length === 0) return []
+  const asked = padded(subusers)
   const rows = await reader.all<PortRow>(
     `SELECT port, subuser_id, parameters, ttl_minutes, session FROM gateway_ports
-     WHERE subuser_id IN (${list(subusers.length)}) ORDER BY port`,
-    subusers,
+     WHERE subuser_id IN (${list(asked.length)}) ORDER BY port`,
+    asked,
   )
   return rows.map(toPort)
 }

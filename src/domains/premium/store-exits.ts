@@ -98,19 +98,17 @@ export async function setDrained(tx: Tx, id: ExitId, drainedAt: number | null, n
 
 export type ExitWithCredentials = { readonly exit: Exit; readonly credentials: Uint8Array | null }
 
-/** What changed at `since` or later, oldest change first; only what serves, or drained ones too, so that a node lets them go. */
-export async function changedSince(
+/** What changed after a position, oldest change first; only what serves, or drained ones too, so that a node lets them go. */
+export async function changedAfter(
   reader: Reader,
-  since: number,
   after: { changedAt: number; id: string },
   limit: number,
   servingOnly: boolean,
 ): Promise<ExitWithCredentials[]> {
   const rows = await reader.all<Row & { credentials: Uint8Array | null }>(
     `SELECT ${columns}, credentials FROM exits
-     WHERE changed_at >= $1 AND (changed_at > $2 OR (changed_at = $2 AND id > $3)) ${servingOnly ? 'AND drained_at IS NULL' : ''}
-     ORDER BY changed_at, id LIMIT $4`,
-    [since, after.changedAt, after.id, limit],
+     WHERE (changed_at, id) > ($1, $2) ${servingOnly ? 'AND drained_at IS NULL' : ''} ORDER BY changed_at, id LIMIT $3`,
+    [after.changedAt, after.id, limit],
   )
   return rows.map((row) => ({ exit: toExit(row), credentials: row.credentials }))
 }

@@ -1,4 +1,4 @@
-import { list } from '../../db/rows.ts'
+import { list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
 
@@ -39,18 +39,17 @@ const toNodeRow = (row: Row): NodeRow => ({
 /** What a node may know of a sub-user: the sealed password is not even read. */
 const columns = 'id, customer_id, login, digest, blocked_at, deleted_at, tunnels, keep_hosts, changed_at'
 
-export async function changedSince(
+/** Sub-users that changed after a position, oldest change first; only those that are there, or deleted ones too. */
+export async function changedAfter(
   reader: Reader,
-  since: number,
   after: { changedAt: number; id: string },
   limit: number,
   thereOnly: boolean,
 ): Promise<NodeRow[]> {
   const rows = await reader.all<Row>(
-    `SELECT ${columns} FROM subusers
-     WHERE changed_at >= $1 AND (changed_at > $2 OR (changed_at = $2 AND id > $3)) ${thereOnly ? 'AND deleted_at IS NULL' : ''}
-     ORDER BY changed_at, id LIMIT $4`,
-    [since, after.changedAt, after.id, limit],
+    `SELECT ${columns} FROM subusers WHERE (changed_at, id) > ($1, $2) ${thereOnly ? 'AND deleted_at IS NULL' : ''}
+     ORDER BY changed_at, id LIMIT $3`,
+    [after.changedAt, after.id, limit],
   )
   return rows.map(toNodeRow)
 }
@@ -86,6 +85,7 @@ export function touchSubusers(tx: Tx, customer: CustomerId, nowMs: number): void
 /** Which of these sub-users there are, deleted ones too. */
 export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
-  const rows = await reader.all<{ id: string }>(`SELECT id FROM subusers WHERE id IN (${list(ids.length)})`, ids)
+  const asked = padded(ids)
+  const rows = await reader.all<{ id: string }>(`SELECT id FROM subusers WHERE id IN (${list(asked.length)})`, asked)
   return new Set(rows.map((row) => row.id))
 }

@@ -1,4 +1,4 @@
-import { list } from '../../db/rows.ts'
+import { list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { OrderId, SubuserId } from '../../kernel/ids.ts'
 import { emptyHead, type Lot, type MovementKind, type TrafficAccount, type TrafficMovement } from './traffic.ts'
@@ -101,9 +101,10 @@ export async function listAccounts(reader: Reader, subuser: SubuserId): Promise<
 
 export async function listAccountsOf(reader: Reader, subusers: readonly SubuserId[]): Promise<TrafficAccount[]> {
   if (subusers.length === 0) return []
+  const asked = padded(subusers)
   const rows = await reader.all<AccountRow>(
-    `SELECT ${accountColumns} FROM traffic_accounts WHERE subuser_id IN (${list(subusers.length)}) ORDER BY subuser_id, pool`,
-    subusers,
+    `SELECT ${accountColumns} FROM traffic_accounts WHERE subuser_id IN (${list(asked.length)}) ORDER BY subuser_id, pool`,
+    asked,
   )
   return rows.map(toAccount)
 }

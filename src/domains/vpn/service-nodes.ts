@@ -97,7 +97,7 @@ export function createNodeSide(deps: Pick<VpnDeps, 'db' | 'clock' | 'usage' | 'c
       limit: number,
       heldOnly = false,
     ): Promise<DesiredPeer[]> {
-      const found = await nodes.pageChanged(db, since, after ?? { changedAt: -1, id: '' }, limit, heldOnly)
+      const found = await nodes.pageChanged(db, after ?? { changedAt: since, id: '' }, limit, heldOnly)
       const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
       return found.map((each) => toDesired(each, blocked.has(each.customer)))
     },

@@ -59,19 +59,18 @@ const toState = (row: Row): PeerState => ({
 const columns = `p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at, s.deleted_at,
   s.speed_mbit, s.traffic_limit, s.received, s.sent`
 
-/** Every device that changed at `since` or later, the earliest change first; only held ones, or removed ones too. */
+/** Every device that changed after a position, the earliest change first; only held ones, or removed ones too. */
 export async function pageChanged(
   reader: Reader,
-  since: number,
   after: { changedAt: number; id: string },
   limit: number,
   heldOnly: boolean,
 ): Promise<PeerState[]> {
   const rows = await reader.all<Row>(
     `SELECT ${columns} FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
-     WHERE p.changed_at >= $1 AND (p.changed_at > $2 OR (p.changed_at = $2 AND p.id > $3)) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}
-     ORDER BY p.changed_at, p.id LIMIT $4`,
-    [since, after.changedAt, after.id, limit],
+     WHERE (p.changed_at, p.id) > ($1, $2) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}
+     ORDER BY p.changed_at, p.id LIMIT $3`,
+    [after.changedAt, after.id, limit],
   )
   return rows.map(toState)
 }

@@ -106,10 +106,10 @@ async function goThrough(there: Target, exit: NodeExit, leftMs: number): Promise
     side.own({
       ...patient,
       onData(bytes) {
-        const step = talk.feed(bytes)
-        if (step.type === 'write') side.write(step.bytes)
-        else if (step.type === 'open') give({ origin: side, early: step.rest })
-        else if (step.type === 'failed') give({ refusal: 'exit_failed' })
+        for (const step of talk.feed(bytes)) {
+          if (step.type === 'write') side.write(step.bytes)
+          else give(step.type === 'open' ? { origin: side, early: step.rest } : { refusal: 'exit_failed' })
+        }
       },
       onEnd: () => give({ refusal: 'exit_failed' }),
       onClose: () => give({ refusal: 'exit_failed' }),

@@ -2,16 +2,17 @@ import { readAddress } from '../../kernel/address.ts'
 import type { NodeExit } from '../../wire/node/state.ts'
 import { formatAuthority, type Target } from './protocol/authority.ts'
 
-/** Says what an upstream proxy is to be told next. Bytes in, a step out, however the bytes are split. */
-type UpstreamStep =
-  | { readonly type: 'more' }
+/** What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it failed. */
+export type UpstreamStep =
   | { readonly type: 'write'; readonly bytes: Uint8Array }
   | { readonly type: 'open'; readonly rest: Uint8Array }
   | { readonly type: 'failed' }
 
-export type UpstreamTalk = { begin(): Uint8Array; feed(chunk: Uint8Array): UpstreamStep }
+/** Bytes in, steps out: the same ones however the bytes are split. After `open` or `failed` there is nothing more to say. */
+export type UpstreamTalk = { begin(): Uint8Array; feed(chunk: Uint8Array): readonly UpstreamStep[] }
 
-const mostAnswerBytes = 16 * 1024
+const mostHeadBytes = 16 * 1024
+const failed: UpstreamStep = { type: 'failed' }
 
 /** The client's side of a proxy's handshake, to a literal address: what the name means was settled here. */
 export function talkTo(exit: NodeExit, target: Target): UpstreamTalk {
@@ -31,9 +32,10 @@ function connectTalk({ credentials }: NodeExit, target: Target): UpstreamTalk {
     feed(chunk) {
       answer = Buffer.concat([answer, chunk])
       const end = answer.indexOf('\r\n\r\n')
-      if (end < 0) return answer.length > mostAnswerBytes ? { type: 'failed' } : { type: 'more' }
-      const isOpen = /^HTTP\/1\.[01] 2\d\d\b/.test(answer.toString('latin1', 0, end))
-      return isOpen ? { type: 'open', rest: answer.subarray(end + 4) } : { type: 'failed' }
+      if (end < 0 ? answer.length >= mostHeadBytes + 4 : end > mostHeadBytes) return [failed]
+      if (end < 0) return []
+      const isOpen = /^HTTP\/1\.[01] 2\d\d(?: |\r|$)/.test(answer.toString('latin1', 0, end))
+      return [isOpen ? { type: 'open', rest: answer.subarray(end + 4) } : failed]
     },
   }
 }
@@ -51,25 +53,32 @@ function socksTalk({ credentials }: NodeExit, target: Target): UpstreamTalk {
     return { type: 'write', bytes }
   }
 
-  function read(): UpstreamStep {
-    if (answer.length < 2) return { type: 'more' }
+  /** Undefined while more is needed. */
+  function read(): UpstreamStep | undefined {
+    if (answer.length < 2) return undefined
     if (stage === 'greeting') {
-      if (answer[0] !== 5) return { type: 'failed' }
+      if (answer[0] !== 5) return failed
       if (answer[1] === 0) return ask('request', socksRequest(target), 2)
-      return answer[1] === 2 && credentials ? ask('login', socksLogin(credentials), 2) : { type: 'failed' }
+      return answer[1] === 2 && credentials ? ask('login', socksLogin(credentials), 2) : failed
     }
-    if (stage === 'login') return answer[1] === 0 ? ask('request', socksRequest(target), 2) : { type: 'failed' }
-    if (answer[0] !== 5 || answer[1] !== 0) return { type: 'failed' }
+    if (stage === 'login') return answer[1] === 0 ? ask('request', socksRequest(target), 2) : failed
+    if (answer[0] !== 5 || answer[1] !== 0) return failed
+    if (answer.length < 5) return undefined
     const length = replyLength(answer)
-    if (length === undefined || answer.length < length) return { type: 'more' }
-    return { type: 'open', rest: answer.subarray(length) }
+    if (length === undefined) return failed
+    return answer.length < length ? undefined : { type: 'open', rest: answer.subarray(length) }
   }
 
   return {
     begin: () => (credentials ? Uint8Array.of(5, 2, 0, 2) : Uint8Array.of(5, 1, 0)),
     feed(chunk) {
       answer = Buffer.concat([answer, chunk])
-      return answer.length > mostAnswerBytes ? { type: 'failed' } : read()
+      const steps: UpstreamStep[] = []
+      for (let step = read(); step; step = read()) {
+        steps.push(step)
+        if (step.type !== 'write') break
+      }
+      return steps
     },
   }
 }
@@ -87,8 +96,8 @@ function socksRequest({ host, port }: Target): Uint8Array {
 }
 
 /** RFC 1928, 6: the length of a reply depends on the kind of address in it. */
-function replyLength(answer: Buffer): number | undefined {
-  if (answer[3] === 1) return 10
-  if (answer[3] === 4) return 22
-  return answer[3] === 3 && answer[4] !== undefined ? 7 + answer[4] : undefined
+function replyLength([, , , kind, first = 0]: Uint8Array): number | undefined {
+  if (kind === 1) return 10
+  if (kind === 4) return 22
+  return kind === 3 ? 7 + first : undefined
 }

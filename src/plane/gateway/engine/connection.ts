@@ -42,6 +42,10 @@ export class Connection implements SideOwner {
   private forward: Forward | undefined
   private pending: Pending | undefined
   private refusals = 0
+  /** The client has said all it will say. */
+  private hasEnded = false
+  /** The client has not read what it was answered. */
+  private isClogged = false
   /** A SOCKS client is told at its request why it was not let in. */
   private denial: RefusalCode | undefined
 
@@ -60,14 +64,15 @@ export class Connection implements SideOwner {
   }
 
   onEnd(): void {
+    this.hasEnded = true
     // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
-    const isWithin = this.forward !== undefined && !this.http.isWaiting
-    if (isWithin) this.side.abort()
+    if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
     else if (this.isResting || this.stage === 'socks') this.side.release()
   }
 
   onDrain(): void {
-    this.forward?.onClientDrain()
+    if (this.forward) this.forward.onClientDrain()
+    else if (this.isClogged) this.nextRequest()
   }
 
   onClose(): void {
@@ -78,7 +83,7 @@ export class Connection implements SideOwner {
 
   /** Nothing was asked, or all was answered. */
   get isResting(): boolean {
-    return this.stage === 'detect' || (this.stage === 'http' && !this.forward)
+    return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
   }
 
   /** The client took too long. */
@@ -134,7 +139,8 @@ export class Connection implements SideOwner {
       else if (event.type === 'end') this.takeEnd()
       else {
         const message = event.message.charAt(0).toUpperCase() + event.message.slice(1)
-        this.side.write(answer(event.status, event.code, message))
+        // An answer that has begun ends where it is; ours would be read as a part of it.
+        if (!this.forward?.hasAnswered) this.side.write(answer(event.status, event.code, message))
         this.forward?.onClientGone()
         this.close()
       }
@@ -147,8 +153,10 @@ export class Connection implements SideOwner {
   }
 
   private takeEnd(): void {
-    if (this.forward) this.forward.endOfRequest()
-    else if (this.pending) this.pending.hasEnded = true
+    if (this.forward) {
+      this.forward.endOfRequest()
+      this.side.pause()
+    } else if (this.pending) this.pending.hasEnded = true
   }
 
   private async openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
@@ -186,6 +194,7 @@ export class Connection implements SideOwner {
     forward.progress(this.http.taken)
     for (const bytes of pending.bodies) forward.body(bytes)
     if (pending.hasEnded) forward.endOfRequest()
+    else if (this.hasEnded) this.side.abort()
     else this.side.resume()
   }
 
@@ -201,8 +210,13 @@ export class Connection implements SideOwner {
   private nextRequest(): void {
     this.stage = 'http'
     this.deadline = this.deps.clock() + this.deps.patience.betweenRequestsMs
+    // More answers would pile up here for somebody who asks and does not read.
+    this.isClogged = this.side.heldBytes > 0
+    if (this.isClogged) return
     this.takeHttp(this.http.next())
-    if (this.stage === 'http' && !this.pending) this.side.resume()
+    if (this.stage !== 'http' || this.pending) return
+    if (this.hasEnded) this.side.release()
+    else this.side.resume()
   }
 
   private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {

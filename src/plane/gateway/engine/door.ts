@@ -86,9 +86,9 @@ export function createDoor(deps: {
 
   function judge({ credentials, protocol, source, port }: Visitor): Verdict {
     const at = deps.moment()
-    if (credentials) return admitByPassword(snapshot, credentials, protocol, at, deps.sha256)
+    if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256))
     if (port === deps.mainPort()) return { refusal: 'credentials_required' }
-    return admitBySource(snapshot, source, port, at)
+    return withPool(admitBySource(snapshot, source, port, at))
   }
 
   /** A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. */
@@ -125,8 +125,19 @@ export function createDoor(deps: {
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
     if ('refusal' in choice) return choice
     const account = metering.accountOf({ kind: 'subuser', id: access.subuser.id, pool })
-    const refusal = await waitForBytes(account)
+    let refusal = await waitForBytes(account)
+    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(account, access)
     return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, account }
+  }
+
+  /** The account was dry when it was last asked for; whoever bought a moment ago is not told of that. */
+  async function waitAfresh(
+    account: Account,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    const asked = await deps.ask({ username: access.subuser.login }, ownerOf(access))
+    if (asked !== 'unasked') deps.learn(asked.found)
+    return waitForBytes(account)
   }
 
   async function pass(access: Access, target: Target, client: Side): Promise<Passage | { refusal: RefusalCode }> {
@@ -190,6 +201,13 @@ export function createDoor(deps: {
       return passage
     },
   }
+}
+
+/** Where there is traffic may have changed as well, so it is looked at before the shop is asked. */
+function withPool(verdict: Verdict): Verdict {
+  if (!('access' in verdict) || verdict.access.kind === 'dedicated') return verdict
+  const named = poolOf(verdict.access)
+  return 'refusal' in named ? named : verdict
 }
 
 /** A login ends at the first dash; a dedicated proxy's name has none. */

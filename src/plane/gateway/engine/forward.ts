@@ -20,12 +20,14 @@ export type ForwardOutcome =
 /** One request to one origin, and its answer, each in the framing that was read, never the one that was sent. */
 export class Forward {
   private readonly response: HttpResponseReader
-  private answered = false
+  /** The client has got something of the final answer. */
+  hasAnswered = false
+  /** All of the request has come from the client. */
+  hasWholeRequest = false
   private isOver = false
   private sent = 0
   private waiting: (() => void)[] = []
   private forget: (() => void) | undefined
-  private hasEnded = false
 
   constructor(
     private readonly client: Side,
@@ -66,7 +68,7 @@ export class Forward {
   }
 
   endOfRequest(): void {
-    this.hasEnded = true
+    this.hasWholeRequest = true
   }
 
   /** How many of the client's bytes the request has come to. They are paid for before anything else happens with them. */
@@ -106,15 +108,15 @@ export class Forward {
 
   private pass(event: ResponseEvent): void {
     if (event.type === 'broken') {
-      this.finish(this.answered ? { type: 'gone' } : { type: 'failed' })
+      this.finish(this.hasAnswered ? { type: 'gone' } : { type: 'failed' })
       return
     }
     if (event.type === 'end') {
-      this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasEnded })
+      this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasWholeRequest })
       return
     }
     const bytes = event.type === 'head' ? withExtra(event.bytes, this.passage.extra) : event.bytes
-    this.answered ||= event.type !== 'interim'
+    this.hasAnswered ||= event.type !== 'interim'
     this.deliver(bytes, event.type === 'switch' ? () => this.switch() : undefined)
   }
 
@@ -167,7 +169,7 @@ export class Forward {
   }
 
   private resumeClient(): void {
-    if (this.waiting.length === 0 && !this.hasEnded) this.client.resume()
+    if (this.waiting.length === 0 && !this.hasWholeRequest) this.client.resume()
   }
 
   private finish(outcome: ForwardOutcome): void {

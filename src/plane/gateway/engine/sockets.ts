@@ -27,6 +27,7 @@ export type Sockets = {
 
 const ipProtoTcp = 6
 const tcpInfo = 11
+const tcpNotSentLowWater = 25
 const solSocket = 1
 const soLinger = 13
 const soReceiveBuffer = 8
@@ -38,6 +39,11 @@ const acknowledgedAt = 120
 const infoBytes = 128
 /** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
 const narrowBytes = 131_072
+/**
+ * How much the system takes ahead of what it can send. Left alone it takes megabytes from whoever reads slowly, and goes on delivering them, uncounted,
+ * when this process is killed. What is on its way is not limited, so neither is the speed.
+ */
+const mostAhead = 256 * 1024
 
 /**
  * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing is told or set. What is still to be
@@ -52,9 +58,9 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
   const value = new Int32Array(1)
   const lingerForNothing = Int32Array.of(1, 0)
 
-  function set(descriptor: number, option: number, to: number): void {
+  function set(descriptor: number, level: number, option: number, to: number): void {
     value[0] = to
-    setsockopt(descriptor, solSocket, option, ptr(value), value.byteLength)
+    setsockopt(descriptor, level, option, ptr(value), value.byteLength)
   }
 
   function standingOf(descriptor: number): Standing {
@@ -69,12 +75,13 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
 
   return {
     acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
-    narrow: (descriptor) => set(descriptor, soReceiveBuffer, narrowBytes),
+    narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
     // Linux before 5.17 does not know it, and the buffer stays small.
-    widen: (descriptor) => set(descriptor, soBufferLock, 0),
+    widen: (descriptor) => set(descriptor, solSocket, soBufferLock, 0),
     watch(descriptor) {
       const own = descriptor < 0 ? -1 : dup(descriptor)
       if (own < 0) return undefined
+      set(own, ipProtoTcp, tcpNotSentLowWater, mostAhead)
       let isClosed = false
       return {
         standing: () => standingOf(own),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { createDice, type Dice, mutate, tokens } from '../../../../test/harness/dice.ts'
 import { splitAt, tellAnswer, tellRequests, tellSocks, toBytes } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { HttpRequestReader } from './http-request.ts'
@@ -8,7 +9,7 @@ import { Socks5Reader } from './socks5.ts'
 /** What is held ahead of its turn, a head, and one piece of noise. */
 const mostSilent = (256 + 64 + 4) * 1024
 
-/** Handshakes to begin from: a mutation of something nearly right goes deeper than noise. */
+/** Handshakes to begin from. */
 const requests = [
   'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nProxy-Authorization: Basic YTpi\r\n\r\n\x16\x03\x01',
   'GET http://a.example/b?c HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive, X-A\r\nX-A: 1\r\n\r\n',
@@ -27,71 +28,6 @@ const socks = [
   '\x05\x01\0\x05\x01\0\x01\x01\x02\x03\x04\0\x50',
   `\x05\x01\x02\x01\x02ab\x03cde\x05\x01\0\x04\x20\x01${'\0'.repeat(14)}\x01\xbb`,
 ].map(toBytes)
-const tokens = [
-  '\r\n',
-  '\n',
-  '\r',
-  '\0',
-  ' ',
-  '\t',
-  ':',
-  ';',
-  ',',
-  '0',
-  'chunked',
-  'Content-Length: 5\r\n',
-  '\xff',
-  '%',
-  '@',
-  '[',
-  ']',
-]
-  .concat(
-    'Host: b\r\n',
-    'Transfer-Encoding: chunked\r\n',
-    '\r\n\r\n',
-    'HTTP/1.1',
-    '\x05\x01\0',
-    '99999999',
-    'a'.repeat(300),
-  )
-  .map(toBytes)
-
-/** Mulberry32: a failure names its seed, and the seed brings it back. */
-function createDice(seed: number): (sides: number) => number {
-  let state = seed
-  return (sides) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides
-  }
-}
-
-type Dice = (sides: number) => number
-
-function mutate(seeds: readonly Uint8Array[], dice: Dice): Uint8Array {
-  if (dice(10) === 0) return Uint8Array.from({ length: dice(200) }, () => dice(256))
-  let bytes = seeds[dice(seeds.length)] ?? new Uint8Array(0)
-  for (let count = 1 + dice(4); count > 0; count -= 1) bytes = mutateOnce(bytes, seeds, dice)
-  return bytes
-}
-
-function mutateOnce(bytes: Uint8Array, seeds: readonly Uint8Array[], dice: Dice): Uint8Array {
-  const at = dice(bytes.length + 1)
-  const to = Math.min(bytes.length, at + dice(12))
-  const other = seeds[dice(seeds.length)] ?? bytes
-  const between = [
-    () => Uint8Array.of(dice(256)),
-    () => tokens[dice(tokens.length)] ?? bytes,
-    () => bytes.slice(dice(at + 1), at),
-    () => other.slice(dice(other.length)),
-    () => new Uint8Array(0),
-  ][dice(5)]?.()
-  const isReplaced = dice(2) === 0
-  return Buffer.concat([bytes.slice(0, at), between ?? bytes, bytes.slice(isReplaced ? to : at)])
-}
-
 /** What the reader says of the whole and of two ways to cut it must be one; the cases of a run are told apart by their number. */
 function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Array[]) => string[], count: number): void {
   const outcomes = new Set<string>()

@@ -1,0 +1,336 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { readProxyLogin } from '../../src/kernel/login.ts'
+import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
+import { Side } from '../../src/plane/gateway/engine/side.ts'
+import { createExitChooser } from '../../src/plane/gateway/sessions.ts'
+import { loginLine, openEngine, type Stand, type StandWish, until } from '../harness/engine.ts'
+import { converse, tellHeard } from '../harness/raw-case.ts'
+import { RawClient } from '../harness/raw-client.ts'
+import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
+import { greet, socksLogin, socksTo, socksWish } from '../harness/socks-client.ts'
+
+/** What Bun hands out at once, which is the most that a peer who does not read can make the gateway keep. */
+const mostHeld = 512 * 1024
+
+let stand: Stand
+let origin: RecordingOrigin
+beforeAll(() => {
+  origin = startRecordingOrigin()
+})
+beforeEach(() => origin.reset())
+afterEach(async () => {
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+})
+afterAll(() => origin.stop())
+
+const open = (wish: StandWish): void => {
+  stand = openEngine(wish)
+}
+const get = (path: string, who = 'anna'): string =>
+  `GET http://${origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine(who)}\r\n`
+const connectLine = (who = 'anna'): string => `CONNECT ${origin.authority} HTTP/1.1\r\n${loginLine(who)}\r\n`
+
+async function tunnel(who = 'anna'): Promise<RawClient> {
+  const client = await RawClient.open(stand.port)
+  client.send(connectLine(who))
+  await client.hear((text) => text.includes('\r\n\r\n'))
+  return client
+}
+
+describe('a client that takes its time', () => {
+  const slow: readonly (readonly [name: string, sent: string, told: string])[] = [
+    ['and says nothing', '', ''],
+    ['with its request line', 'GET http://a', 'HTTP/1.1 408'],
+    ['with its head', 'GET http://a.example/ HTTP/1.1\r\nHost: a\r\n', 'HTTP/1.1 408'],
+    ['with its SOCKS greeting', '\x05', ''],
+    ['with its SOCKS login', '\x05\x01\x02\x01\x04do', '\x05\x02'],
+    ['with its SOCKS wish', `\x05\x01\x02${socksLogin('dora')}\x05\x01\0`, '\x05\x02\x01\0'],
+  ]
+  test('is closed when its time is over, however often it says a little', async () => {
+    open({ limits: { handshakeMs: 400, betweenRequestsMs: 400 } })
+    await Promise.all(
+      slow.map(async ([name, sent, told]) => {
+        const client = await RawClient.open(stand.port)
+        client.send(sent)
+        const drip = setInterval(() => {
+          if (sent.startsWith('GET')) client.send('a')
+        }, 50)
+        const startedMs = performance.now()
+        const { hasEnded } = await client.hearEnd()
+        clearInterval(drip)
+        const tookMs = performance.now() - startedMs
+        expect({ name, hasEnded, told: client.text.slice(0, 12) }).toEqual({ name, hasEnded: true, told })
+        expect(tookMs).toBeGreaterThan(200)
+        expect(tookMs).toBeLessThan(1500)
+        client.reset()
+      }),
+    )
+  })
+
+  test('between two requests is closed, and 500 of them cost nobody else anything', async () => {
+    open({ limits: { handshakeMs: 600, betweenRequestsMs: 300 } })
+    const crowd = await Promise.all(Array.from({ length: 500 }, () => RawClient.open(stand.port)))
+    for (const each of crowd) each.send('GET http://a.example/ HTTP/1.1\r\nX-')
+    const startedMs = performance.now()
+    const client = await RawClient.open(stand.port)
+    client.send(get('/a'))
+    await client.hear((text) => text.includes('200'))
+    expect(performance.now() - startedMs).toBeLessThan(400)
+    expect((await client.hearEnd()).hasEnded).toBe(true)
+    expect(tellHeard(client.text)[0]).toBe('200')
+    for (const each of crowd) each.reset()
+    client.reset()
+  })
+
+  test('with nothing to carry is cut when it has been idle too long, on both sides', async () => {
+    open({ limits: { idleMs: 300 } })
+    origin.play({ onBytes: () => {} })
+    const [http, socks] = [await tunnel(), await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)]
+    expect(await http.hearEnd()).toMatchObject({ hasEnded: true })
+    expect(await socks.client.hearEnd()).toMatchObject({ hasEnded: true })
+    await until(() => origin.records.every((record) => record.isClosed))
+  })
+})
+
+describe('too many', () => {
+  test('connections: whoever comes too late is told so, and let in when there is room', async () => {
+    open({ limits: { connections: 3 } })
+    origin.play({ onBytes: () => {} })
+    const held = [await tunnel(), await tunnel(), await tunnel()]
+    expect(await converse(stand.port, get('/a'), ['503 gateway_full'], false)).toEqual(['503 gateway_full'])
+    const late = await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)
+    expect(late.code).toBe(1)
+    late.client.reset()
+    for (const each of held) each.reset()
+    await until(() => stand.engine.standing.open === 0)
+    expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
+  })
+
+  test('connections beyond those who can be told are closed without a word', async () => {
+    open({ limits: { connections: 1 } })
+    const crowd = await Promise.all(Array.from({ length: 520 }, () => RawClient.open(stand.port)))
+    await until(() => crowd.filter((each) => each.isClosed || each.hasEnded).length === 19)
+    expect(stand.engine.standing.open).toBe(501)
+    for (const each of crowd) each.reset()
+    await until(() => stand.engine.standing.open === 0)
+  })
+
+  test('tunnels of one customer: 429, and others go on', async () => {
+    open({ customer: { tunnels: 2 } })
+    origin.play({ onBytes: () => {} })
+    const held = [await tunnel(), await tunnel()]
+    const told = ['429 too_many_tunnels']
+    expect(await converse(stand.port, connectLine(), told, false)).toEqual(told)
+    expect(await converse(stand.port, get('/a'), told, false)).toEqual(told)
+    expect((await tunnel('boris')).text).toStartWith('HTTP/1.1 200 ')
+    held[0]?.reset()
+    await until(() => stand.engine.standing.passages === 2)
+    expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
+  })
+
+  test('tunnels of one sub-user, by its own limit', async () => {
+    open({ subuser: { tunnels: 1 } })
+    origin.play({ onBytes: () => {} })
+    const held = await tunnel('pavel-pool-residential')
+    expect(held.text).toStartWith('HTTP/1.1 200 ')
+    const told = ['429 too_many_tunnels']
+    expect(await converse(stand.port, connectLine('pavel-pool-residential-session-b'), told, false)).toEqual(told)
+  })
+
+  test('new connections a second: 429 also for those that fail, and others go on', async () => {
+    open({ customer: { newPerSecond: 5 } })
+    const wish = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
+    const client = await RawClient.open(stand.port)
+    client.send(wish.repeat(15))
+    await client.hear((text) => tellHeard(text).length === 15)
+    const told = tellHeard(client.text)
+    expect(told.filter((line) => line === '403 port_denied')).toHaveLength(10)
+    expect(told.filter((line) => line === '429 too_many_new')).toHaveLength(5)
+    expect(await converse(stand.port, get('/a', 'boris'), ['200'], false)).toEqual(['200'])
+    client.reset()
+  })
+
+  test('names to look up a second: 429, and no more are looked up', async () => {
+    let lookups = 0
+    open({
+      customer: { namesPerSecond: 5 },
+      lookup: async () => {
+        lookups += 1
+        return [{ address: '127.0.0.1', ttl: 60 }]
+      },
+    })
+    const client = await RawClient.open(stand.port)
+    client.send(
+      Array.from({ length: 15 }, (_, index) => `CONNECT n${index}.example:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`).join(
+        '',
+      ),
+    )
+    await client.hear((text) => tellHeard(text).length === 15)
+    expect(tellHeard(client.text).filter((line) => line === '429 too_many_names')).toHaveLength(5)
+    expect(lookups).toBe(10)
+    client.reset()
+  })
+})
+
+describe('10,000 names of sessions', () => {
+  test('each keeps its exit, and another 100,000 make the table no larger', () => {
+    stand = openEngine()
+    const snapshot = createSnapshot()
+    const exits = Array.from({ length: 4 }, (_, index) => ({
+      id: `exit-${index}`,
+      pool: 'residential',
+      kind: 'local' as const,
+      host: '127.0.0.1',
+      port: null,
+      credentials: null,
+      country: 'us',
+      state: '',
+      city: '',
+      zip: '',
+      asn: null,
+      drained: false,
+    }))
+    snapshot.apply({ proxies: [], subusers: [], exits })
+    const chooser = createExitChooser({ snapshot, random: () => 0 })
+    const choose = (index: number) => {
+      const login = readProxyLogin(`pavel-pool-residential-session-s${index}`)
+      if (!login) throw new Error('the login is not one')
+      return chooser.choose('owner', 'residential', login, 1000)
+    }
+    const first = Array.from({ length: 10_000 }, (_, index) => choose(index))
+    expect(Array.from({ length: 10_000 }, (_, index) => choose(index))).toEqual(first)
+    expect(chooser.size).toBe(10_000)
+    for (let index = 0; index < 100_000; index += 1) choose(10_000 + index)
+    expect(chooser.size).toBeLessThanOrEqual(100_000)
+  })
+
+  test('over the wire leave no more behind than a table of them', async () => {
+    open({})
+    const before = process.memoryUsage().rss
+    const clients = await Promise.all(Array.from({ length: 20 }, () => RawClient.open(stand.port)))
+    const each = 25
+    await Promise.all(
+      clients.map(async (client, number) => {
+        for (let index = 0; index < each; index += 1) {
+          client.send(get('/a', `pavel-pool-residential-session-c${number}n${index}`))
+          await client.hear((text) => tellHeard(text).length === index + 1)
+        }
+        expect(tellHeard(client.text)).toEqual(Array.from({ length: each }, () => '200'))
+        client.reset()
+      }),
+    )
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+  })
+})
+
+describe('a peer that never reads', () => {
+  const block = Buffer.alloc(1024 * 1024, 97).toString('latin1')
+  let most = 0
+  let restore: () => void
+
+  /** Every byte that any side keeps is seen here: write() and the drain are the only places where that changes. */
+  beforeEach(() => {
+    most = 0
+    const { write } = Side.prototype
+    Side.prototype.write = function watched(this: Side, bytes: Uint8Array): boolean {
+      const isClear = write.call(this, bytes)
+      most = Math.max(most, this.heldBytes)
+      return isClear
+    }
+    restore = () => {
+      Side.prototype.write = write
+    }
+  })
+  afterEach(() => restore())
+
+  const ways: readonly (readonly [name: string, begin: () => Promise<RawClient>])[] = [
+    ['a tunnel', () => tunnel()],
+    ['SOCKS5', async () => (await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)).client],
+    ['a forwarded request', () => RawClient.open(stand.port)],
+    ['a tunnel by the byte', () => tunnel('pavel-pool-residential')],
+  ]
+  test.each(ways)('as a client of %s costs a read and no more, and others go on', async (name, begin) => {
+    open({})
+    const mute = await begin()
+    mute.pause()
+    origin.play({
+      onBytes: (_, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\n\r\n${block.repeat(20)}`),
+    })
+    mute.send(name === 'a forwarded request' ? get('/a') : 'x')
+    await until(() => most > 0)
+    await Bun.sleep(50)
+    expect(most).toBeLessThanOrEqual(mostHeld)
+    origin.play({})
+    expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
+    mute.reset()
+  })
+
+  test('as an origin costs a read and no more, and others go on', async () => {
+    open({})
+    origin.play({ onOpen: (_, socket) => void socket.pause() })
+    const client = await tunnel()
+    client.send(Buffer.alloc(20 * 1024 * 1024, 97))
+    await until(() => most > 0)
+    await Bun.sleep(50)
+    expect(most).toBeLessThanOrEqual(mostHeld)
+    expect(client.unsent).toBeGreaterThan(0)
+    origin.play({})
+    expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
+    client.reset()
+  })
+
+  test('and asks for hundreds of answers at once has one of them kept', async () => {
+    open({})
+    const [size, count] = [40_000, 1000]
+    const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n${'a'.repeat(size)}`
+    origin.play({ onRequest: (_, write) => write(answer) })
+    const mute = await RawClient.open(stand.port)
+    mute.pause()
+    mute.send(get('/a').repeat(count))
+    await until(() => most > 0)
+    await Bun.sleep(300)
+    expect(most).toBeLessThanOrEqual(mostHeld)
+    mute.resume()
+    await until(() => mute.receivedBytes >= count * size, 10_000)
+    mute.reset()
+  })
+
+  test('and is refused often has no more kept than twenty refusals', async () => {
+    open({})
+    const mute = await RawClient.open(stand.port)
+    mute.pause()
+    mute.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000))
+    await Bun.sleep(50)
+    expect(most).toBeLessThanOrEqual(20 * 1024)
+    mute.reset()
+  })
+
+  test('and is let go by both sides is closed all the same', async () => {
+    open({ limits: { idleMs: 400 } })
+    for (const megabytes of [3, 8]) {
+      const mute = await tunnel()
+      mute.pause()
+      origin.play({
+        onBytes(_, write, socket) {
+          write(block.repeat(megabytes))
+          socket.shutdown()
+        },
+      })
+      mute.send('x')
+      mute.finish()
+    }
+    await until(() => stand.engine.standing.passages === 0)
+    await until(() => stand.engine.standing.open === 0)
+  })
+})
+
+test('a SOCKS client that goes on while it is judged is never read as HTTP', async () => {
+  open({})
+  const client = await greet(stand.port, 'dora')
+  client.send(socksWish('127.0.0.1', origin.port))
+  for (let index = 0; index < 50; index += 1) client.send('GET / HTTP/1.1\r\n')
+  await client.hear((text) => text.length >= 14)
+  await until(() => (origin.records[0]?.text.length ?? 0) === 50 * 16)
+  expect(client.bytes[5]).toBe(0)
+  client.reset()
+})

@@ -1,0 +1,369 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
+import { converse, tellHeard } from '../harness/raw-case.ts'
+import { RawClient, readAnswers } from '../harness/raw-client.ts'
+import { type RecordingOrigin, startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
+import { socksTo } from '../harness/socks-client.ts'
+
+let stand: Stand
+let origin: RecordingOrigin
+beforeAll(() => {
+  stand = openEngine()
+  origin = startRecordingOrigin()
+})
+beforeEach(() => origin.reset())
+afterAll(async () => {
+  origin.stop()
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+})
+
+const get = (path: string, ...fields: string[]): string =>
+  `GET http://${origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}${fields.map((field) => `${field}\r\n`).join('')}\r\n`
+const connectLine = (): string => `CONNECT ${origin.authority} HTTP/1.1\r\n${loginLine('anna')}\r\n`
+const ok = 'HTTP/1.1 200 OK\r\n'
+const failed = '502 origin_failed'
+
+/** What the origin answers before it closes, and what the client is told of it. The answer is given whole and byte by byte. */
+type OriginCase = readonly [name: string, answer: string, told: readonly string[], body?: string]
+
+const answers: readonly OriginCase[] = [
+  ['nothing', '', [failed]],
+  ['half a head', `${ok}Content-Length: 5\r\n`, [failed]],
+  ['HTTP/0.9', 'hello', [failed]],
+  ['HTTP/2', 'HTTP/2.0 200 OK\r\n\r\n', [failed]],
+  ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n', [failed]],
+  ['status 99', 'HTTP/1.1 99 Odd\r\n\r\n', [failed]],
+  ['status 600', 'HTTP/1.1 600 Odd\r\n\r\n', [failed]],
+  ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n', [failed]],
+  ['407', 'HTTP/1.1 407 Login\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n', [failed]],
+  ['101 unasked', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nGET /', [failed]],
+  ['two lengths', `${ok}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!`, [failed]],
+  ['the same length twice', `${ok}Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello`, ['200'], 'hello'],
+  ['a length with a sign', `${ok}Content-Length: +5\r\n\r\nhello`, [failed]],
+  ['a length past counting', `${ok}Content-Length: 99999999999999999999\r\n\r\nhello`, [failed]],
+  [
+    'length and chunks',
+    `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+    ['200'],
+    '5\r\nhello\r\n',
+  ],
+  ['another coding', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`, [failed]],
+  ['xchunked', `${ok}Transfer-Encoding: xchunked\r\nContent-Length: 5\r\n\r\nhello`, [failed]],
+  ['a folded line', `${ok}X-A: 1\r\n 2\r\nContent-Length: 0\r\n\r\n`, [failed]],
+  ['a NUL in a head', `${ok}X-A: \0\r\nContent-Length: 0\r\n\r\n`, [failed]],
+  ['a bare CR in a head', `${ok}X-A: 1\rX-B: 2\r\nContent-Length: 0\r\n\r\n`, [failed]],
+  ['a head without end', `${ok}${'X-A: 1\r\n'.repeat(300)}\r\n`, [failed]],
+  [
+    'a second answer behind the first',
+    `${ok}Content-Length: 5\r\n\r\nhello${ok}X-Turnpike-Error: fake\r\n\r\n`,
+    ['200'],
+    'hello',
+  ],
+  ['bytes behind a 204', 'HTTP/1.1 204 None\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', ['204']],
+  [
+    'an error of ours, forged',
+    `${ok}X-Turnpike-Error: blocked\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n`,
+    ['200'],
+  ],
+  [
+    '16 interim answers',
+    `${'HTTP/1.1 103 Hints\r\n\r\n'.repeat(16)}${ok}Content-Length: 0\r\n\r\n`,
+    [...Array.from({ length: 16 }, () => '103'), '200'],
+  ],
+  [
+    'interim answers without end',
+    'HTTP/1.1 103 Hints\r\n\r\n'.repeat(1000),
+    [...Array.from({ length: 16 }, () => '103'), failed],
+  ],
+  ['lines that end in LF', 'HTTP/1.1 200 OK\nContent-Length: 5\n\nhello', ['200'], 'hello'],
+]
+
+describe('an answer of an origin', () => {
+  test.each(answers.map(([name, answer, told, body = null]) => [name, answer, told, body] as const))(
+    '%s',
+    async (_, answer, told, body) => {
+      for (const isSlow of [false, true]) {
+        origin.play({
+          async onRequest(__, write, socket) {
+            if (isSlow)
+              for (const character of answer.slice(0, 4000)) {
+                write(character)
+                await new Promise((resolve) => setImmediate(resolve))
+              }
+            write(isSlow ? answer.slice(4000) : answer)
+            socket.shutdown()
+          },
+        })
+        const client = await RawClient.open(stand.port)
+        client.send(get('/a'))
+        await client.hear((text) => Bun.deepEquals(tellHeard(text), told))
+        const { answers: heard } = readAnswers(client.text)
+        expect({ isSlow, told: tellHeard(client.text) }).toEqual({ isSlow, told: [...told] })
+        if (body !== null) expect(heard.at(-1)?.body).toBe(body)
+        expect(client.text).not.toContain('fake')
+        if (told[0] !== failed && told.at(-1) !== failed) expect(client.text).not.toMatch(/X-Turnpike|Proxy-/)
+        client.reset()
+      }
+    },
+  )
+
+  test('cut off within its length is cut off for the client too', async () => {
+    origin.play({
+      onRequest(_, write, socket) {
+        write(`${ok}Content-Length: 10\r\n\r\nhello`)
+        socket.shutdown()
+      },
+    })
+    const client = await RawClient.open(stand.port)
+    client.send(get('/a'))
+    const { hasEnded } = await client.hearEnd()
+    expect({ hasEnded, isWhole: readAnswers(client.text).answers.length }).toEqual({ hasEnded: true, isWhole: 0 })
+    client.reset()
+  })
+
+  test.each(['zz\r\nhello\r\n0\r\n\r\n', '5\r\nhelloXX0\r\n\r\n', '-1\r\n', '100000005\r\nhello'])(
+    'with the bad chunk %p is cut off, never mended',
+    async (chunk) => {
+      origin.play({ onRequest: (_, write) => write(`${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n${chunk}`) })
+      const client = await RawClient.open(stand.port)
+      client.send(get('/a'))
+      const { hasEnded } = await client.hearEnd()
+      expect(hasEnded).toBe(true)
+      expect(client.text).not.toContain('\r\n0\r\n\r\n')
+      expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1)
+      client.reset()
+    },
+  )
+
+  test('without a length ends with the connection', async () => {
+    origin.play({
+      onRequest(_, write, socket) {
+        write(`${ok}\r\nhello`)
+        socket.shutdown()
+      },
+    })
+    const client = await RawClient.open(stand.port)
+    client.send(get('/a'))
+    const { hasEnded } = await client.hearEnd()
+    expect({ hasEnded, text: client.text.slice(-9) }).toEqual({ hasEnded: true, text: '\r\n\r\nhello' })
+    client.reset()
+  })
+
+  test('to HEAD has no body, and the next request is in step', async () => {
+    origin.play({
+      onRequest: ({ path }, write) => write(`${ok}Content-Length: 5\r\n\r\n${path === '/head' ? '' : 'hello'}`),
+    })
+    const client = await RawClient.open(stand.port)
+    client.send(get('/head').replace('GET', 'HEAD') + get('/next'))
+    await client.hear((text) => text.endsWith('hello'))
+    expect(client.text.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(2)
+    client.reset()
+  })
+
+  test('that resets is told as a failure', async () => {
+    origin.play({ onRequest: (_, __, socket) => socket.terminate() })
+    expect(await converse(stand.port, get('/a'), [failed], false)).toEqual([failed])
+  })
+
+  test('that resets at once is told as a failure', async () => {
+    origin.play({ onOpen: (_, socket) => socket.terminate() })
+    const told = await converse(stand.port, get('/a'), [failed], false)
+    expect(told[0]).toMatch(/^502 (?:origin_failed|unreachable|connect_refused)$/)
+  })
+})
+
+describe('an origin that answers before the request is whole', () => {
+  const post = (...fields: string[]): string =>
+    `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}${fields.join('\r\n')}\r\n\r\n`
+
+  test('ends the connection with its answer: what follows is no request', async () => {
+    origin.play({ onBytes: (_, write) => write('HTTP/1.1 413 Too large\r\nContent-Length: 0\r\n\r\n') })
+    const client = await RawClient.open(stand.port)
+    client.send(post('Content-Length: 100000'))
+    await client.hear((text) => text.includes('413'))
+    client.send(get('/hidden'))
+    const { hasEnded } = await client.hearEnd()
+    expect({ hasEnded, told: tellHeard(client.text) }).toEqual({ hasEnded: true, told: ['413'] })
+    expect(origin.records).toHaveLength(1)
+    client.reset()
+  })
+
+  test('has its answer cut, never mixed with ours, when the rest is malformed', async () => {
+    origin.play({ onBytes: (_, write) => write(`${ok}Content-Length: 1000\r\n\r\nhello`) })
+    const client = await RawClient.open(stand.port)
+    client.send(post('Transfer-Encoding: chunked'))
+    await client.hear((text) => text.endsWith('hello'))
+    client.send('zz\r\n')
+    expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+    expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1)
+    client.reset()
+  })
+
+  test('and a client that goes on far ahead: no answer is mixed with another', async () => {
+    let answer: (text: string) => void = () => {}
+    origin.play({
+      onRequest(_, write) {
+        answer = write
+        write(`${ok}Content-Length: 10\r\n\r\nhello`)
+      },
+    })
+    const client = await RawClient.open(stand.port)
+    client.send(post('Content-Length: 5'))
+    await until(() => origin.records.length === 1)
+    client.send('hello')
+    await client.hear((text) => text.endsWith('hello'))
+    client.send('x'.repeat(1_000_000))
+    await Bun.sleep(30)
+    answer('world')
+    await client.hear((text) => text.includes('helloworld'))
+    expect(client.text).toContain('helloworld')
+    client.reset()
+  })
+})
+
+describe('a client that half-closes', () => {
+  test.each(['GET', 'POST'])('behind a whole %s has its answer', async (method) => {
+    for (const connection of ['close', 'keep-alive']) {
+      const client = await RawClient.open(stand.port)
+      const body = method === 'POST' ? 'Content-Length: 5\r\n\r\n' : '\r\n'
+      client.send(
+        `${method} http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}Connection: ${connection}\r\n${body}`,
+      )
+      if (method === 'POST') {
+        await until(() => origin.records.some((record) => record.text.endsWith('\r\n\r\n')))
+        client.send('hello')
+      }
+      client.finish()
+      await client.hearEnd()
+      expect({ connection, told: tellHeard(client.text) }).toEqual({ connection, told: ['200'] })
+      client.reset()
+      origin.reset()
+    }
+  })
+
+  test('within a body is let go, and the origin with it', async () => {
+    for (const isDialling of [true, false]) {
+      const client = await RawClient.open(stand.port)
+      const head = `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}Content-Length: 5\r\n\r\n`
+      client.send(head)
+      if (!isDialling) await until(() => origin.records.length > 0)
+      client.send('he')
+      client.finish()
+      expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+      client.reset()
+      await until(() => stand.engine.standing.passages === 0)
+      for (const record of origin.records) expect(tellSeen(record)).toStartWith('unfinished')
+      origin.reset()
+    }
+  })
+
+  test('a tunnel still hears the answer', async () => {
+    origin.play({ onBytes: () => {} })
+    const client = await RawClient.open(stand.port)
+    client.send(connectLine())
+    await client.hear((text) => text.endsWith('\r\n\r\n'))
+    client.send('question')
+    client.finish()
+    await until(() => origin.records[0]?.hasEnded === true)
+    expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+    expect(origin.records[0]?.text).toBe('question')
+    client.reset()
+  })
+})
+
+describe('an upgrade', () => {
+  const wish = ['Connection: upgrade', 'Upgrade: websocket']
+  const switching = 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
+
+  test('that the origin grants is a tunnel from there on', async () => {
+    origin.play({ onRequest: (_, write) => write(`${switching}from-origin`) })
+    const client = await RawClient.open(stand.port)
+    client.send(`${get('/a', ...wish)}early`)
+    await client.hear((text) => text.endsWith('from-origin'))
+    client.send('later')
+    await until(() => origin.records[0]?.text.endsWith('earlylater') === true)
+    expect(tellHeard(client.text)).toEqual(['101', 'bytes from-origin'])
+    client.reset()
+  })
+
+  test('that the origin ignores leaves what is behind it a request', async () => {
+    const told = ['200', '200']
+    expect(await converse(stand.port, get('/a', ...wish) + get('/b'), told, false)).toEqual(told)
+    expect(origin.records.map(tellSeen)).toEqual(['GET /a', 'GET /b'])
+  })
+
+  test('with a body is not asked for', async () => {
+    await converse(stand.port, `${get('/a', ...wish, 'Content-Length: 2')}hi`, ['200'], false)
+    expect(origin.records[0]?.text).not.toMatch(/upgrade/i)
+  })
+})
+
+describe('an expectation', () => {
+  test('is for the origin to meet', async () => {
+    origin.play({
+      onBytes(bytes, write) {
+        const isHead = Buffer.from(bytes).toString('latin1').includes('\r\n\r\n')
+        write(isHead ? 'HTTP/1.1 100 Continue\r\n\r\n' : `${ok}Content-Length: 0\r\n\r\n`)
+      },
+    })
+    const client = await RawClient.open(stand.port)
+    client.send(get('/a', 'Expect: 100-continue', 'Content-Length: 5'))
+    await client.hear((text) => text.includes('100'))
+    client.send('hello')
+    await client.hear((text) => text.includes('200'))
+    expect(tellHeard(client.text)).toEqual(['100', '200'])
+    client.reset()
+  })
+
+  test('of somebody who is not let in is answered without waiting for the body', async () => {
+    const sent = 'POST http://a.example/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
+    expect(await converse(stand.port, sent, ['407 credentials_required'], false)).toEqual(['407 credentials_required'])
+  })
+})
+
+describe('a reset', () => {
+  const stages: readonly (readonly [name: string, sent: () => string])[] = [
+    ['before a word', () => ''],
+    ['within a request line', () => 'GET http'],
+    ['within a head', () => get('/a').slice(0, -2)],
+    ['behind a request', () => get('/a')],
+    ['within a body', () => `${get('/a', 'Content-Length: 100')}hello`],
+    ['within chunks', () => `${get('/a', 'Transfer-Encoding: chunked')}5\r\nhe`],
+    ['behind a CONNECT', () => connectLine()],
+    ['behind a CONNECT with early data', () => `${connectLine()}early`],
+    ['within a SOCKS greeting', () => '\x05'],
+    ['behind a SOCKS greeting', () => '\x05\x01\x02'],
+    ['within a SOCKS login', () => '\x05\x01\x02\x01\x04do'],
+    ['behind a wrong SOCKS login', () => '\x05\x01\x02\x01\x01a\x01b'],
+    ['behind a wrong password', () => get('/a').replace(loginLine('anna'), loginLine('anna', 'x'))],
+  ]
+  test.each(stages)('%s leaves nothing behind', async (_, sent) => {
+    origin.play({ onRequest: () => {} })
+    for (const waitMs of [0, 1, 10]) {
+      const client = await RawClient.open(stand.port)
+      client.send(sent())
+      if (waitMs > 0) await Bun.sleep(waitMs)
+      client.reset()
+    }
+    await until(() => stand.engine.standing.open === 0 && stand.engine.standing.passages === 0)
+    await until(() => origin.records.every((record) => record.isClosed))
+  })
+
+  test('of an origin ends its tunnel', async () => {
+    for (const who of ['anna', 'dora']) {
+      origin.play({ onBytes: (_, __, socket) => socket.terminate() })
+      const isSocks = who === 'dora'
+      const client = isSocks
+        ? (await socksTo(stand.port, who, '127.0.0.1', origin.port)).client
+        : await RawClient.open(stand.port)
+      if (!isSocks) {
+        client.send(connectLine())
+        await client.hear((text) => text.endsWith('\r\n\r\n'))
+      }
+      client.send('x')
+      expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+      client.reset()
+    }
+    await until(() => stand.engine.standing.passages === 0)
+  })
+})

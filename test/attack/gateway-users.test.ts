@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { basicOf, loginLine, openEngine, type Stand } from '../harness/engine.ts'
+import { converse, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
+import { RawClient, readAnswers } from '../harness/raw-client.ts'
+import { startRecordingOrigin } from '../harness/recording-origin.ts'
+import { socksLogin } from '../harness/socks-client.ts'
+
+let place: Place
+let stand: Stand
+beforeAll(() => {
+  stand = openEngine()
+  place = { stand, origin: startRecordingOrigin() }
+})
+beforeEach(() => place.origin.reset())
+afterAll(async () => {
+  place.origin.stop()
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+})
+
+const get = (path: string, ...fields: string[]): string =>
+  `GET http://ORIGIN${path} HTTP/1.1\r\nHost: ORIGIN\r\n${fields.map((field) => `${field}\r\n`).join('')}\r\n`
+const basic = (text: string): string => `Proxy-Authorization: Basic ${Buffer.from(text, 'latin1').toString('base64')}`
+const required = ['407 credentials_required']
+const wrong = ['407 bad_credentials']
+
+const credentials: readonly RawCase[] = [
+  ['none', get('/a'), required],
+  ['those of the origin are not ours', get('/a', 'Authorization: Basic YW5uYTphbm5hLnNlY3JldA=='), required],
+  ['another scheme', get('/a', 'Proxy-Authorization: Bearer abc'), wrong],
+  ['no scheme', get('/a', `Proxy-Authorization: ${basicOf('anna')}`), wrong],
+  ['nothing behind the scheme', get('/a', 'Proxy-Authorization: Basic'), wrong],
+  ['a stray character', get('/a', `Proxy-Authorization: Basic ${basicOf('anna')}!`), wrong],
+  ['stray bits', get('/a', 'Proxy-Authorization: Basic YTpiYx=='), wrong],
+  ['no colon', get('/a', basic('anna')), wrong],
+  ['a NUL behind the name', get('/a', basic('anna\0:anna.secret')), wrong],
+  ['a line end in the name', get('/a', basic('an\r\nna:anna.secret')), wrong],
+  ['bytes that are not UTF-8', get('/a', basic('\xff:x')), wrong],
+  ['a name of 513 bytes', get('/a', basic(`${'a'.repeat(513)}:x`)), wrong],
+  ['an empty name', get('/a', basic(':anna.secret')), wrong],
+  ['a name in another case', get('/a', basic('Anna:anna.secret')), wrong],
+  ['a name with a blank', get('/a', basic('anna :anna.secret')), wrong],
+  [
+    'the digest in place of the password',
+    get('/a', basic(`anna:${new Bun.SHA256().update('anna.secret').digest('hex')}`)),
+    wrong,
+  ],
+  ['the name of a property of every object', get('/a', basic('__proto__:x')), wrong],
+  ['a proxy that has expired', get('/a', 'LOGIN:frida'), ['402 expired']],
+  ['a proxy that is blocked', get('/a', 'LOGIN:gleb'), ['403 blocked']],
+  ['a proxy of the other protocol', get('/a', 'LOGIN:dora'), ['403 wrong_protocol']],
+  ['a country that has no exit', get('/a', 'LOGIN:pavel-pool-residential-country-de'), ['502 no_exit']],
+  ['a pool that does not exist', get('/a', 'LOGIN:pavel-pool-moon'), ['502 no_exit']],
+  ['a part that the grammar does not know', get('/a', 'LOGIN:pavel-planet-mars'), wrong],
+  ['a part given twice', get('/a', 'LOGIN:pavel-pool-residential-pool-residential'), wrong],
+  ['a login in capitals', get('/a', basic('PAVEL-POOL-residential:pavel.secret')), ['200'], ['GET /a']],
+  ['a scheme in capitals', get('/a', `Proxy-Authorization: BASIC ${basicOf('anna')}`), ['200'], ['GET /a']],
+]
+
+const several: readonly RawCase[] = [
+  ['two users', get('/a', 'LOGIN:anna') + get('/b', 'LOGIN:boris'), ['200', '200'], ['GET /a', 'GET /b']],
+  ['a user, then nobody', get('/a', 'LOGIN:anna') + get('/b'), ['200', '407 credentials_required'], ['GET /a']],
+  [
+    'a user, then a wrong password',
+    get('/a', 'LOGIN:anna') + get('/b', basic('anna:x')),
+    ['200', ...wrong],
+    ['GET /a'],
+  ],
+  [
+    'a user, then one who is blocked',
+    get('/a', 'LOGIN:anna') + get('/b', 'LOGIN:gleb'),
+    ['200', '403 blocked'],
+    ['GET /a'],
+  ],
+  [
+    'nobody, then a user, then nobody',
+    get('/a') + get('/b', 'LOGIN:anna') + get('/c'),
+    [...required, '200', ...required],
+    ['GET /b'],
+  ],
+  [
+    'a tunnel of nobody behind a request of somebody',
+    `${get('/a', 'LOGIN:anna')}CONNECT ORIGIN HTTP/1.1\r\n\r\n`,
+    ['200', '407 credentials_required'],
+    ['GET /a'],
+  ],
+  ['a foreign Host', 'GET http://ORIGIN/a HTTP/1.1\r\nHost: 169.254.169.254\r\nLOGIN\r\n\r\n', ['200'], ['GET /a']],
+]
+
+rawCases('credentials', credentials, () => place)
+rawCases('several on one connection', several, () => place)
+
+test('each of several users on one connection is counted for what is his', async () => {
+  const own = openEngine()
+  place.origin.play({
+    onRequest: ({ path }, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`),
+  })
+  const client = await RawClient.open(own.port)
+  const ask = async (id: number, who: string, path: string, answers: number) => {
+    const from = client.receivedBytes
+    const request = `GET http://${place.origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine(who)}\r\n`
+    client.send(request)
+    await client.hear((text) => readAnswers(text).answers.length === answers)
+    return { id, received: client.receivedBytes - from, sent: request.length }
+  }
+  const real = [await ask(1, 'anna', '/of-anna', 1), await ask(2, 'boris', '/of-boris-who-reads-more', 2)]
+  client.reset()
+  expect(own.engine.carrier.takeChanged().proxies).toEqual(real)
+  await own.stop()
+})
+
+test('the Host that the origin reads is that of the target, whatever the client wrote', async () => {
+  await converse(
+    stand.port,
+    `GET http://${place.origin.authority}/a HTTP/1.1\r\nHost: bank.example\r\n${loginLine('anna')}\r\n`,
+    ['200'],
+    false,
+  )
+  expect(place.origin.records[0]?.text).toContain(`\r\nHost: ${place.origin.authority}\r\n`)
+  expect(place.origin.records[0]?.text).not.toContain('bank.example')
+})
+
+test('a connection on which twenty questions were refused is closed', async () => {
+  const client = await RawClient.open(stand.port)
+  client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30))
+  const { hasEnded } = await client.hearEnd()
+  expect({ hasEnded, answers: readAnswers(client.text).answers.length }).toEqual({ hasEnded: true, answers: 20 })
+  client.reset()
+})
+
+describe('an unknown name and a wrong password are told alike', () => {
+  const rounds = 30
+  const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+  /** All at once, as a guesser would: each answer and how long it took. */
+  async function guess(sent: string): Promise<{ answers: Set<string>; medianMs: number }> {
+    const answers = new Set<string>()
+    const times = await Promise.all(
+      Array.from({ length: rounds }, async () => {
+        const client = await RawClient.open(stand.port)
+        const startedMs = performance.now()
+        client.send(sent)
+        await client.hear((text) => text.includes('\r\n\r\n') || text.length === 4)
+        const tookMs = performance.now() - startedMs
+        answers.add(client.text)
+        client.reset()
+        return tookMs
+      }),
+    )
+    return { answers, medianMs: median(times) }
+  }
+
+  const request = (login: string): string =>
+    `GET http://a.example/ HTTP/1.1\r\nHost: a\r\n${login}Connection: close\r\n\r\n`
+  test.each([
+    ['over HTTP', request(loginLine('anna', 'wrong')), request(loginLine('nobody', 'wrong'))],
+    [
+      'over HTTP, by a login',
+      request(loginLine('pavel-pool-residential', 'wrong')),
+      request(loginLine('nobody-pool-residential', 'wrong')),
+    ],
+    ['over SOCKS5', `\x05\x01\x02${socksLogin('dora', 'wrong')}`, `\x05\x01\x02${socksLogin('nobody', 'wrong')}`],
+    [
+      'over SOCKS5, by a password that is right elsewhere',
+      `\x05\x01\x02${socksLogin('dora', 'anna.secret')}`,
+      `\x05\x01\x02${socksLogin('nobody', 'anna.secret')}`,
+    ],
+  ])('%s', async (_, known, unknown) => {
+    const [first, second] = [await guess(known), await guess(unknown)]
+    expect(first.answers.size).toBe(1)
+    expect(second.answers).toEqual(first.answers)
+    expect(Math.abs(first.medianMs - second.medianMs)).toBeLessThan(50)
+  })
+})

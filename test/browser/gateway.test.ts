@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { expectNoTrace } from '../harness/clients.ts'
+import { openRoad, type Road, somePorts } from '../harness/gateway.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+
+const page = `<!doctype html><title>waiting</title><link rel="stylesheet" href="/style.css">
+<img src="/one.svg"><img src="/two.svg"><body><script src="/script.js"></script></body>`
+const script = `Promise.all([fetch('/a', { method: 'POST', body: 'x'.repeat(100000) }), fetch('/b'), fetch('/c')])
+  .then((answers) => Promise.all(answers.map((each) => each.text())))
+  .then((texts) => { document.title = texts.join(' ') })`
+const files: Readonly<Record<string, readonly [type: string, text: string]>> = {
+  '/': ['text/html', page],
+  '/style.css': ['text/css', 'body { color: rgb(1, 2, 3) }'],
+  '/script.js': ['text/javascript', script],
+  '/one.svg': ['image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="7" height="7"/>'],
+  '/two.svg': ['image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'],
+}
+
+/** A site of several files, which remembers who asked for what. */
+function startSite(tls?: typeof selfSigned) {
+  const seen: { from: string; path: string; headers: Record<string, string> }[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    ...(tls && { tls }),
+    async fetch(request, self) {
+      const path = new URL(request.url).pathname
+      seen.push({ from: self.requestIP(request)?.address ?? '', path, headers: Object.fromEntries(request.headers) })
+      const [type, text] = files[path] ?? ['text/plain', `${path}:${(await request.text()).length}`]
+      return new Response(text, { headers: { 'Content-Type': type } })
+    },
+  })
+  return { seen, url: `${tls ? 'https' : 'http'}://site.localhost:${server.port}/`, stop: () => server.stop(true) }
+}
+
+let road: Road
+let plain: ReturnType<typeof startSite>
+let secure: ReturnType<typeof startSite>
+let browser: Browser
+beforeAll(async () => {
+  ;[road, browser] = await Promise.all([
+    openRoad('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
+    openChromium(),
+  ])
+  ;[plain, secure] = [startSite(), startSite(selfSigned)]
+}, readyWithinMs)
+afterAll(async () => {
+  await browser.close()
+  await Promise.all([plain.stop(), secure.stop()])
+  await road.stop()
+})
+
+/** Opens both sites with a proxy, and tells from where they were visited. Every file was fetched, and none with a trace of us. */
+async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, ...(proxy && { proxy }) })
+  const sources = new Set<string>()
+  for (const site of [plain, secure]) {
+    const tab = await context.newPage()
+    await tab.goto(site.url)
+    await tab.waitForFunction("document.title === '/a:100000 /b:0 /c:0'", undefined, { timeout: 10_000 })
+    expect(await tab.evaluate('getComputedStyle(document.body).color')).toBe('rgb(1, 2, 3)')
+    expect(await tab.evaluate('[...document.images].map((image) => image.naturalWidth)')).toEqual([7, 9])
+    const seen = site.seen.splice(0)
+    expect(seen.map((each) => each.path)).toContainValues(Object.keys(files))
+    for (const { from, headers } of seen) {
+      sources.add(from)
+      expectNoTrace(headers)
+    }
+  }
+  await context.close()
+  return sources
+}
+
+test('Chromium logs in to a dedicated proxy when it is asked to, and fetches a page with all that belongs to it', async () => {
+  const [proxy] = await road.buyProxies()
+  const { ip, port, username, password, exit_ip } = proxy ?? {
+    ip: '',
+    port: 0,
+    username: '',
+    password: '',
+    exit_ip: '',
+  }
+  expect(await visit({ server: `http://${ip}:${port}`, username, password })).toEqual(new Set([exit_ip]))
+})
+
+test('Chromium goes through a whitelisted port without a login, over HTTP and over SOCKS5', async () => {
+  await road.buyTraffic(0.1)
+  await road.post('/premium/whitelist/add', { ip: '127.0.0.1' })
+  for (const protocol of ['http', 'socks5']) {
+    const wish = { pool_type: 'residential', country_code: 'US', format_id: 3, protocol, quantity: 1 }
+    const { data } = await road.post('/premium/proxies/generate', wish)
+    const sources = await visit({ server: `${protocol}://${data.proxies[0]}` })
+    expect(sources.size).toBe(1)
+    for (const source of sources) expect(source).toStartWith('127.100.5.')
+  }
+})

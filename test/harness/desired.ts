@@ -1,0 +1,48 @@
+import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+
+export const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
+export const digestOf = (text: string): string => Buffer.from(sha256(text)).toString('hex')
+
+/** A dedicated proxy as a node hears of it; its password is `secret`. */
+export const someProxy = (wish: Partial<NodeProxy> = {}): NodeProxy => ({
+  id: 1,
+  username: 'tp1abcd',
+  digest: digestOf('secret'),
+  port_type: 'http',
+  leave_from: '127.0.0.1',
+  expires_at: 1_000_000,
+  state: 'active',
+  owner: '0123456789abcdef',
+  ...wish,
+})
+
+/** A sub-user with traffic in one pool; its password is `secret`. */
+export const someSubuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
+  id: 'sub_1',
+  login: 'u7k2m9x4qa',
+  digest: digestOf('secret'),
+  state: 'active',
+  tunnels: null,
+  keep_hosts: true,
+  whitelist: [],
+  ports: [],
+  pools: [{ pool: 'residential', left: 1000 }],
+  owner: '0123456789abcdef',
+  ...wish,
+})
+
+export const someExit = (wish: Partial<NodeExit> = {}): NodeExit => ({
+  id: 'exit_1',
+  pool: 'residential',
+  kind: 'local',
+  host: '127.100.0.1',
+  port: null,
+  credentials: null,
+  country: 'de',
+  state: 'berlin',
+  city: 'berlin',
+  zip: '10115',
+  asn: 3320,
+  drained: false,
+  ...wish,
+})

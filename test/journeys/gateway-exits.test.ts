@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { curl, expectNoTrace } from '../harness/clients.ts'
+import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
+import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+/** A supplier's proxies are another gateway's: what it sells is what this one goes through. */
+describe('exits through a supplier’s proxies', () => {
+  let road: Road
+  let supplier: Road
+  let echo: ReturnType<typeof startEcho>
+  let plain: ReturnType<typeof startOrigin>
+  let secure: ReturnType<typeof startOrigin>
+  let login: string
+  let password: string
+  beforeAll(async () => {
+    ;[road, supplier] = await Promise.all([openRoad('sqlite'), openRoad('sqlite')])
+    echo = startEcho()
+    plain = startOrigin()
+    secure = startOrigin('127.0.0.1', { tls: selfSigned })
+    ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
+  })
+  afterAll(async () => {
+    echo.stop()
+    await Promise.all([secure.stop(), plain.stop()])
+    await Promise.all([road.stop(), supplier.stop()])
+  })
+
+  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const as = (city: string) => ({ username: `${login}-pool-datacenter-city-${city}`, password })
+
+  async function buyAtSupplier(portType: 'http' | 'socks'): Promise<BoughtProxy> {
+    const [proxy] = await supplier.buyProxies({ country_code: 'NL' })
+    if (!proxy) throw new Error('nothing was bought')
+    await supplier.post('/dedicated/protocol', { ids: [proxy.id], port_type: portType })
+    return proxy
+  }
+
+  /** Adds an exit, and waits until the gateway has heard of it. */
+  async function addExit(
+    city: string,
+    kind: 'http' | 'socks5',
+    proxy: Omit<BoughtProxy, 'id' | 'expires_at' | 'exit_ip'>,
+  ) {
+    await road.services.premium.exits.addOne({
+      pool: 'datacenter',
+      kind,
+      host: proxy.ip,
+      port: proxy.port,
+      credentials: { username: proxy.username, password: proxy.password },
+      country: 'NL',
+      state: 'Utrecht',
+      city,
+      zip: '3511',
+      asn: null,
+    })
+    const isHeard = async () => (await attempt('http', at(), as(city.toLowerCase()), echo.spot)).code !== 'no_exit'
+    expect(await untilTrue(isHeard)).toBeTrue()
+  }
+
+  test.each(['http', 'socks5'] as const)(
+    'an upstream that speaks %s carries both protocols, with its own login',
+    async (kind) => {
+      const proxy = await buyAtSupplier(kind === 'http' ? 'http' : 'socks')
+      const city = `Via${kind}`
+      await addExit(city, kind, proxy)
+      for (const speech of ['http', 'socks'] as const) {
+        const tunnel = await openTunnel(speech, at(), as(city.toLowerCase()), echo.spot)
+        expect(await tunnel.echo('x'.repeat(5000))).toHaveLength(5000)
+        expect(echo.sources.at(-1)).toBe(proxy.exit_ip)
+        tunnel.close()
+      }
+      const { username } = as(city.toLowerCase())
+      const line = `http://${username}:${password}@127.0.0.1:${road.port}`
+      expect(await curl('-x', line, `${secure.url}/?bytes=3000000`)).toMatchObject({
+        exit: 0,
+        status: 200,
+        connect: 200,
+      })
+      expect(await curl('-x', line, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
+      for (const origin of [secure, plain]) {
+        expect(origin.seen.at(-1)?.from).toBe(proxy.exit_ip)
+        expectNoTrace(origin.seen.at(-1)?.headers ?? {})
+      }
+    },
+  )
+
+  test('an upstream that no longer takes our login, or is not there, is an exit that failed', async () => {
+    const proxy = await buyAtSupplier('http')
+    await addExit('Forgotten', 'http', { ...proxy, password: 'changed' })
+    await addExit('Misled', 'socks5', proxy)
+    for (const city of ['forgotten', 'misled']) {
+      expect(await attempt('http', at(), as(city), echo.spot)).toMatchObject({ status: 502, code: 'exit_failed' })
+      expect(await attempt('socks', at(), as(city), echo.spot)).toMatchObject({ status: 1 })
+    }
+  })
+
+  test('what an upstream says together with its yes, and its goodbye, reach the client', async () => {
+    const upstream = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: { data: (socket) => void socket.end('HTTP/1.1 200 OK\r\n\r\nhello and goodbye') },
+    })
+    const { port } = upstream
+    await addExit('Early', 'http', { ip: '127.0.0.1', port, username: 'a', password: 'b' })
+    for (const speech of ['http', 'socks'] as const) {
+      const tunnel = await openTunnel(speech, at(), as('early'), echo.spot)
+      expect((await tunnel.read(17)).toString()).toBe('hello and goodbye')
+      await tunnel.closedAt
+    }
+    upstream.stop(true)
+  })
+
+  test('an exit that the operator drains with the tool serves nobody a second later', async () => {
+    const env = { TURNPIKE_DATA: road.place.folder }
+    const tool = async (...args: string[]) => {
+      const ended = await runTurnpike([...args, '--json'], env)
+      expect(ended).toMatchObject({ exit: 0 })
+      return ended.out
+    }
+    await tool('exit', 'add', 'datacenter', '--local', '127.222.0.1', '--country', 'NL', '--city', 'Lonely')
+    expect(
+      await untilTrue(async () => (await attempt('http', at(), as('lonely'), echo.spot)).status === 200),
+    ).toBeTrue()
+    expect(echo.sources.at(-1)).toBe('127.222.0.1')
+    const [exit] = (await road.services.premium.exits.list('datacenter', '', 500)).filter(
+      (each) => each.city === 'Lonely',
+    )
+    await tool('exit', 'drain', exit?.id ?? '')
+    const drainedAt = performance.now()
+    const isGone = async () => (await attempt('http', at(), as('lonely'), echo.spot)).code === 'no_exit'
+    expect(await untilTrue(isGone)).toBeTrue()
+    expect(performance.now() - drainedAt).toBeLessThan(2000)
+  })
+})
