@@ -9,8 +9,6 @@ const draftName = 'state.log.new'
 /** What changes add to the file before it is begun anew with the next whole read. */
 const mostBytes = 256 * 1024 * 1024
 
-export type SavedState = ReturnType<typeof openSavedState>
-
 /**
  * What the shop last wanted carried, on the node's own disk, a page a line: a node that starts while the shop is away serves from it. It is
  * written as it is heard and never trusted for longer than until the shop answers, for then the whole state is read anew.
