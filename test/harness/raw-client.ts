@@ -18,20 +18,23 @@ export class RawClient {
 
   private constructor() {}
 
-  static async open(port: number, hostname = '127.0.0.1'): Promise<RawClient> {
+  static async open(port: number, from?: string): Promise<RawClient> {
     const client = new RawClient()
-    const socket = await Bun.connect({
-      hostname,
+    const options = {
+      hostname: '127.0.0.1',
       port,
+      // Bun takes it and does not declare it.
+      ...(from !== undefined && { localAddress: from }),
       allowHalfOpen: true,
       socket: {
-        data: (_, bytes) => client.take(bytes),
+        data: (_: Socket, bytes: Uint8Array) => client.take(bytes),
         drain: () => client.flush(),
         end: () => client.end(),
         close: () => client.close(),
         error() {},
       },
-    })
+    }
+    const socket = await Bun.connect(options)
     socket.setNoDelay(true)
     client.socket = socket
     return client
