@@ -127,8 +127,11 @@ export class Connection implements SideOwner {
 
   private feedHttp(bytes: Uint8Array): void {
     const events = this.http.feed(bytes)
-    this.forward?.progress(this.http.taken)
-    this.takeHttp(events)
+    if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
+    else {
+      const kept = events.map((event) => (event.type === 'body' ? { ...event, bytes: event.bytes.slice() } : event))
+      this.forward.whenPaid(() => this.takeHttp(kept))
+    }
   }
 
   private takeHttp(events: readonly HttpEvent[]): void {
@@ -191,12 +194,15 @@ export class Connection implements SideOwner {
       (outcome) => this.afterForward(outcome, request),
     )
     this.forward = forward
-    forward.start()
-    forward.progress(this.http.taken)
-    for (const bytes of pending.bodies) forward.body(bytes)
-    if (pending.hasEnded) forward.endOfRequest()
-    else if (this.hasEnded) this.side.abort()
-    else forward.resumeClient()
+    const begin = (): void => {
+      forward.start()
+      for (const bytes of pending.bodies) forward.body(bytes)
+      if (pending.hasEnded) forward.endOfRequest()
+      else if (this.hasEnded) this.side.abort()
+      else forward.resumeClient()
+    }
+    if (forward.pay(this.http.taken)) begin()
+    else forward.whenPaid(begin)
   }
 
   private afterForward(outcome: ForwardOutcome, request: ForwardRequest): void {

@@ -25,8 +25,11 @@ export class Forward {
   /** All of the request has come from the client. */
   hasWholeRequest = false
   private isOver = false
-  /** Bytes of the request that are paid for, or wait to be. */
+  /** Of the client's bytes, those that were asked to be paid, and those of them that are not. */
   private noted = 0
+  private owing = 0
+  /** What the client has said and not paid for yet, and what is to be said to it. */
+  private unpaid: (() => void)[] = []
   private waiting: (() => void)[] = []
   private forget: (() => void) | undefined
 
@@ -40,15 +43,15 @@ export class Forward {
   ) {
     const { method, upgrade, version, keepAlive } = request
     this.response = new HttpResponseReader({ method, upgrade, clientKeepAlive: keepAlive, clientVersion: version })
+    passage.cut = () => {
+      passage.tally.cut()
+      this.finish({ type: 'gone' })
+      client.abort()
+    }
   }
 
   start(): void {
     const { passage } = this
-    passage.cut = () => {
-      passage.tally.cut()
-      this.finish({ type: 'gone' })
-      this.client.abort()
-    }
     passage.origin.own({
       onData: (bytes) => this.take(this.response.feed(bytes)),
       onEnd: () => this.take(this.response.close()),
@@ -72,12 +75,19 @@ export class Forward {
     this.hasWholeRequest = true
   }
 
-  /** How many of the client's bytes the request has come to. They are paid for before anything else happens with them. */
-  progress(taken: number): void {
+  /**
+   * Pays for so many of the client's bytes as the request has come to. Nothing happens with them before that: false means that what they said is
+   * to be handed to whenPaid().
+   */
+  pay(taken: number): boolean {
     this.passage.activeAt = this.clock()
-    const more = taken - this.noted
+    this.owing += taken - this.noted
     this.noted = taken
-    this.spend(more)
+    return this.payOwing()
+  }
+
+  whenPaid(act: () => void): void {
+    this.unpaid.push(act)
   }
 
   onClientDrain(): void {
@@ -88,18 +98,12 @@ export class Forward {
     this.finish({ type: 'gone' })
   }
 
-  /** Reads on from the client, unless the request is whole or something of it still waits. */
-  resumeClient(): void {
-    const isClear = this.waiting.length === 0 && this.passage.origin.heldBytes === 0
-    if (isClear && !this.hasWholeRequest) this.client.resume()
-  }
-
-  private spend(bytes: number): void {
-    if (bytes <= 0 || this.isOver) return
-    const taken = this.passage.tally.takeSent(bytes)
-    if (taken === bytes) return
+  private payOwing(): boolean {
+    if (this.owing > 0 && !this.isOver) this.owing -= this.passage.tally.takeSent(this.owing)
+    if (this.owing === 0) return true
     this.client.pause()
-    this.wait(() => this.spend(bytes - taken))
+    this.hopeForTraffic()
+    return false
   }
 
   private take(events: readonly ResponseEvent[]): void {
@@ -149,9 +153,13 @@ export class Forward {
   }
 
   private wait(again: () => void): void {
-    const { account } = this.passage.tally
     this.passage.origin.pause()
     this.waiting.unshift(again)
+    this.hopeForTraffic()
+  }
+
+  private hopeForTraffic(): void {
+    const { account } = this.passage.tally
     this.forget ??= account.onChange(() => this.goOn())
     if (account.isUsedUp) this.finish({ type: 'gone' })
   }
@@ -159,21 +167,34 @@ export class Forward {
   private goOn(): void {
     const { account } = this.passage.tally
     if (!account.hasSome && account.isUsedUp) this.finish({ type: 'gone' })
-    if (!account.hasSome || this.isOver) return
-    const pieces = this.waiting
-    this.waiting = []
-    for (const [index, piece] of pieces.entries()) {
-      piece()
-      if (this.isOver) return
-      if (this.waiting.length > 0) {
-        this.waiting.push(...pieces.slice(index + 1))
-        return
-      }
-    }
+    if (!account.hasSome || this.isOver || !this.payOwing()) return
+    const acts = this.unpaid
+    this.unpaid = []
+    for (const act of acts) if (!this.isOver) act()
+    if (!this.deliverWaiting()) return
     this.forget?.()
     this.forget = undefined
     if (this.client.heldBytes === 0) this.passage.origin.resume()
     this.resumeClient()
+  }
+
+  /** False when something still waits, or all is over. */
+  private deliverWaiting(): boolean {
+    const pieces = this.waiting
+    this.waiting = []
+    for (const [index, piece] of pieces.entries()) {
+      if (this.isOver) return false
+      piece()
+      if (this.waiting.length > 0) {
+        this.waiting.push(...pieces.slice(index + 1))
+        return false
+      }
+    }
+    return !this.isOver
+  }
+
+  resumeClient(): void {
+    if (this.owing === 0 && this.passage.origin.heldBytes === 0 && !this.hasWholeRequest) this.client.resume()
   }
 
   private finish(outcome: ForwardOutcome): void {
@@ -181,6 +202,7 @@ export class Forward {
     this.isOver = true
     this.forget?.()
     this.waiting = []
+    this.unpaid = []
     this.passage.finish()
     this.passage.origin.abort()
     this.onOutcome(outcome)
