@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { curl, expectNoTrace, hasProgram, run } from '../harness/clients.ts'
-import { engines } from '../harness/database.ts'
 import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
 import { nodeAsks, pythonAsks, urlOf } from '../harness/library-clients.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-describe.each(engines)('proxies bought on %s, with the programs that customers use', (engine) => {
+describe('bought proxies, with the programs that customers use', () => {
   let road: Road
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
@@ -14,7 +13,7 @@ describe.each(engines)('proxies bought on %s, with the programs that customers u
   let http: BoughtProxy
   let socks: BoughtProxy
   beforeAll(async () => {
-    road = await openRoad(engine)
+    road = await openRoad('sqlite')
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
     six = startOrigin('::1')
