@@ -148,6 +148,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     await expectNo(pair, closedPort(), 'connect_refused', 502, 5)
     await expectNo(pair, { host: '::1', port: 8080 }, 'no_such_family', 502, 4)
     await expectNo(pair, { host: 'nowhere.invalid', port: 80 }, 'name_not_found', 502, 4)
+    // From an address of loopback the system finds no way out of this machine.
+    await expectNo(pair, { host: '8.8.8.8', port: 443 }, 'unreachable', 502, 4)
   })
 
   test('to what nobody may reach: mail, private addresses, and what the operator denies', async () => {

@@ -83,6 +83,12 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(six, '::1')).toBe(4)
   })
 
+  test('the gateway is reached over IPv6 as over IPv4, and what it leaves from is the same', async () => {
+    const at = `http://${http.username}:${http.password}@[::1]:${road.port}`
+    expect(await curl('-x', at, '--interface', '::1', plain.url)).toMatchObject({ exit: 0, status: 200 })
+    expect(visits(plain, http.exit_ip)).toBe(1)
+  })
+
   test('wget goes through, with its name and password sent only when asked for', async () => {
     if (!hasProgram('wget')) return
     const login = [`--proxy-user=${http.username}`, `--proxy-password=${http.password}`]
