@@ -107,6 +107,24 @@ describe.each(engines)('premium proxies on %s', (engine) => {
     await road.services.premium.exits.drain(id, false)
   })
 
+  test('a session that only one exit fits is told that it is lost, then that there is none, then has it back', async () => {
+    const customer = await newCustomer('residential')
+    const speeches = ['http', 'socks'] as const
+    const parts = (speech: string) => `-country-de-city-munchen-asn-3320-session-only${speech}`
+    const told = (speech: 'http' | 'socks') => attempt(speech, at(), as(customer, parts(speech)), echo.spot)
+    for (const speech of speeches) expect(await exitsOf(customer, parts(speech), 1)).toEqual(['127.100.0.2'])
+    const id = await exitIdOf('127.100.0.2')
+    await road.services.premium.exits.drain(id, true)
+    const isHeard = async () =>
+      (await attempt('http', at(), as(customer, parts('other')), echo.spot)).code === 'no_exit'
+    expect(await untilTrue(isHeard)).toBeTrue()
+    expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'session_lost' }, { status: 1 }])
+    expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'no_exit' }, { status: 4 }])
+    await road.services.premium.exits.drain(id, false)
+    expect(await untilTrue(async () => (await told('http')).status === 200)).toBeTrue()
+    expect(await exitsOf(customer, parts('socks'), 2)).toEqual(['127.100.0.2', '127.100.0.2'])
+  })
+
   test('a pool that is named carries and pays, and one that is left out is the only one with traffic', async () => {
     const customer = await newCustomer('mobile')
     for (const exit of await exitsOf(customer, '', 3)) expect(exit).toStartWith('127.102.')
