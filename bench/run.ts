@@ -18,9 +18,10 @@ import { type Outcome, toMarkdown, toTable, writePage } from './report.ts'
 import { soak } from './soak.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
+import { vpnNode } from './vpn-node.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, gateway, soak]
+const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, gateway, soak, vpnNode]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
@@ -101,6 +102,8 @@ const machine = describeMachine(
     versionOf(['node', '--version'])?.replace(/^v/, 'Node '),
     pgbench && versionOf([pgbench, '--version']),
     versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
+    versionOf(['wireguard-go', '--version']),
+    versionOf(['iperf3', '--version']),
     versionOf(['tinyproxy', '-v']),
     versionOf(['squid', '-v'])?.replace('Cache: Version ', ''),
   ].filter((version) => version !== undefined),

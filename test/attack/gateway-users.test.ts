@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { basicOf, loginLine, openEngine, type Stand } from '../harness/engine.ts'
+import { basicOf, loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
 import { converse, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
-import { startRecordingOrigin } from '../harness/recording-origin.ts'
+import { startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
 import { socksLogin } from '../harness/socks-client.ts'
 
 let place: Place
@@ -105,6 +105,28 @@ test('each of several users on one connection is counted for what is his', async
   const real = [await ask(1, 'anna', '/of-anna', 1), await ask(2, 'boris', '/of-boris-who-reads-more', 2)]
   client.reset()
   expect(own.engine.carrier.takeChanged().proxies).toEqual(real)
+  await own.stop()
+})
+
+test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p to a piece', async (size) => {
+  const own = openEngine({ leaseBytes: 110, leaseMs: 15 })
+  const body = 'x'.repeat(2000)
+  const head = `POST http://${place.origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: ${body.length}\r\n\r\n`
+  const client = await RawClient.open(own.port)
+  client.send(head)
+  for (let from = 0; from < body.length; from += size) {
+    await until(() => place.origin.records.length === 1)
+    client.send(body.slice(from, from + size))
+    await Bun.sleep(2)
+  }
+  await client.hear((text) => readAnswers(text).answers.length === 1)
+  const received = client.receivedBytes
+  client.finish()
+  await client.hearEnd()
+  await until(() => own.engine.standing.open === 0)
+  const [counted] = own.engine.carrier.takeChanged().subusers
+  expect(counted).toMatchObject({ sent: head.length + body.length, received })
+  expect(place.origin.records.map(tellSeen)).toEqual([`POST /a ${body}`])
   await own.stop()
 })
 

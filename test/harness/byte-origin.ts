@@ -12,10 +12,13 @@ export type Errand = {
   /** How the answer to a request is framed; `promised` is more than what comes. */
   readonly framing?: 'length' | 'chunked'
   readonly promised?: number
+  /** A few bytes so often, in place of as many as go. */
+  readonly everyMs?: number
 }
 
 const piece = new Uint8Array(256 * 1024).fill(120)
 const chunkBytes = 10_000
+const pacedBytes = 5000
 
 /** One connection to the origin. */
 class Visit {
@@ -23,6 +26,9 @@ class Visit {
   /** Of a raw connection all bytes, of a request its body. */
   received = 0
   hasEnded = false
+  /** Of the answer, what the system has taken. */
+  poured = 0
+  private ticker: ReturnType<typeof setInterval> | undefined
   private before = Buffer.alloc(0)
   private request: { left: number; isChunked: boolean; tail: string } | undefined
   private head: Uint8Array = new Uint8Array(0)
@@ -42,18 +48,40 @@ class Visit {
     this.answer()
   }
 
+  close(): void {
+    clearInterval(this.ticker)
+  }
+
   end(): void {
     this.hasEnded = true
     this.answer()
     if (this.left <= 0 && this.head.length === 0) this.socket.end()
   }
 
+  /** Says nothing more. */
+  stop(): void {
+    clearInterval(this.ticker)
+    this.left = 0
+    this.socket.end()
+  }
+
+  private tick(): void {
+    const gone = this.socket.write(piece.subarray(0, Math.min(pacedBytes, this.left)))
+    if (gone > 0) this.poured += gone
+    this.left -= Math.max(0, gone)
+  }
+
   pour(): void {
+    if (this.errand?.everyMs !== undefined) {
+      this.ticker ??= setInterval(() => this.tick(), this.errand.everyMs)
+      return
+    }
     while (this.head.length > 0 || this.left > 0) {
       const isHead = this.head.length > 0
       const bytes = isHead ? this.head : piece.subarray(0, Math.min(piece.length, this.left))
       const gone = this.socket.write(bytes)
       if (gone <= 0) return
+      this.poured += gone
       if (isHead) this.head = this.head.subarray(gone)
       else this.left -= gone
     }
@@ -126,6 +154,7 @@ export function openByteOrigin(hostname = '127.0.0.1') {
       },
       drain: (socket) => socket.data.pour(),
       end: (socket) => socket.data.end(),
+      close: (socket) => socket.data.close(),
       // A reset is what some of them come for.
       error() {},
     },
@@ -137,6 +166,11 @@ export function openByteOrigin(hostname = '127.0.0.1') {
     expect: (errand: Errand): void => void errands.set(errand.id, errand),
     /** How much of it has come: of a raw errand all bytes, of a request its body. Less than nothing before it has begun. */
     arrived: (id: string): number => visits.get(id)?.received ?? -1,
+    /** What has gone out for it, once it has been told to say no more. */
+    finish(id: string): number {
+      visits.get(id)?.stop()
+      return visits.get(id)?.poured ?? 0
+    },
     stop: () => listener.stop(true),
   }
 }

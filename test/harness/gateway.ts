@@ -43,7 +43,7 @@ export async function openRoad(
   const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
   const service = await startService(engine, shopEnv, realSurroundings)
   const started = await startGateway(service, port, env.gateway)
-  const stops = { gateway: once(started.stopGateway), shop: once(service.stop) }
+  const stops = { gateway: once(() => started.stopGateway()), shop: once(() => service.stop()) }
   return {
     ...service,
     port,

@@ -1,5 +1,5 @@
 /** True when the whole counts are wanted: `npm run test:long`. */
-const isLong = process.env['TURNPIKE_TEST_LONG'] === '1'
+export const isLong = process.env['TURNPIKE_TEST_LONG'] === '1'
 
 /** The full count in a long run; otherwise about a tenth of it, so that every change can afford it. */
 export function scaled(full: number): number {

@@ -1,4 +1,5 @@
 import type { SubuserId } from '../../src/kernel/ids.ts'
+import type { Caller } from './caller.ts'
 import type { Service } from './service.ts'
 import type { Pass } from './transfers.ts'
 
@@ -9,7 +10,7 @@ export type User = Pass & { readonly subuser: SubuserId; readonly login: string 
 
 /** Sub-users with so many gigabytes each. */
 export async function addUsers(
-  service: Service & { readonly port: number },
+  service: Caller & { readonly port: number },
   count: number,
   gb: number,
 ): Promise<User[]> {
@@ -18,7 +19,7 @@ export async function addUsers(
   return users
 }
 
-async function addUser(service: Service & { readonly port: number }, gb: number): Promise<User> {
+async function addUser(service: Caller & { readonly port: number }, gb: number): Promise<User> {
   const { data } = await service.post('/premium/subusers', {})
   const subuser = data.subuser.subuser_id as SubuserId
   if (gb > 0) await buyFor(service, subuser, gb)
@@ -26,7 +27,7 @@ async function addUser(service: Service & { readonly port: number }, gb: number)
   return { port: service.port, username: `${login}-pool-${pool}`, login, password: data.password, subuser }
 }
 
-export async function buyFor(service: Service, subuser: SubuserId, gb: number): Promise<void> {
+export async function buyFor(service: Caller, subuser: SubuserId, gb: number): Promise<void> {
   const bought = await service.post('/premium/traffic/buy', { pool_type: pool, gb, subuser_id: subuser })
   if (bought.status !== 200) throw new Error(`buying was answered with ${bought.status}: ${bought.text}`)
 }

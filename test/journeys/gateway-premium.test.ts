@@ -155,8 +155,8 @@ describe.each(engines)('premium proxies on %s', (engine) => {
       const wish = { pool_type: 'residential', country_code: 'GB', format_id: 3, protocol, quantity: 1 }
       const { data } = await road.post(generate, wish, { token })
       const answeredMs = performance.now()
-      const at = `${scheme}://${data.proxies[0]}`
-      const isThrough = async () => (await curl('-x', at, origin.url)).status === 200
+      const line = `${scheme}://${data.proxies[0]}`
+      const isThrough = async () => (await curl('-x', line, origin.url)).status === 200
       expect(await untilTrue(isThrough)).toBeTrue()
       expect(performance.now() - answeredMs).toBeLessThan(500)
       const exits = [await isThrough(), await isThrough(), await isThrough()]
@@ -164,7 +164,7 @@ describe.each(engines)('premium proxies on %s', (engine) => {
       const seen = origin.seen.splice(0)
       expect(new Set(seen.map((each) => each.from)).size).toBe(1)
       expect(seen[0]?.from).toStartWith('127.100.2.')
-      const stranger = await curl('-x', at, '--interface', '127.9.9.8', origin.url)
+      const stranger = await curl('-x', line, '--interface', '127.9.9.8', origin.url)
       expect(protocol === 'http' ? stranger.status : stranger.exit).toBe(protocol === 'http' ? 407 : 97)
     }
     const lastUse = async () => (await road.get('/premium/whitelist', { token })).data.ips[0].last_used_at
@@ -193,13 +193,15 @@ describe.each(engines)('premium proxies on %s', (engine) => {
       (await road.get('/premium/usage?by=host', { token })).data.items.map(
         (each: { key: string }) => each.key,
       ) as string[]
-    const at = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
-    expect(await curl('-x', at, `http://kept.localhost:${origin.port}/?bytes=1000`)).toMatchObject({ status: 200 })
+    const line = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
+    expect(await curl('-x', line, `http://kept.localhost:${origin.port}/?bytes=1000`)).toMatchObject({ status: 200 })
     expect(await untilTrue(async () => (await hosts()).includes('kept.localhost'))).toBeTrue()
     await road.post('/premium/subusers/update', { subuser_id: customer.subuser, keep_hosts: false }, { token })
     expect(await hosts()).toEqual([])
     const usedBefore = (await road.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
-    expect(await curl('-x', at, `http://unkept.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({ status: 200 })
+    expect(await curl('-x', line, `http://unkept.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({
+      status: 200,
+    })
     const used = async () => (await road.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
     expect(await untilTrue(async () => (await used()) > usedBefore + 0.001)).toBeTrue()
     expect(await hosts()).toEqual([])

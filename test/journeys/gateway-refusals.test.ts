@@ -88,6 +88,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
 
   test('without a pool where there are two, without traffic, without an exit that fits', async () => {
     const two = await newSubuser('residential', 'mobile')
+    // Until the second purchase is heard of, there is one pool.
+    expect(await untilTrue(async () => (await attempt('http', at(), two.as(), echo.spot)).status === 403)).toBeTrue()
     await expectNo(both(two.as()), echo.spot, 'pool_required', 403, 2)
     await expectNo(both(two.as('-pool-datacenter')), echo.spot, 'traffic_exhausted', 402, 2)
     await expectNo(both(two.as('-pool-mobile-country-br')), echo.spot, 'no_exit', 502, 4)

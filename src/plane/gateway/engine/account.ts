@@ -2,6 +2,8 @@
 const askAtShare = 0.5
 /** Told that there is no more, an account asks again after this long, should somebody still want to pass. */
 const askAgainMs = 1000
+/** For a newcomer it asks sooner: he may have bought more a moment ago. */
+const askAfreshMs = 200
 const mostHosts = 500
 /** The host under which the rest is counted once there are too many. */
 const otherHosts = 'other'
@@ -24,7 +26,9 @@ export class Account {
   private reserved = 0
   private upto: number
   private grant = 0
-  private isAsking = false
+  /** How often the shop has answered. */
+  answers = 0
+  isAsking = false
   private isDry = false
   private askAgainAt = 0
   private readonly waiting = new Set<() => void>()
@@ -65,6 +69,7 @@ export class Account {
   /** The answer to a wish. */
   allow(upto: number): void {
     this.isAsking = false
+    this.answers += 1
     this.isDry = upto <= this.upto
     this.askAgainAt = this.clock() + askAgainMs
     if (upto > this.upto) {
@@ -86,10 +91,20 @@ export class Account {
     this.askAgainAt = 0
   }
 
-  askForMore(): void {
-    if (this.subject.kind === 'proxy' || this.isAsking || (this.isDry && this.clock() < this.askAgainAt)) return
+  /** How long a newcomer waits before the shop is asked again on his account. */
+  get askAfreshInMs(): number {
+    return this.isDry ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
+  }
+
+  /** Asks whatever the last answer was. */
+  askAfresh(): void {
+    if (this.subject.kind === 'proxy' || this.isAsking) return
     this.isAsking = true
     this.ask()
+  }
+
+  askForMore(): void {
+    if (!this.isDry || this.clock() >= this.askAgainAt) this.askAfresh()
   }
 
   /** Called once something has changed: more may pass, or it is sure that no more will. */

@@ -195,7 +195,7 @@ export class Connection implements SideOwner {
     for (const bytes of pending.bodies) forward.body(bytes)
     if (pending.hasEnded) forward.endOfRequest()
     else if (this.hasEnded) this.side.abort()
-    else this.side.resume()
+    else forward.resumeClient()
   }
 
   private afterForward(outcome: ForwardOutcome, request: ForwardRequest): void {

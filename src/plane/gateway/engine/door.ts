@@ -216,21 +216,31 @@ const nameOf = (username: string): string => username.split('-', 1)[0]?.toLowerC
 const ownerOf = (access: Access): string =>
   `owner ${(access.kind === 'dedicated' ? access.proxy : access.subuser).owner}`
 
-/** Undefined once the account has something to carry with. */
-function waitForBytes(account: Account): Promise<RefusalCode | undefined> | RefusalCode | undefined {
+/**
+ * Undefined once the account has something to carry with. That there is nothing is believed only of an answer to a question that was asked after
+ * he came, so that what was bought a moment ago works.
+ */
+function waitForBytes(account: Account): Promise<RefusalCode | undefined> | undefined {
   if (account.hasSome) return undefined
-  account.askForMore()
-  if (account.isUsedUp) return 'traffic_exhausted'
+  const believed = account.answers + (account.isAsking ? 2 : 1)
   return new Promise((resolve) => {
+    let asking: ReturnType<typeof setTimeout> | undefined
     const done = (refusal: RefusalCode | undefined): void => {
       clearTimeout(timer)
+      clearTimeout(asking)
       forget()
       resolve(refusal)
     }
-    const timer = setTimeout(() => done('shop_unreachable'), leaseWaitMs)
-    const forget = account.onChange(() => {
+    const look = (): void => {
       if (account.hasSome) done(undefined)
-      else if (account.isUsedUp) done('traffic_exhausted')
-    })
+      else if (account.isUsedUp && account.answers >= believed) done('traffic_exhausted')
+      else if (!account.isAsking) {
+        clearTimeout(asking)
+        asking = setTimeout(() => account.askAfresh(), account.askAfreshInMs)
+      }
+    }
+    const timer = setTimeout(() => done(account.isUsedUp ? 'traffic_exhausted' : 'shop_unreachable'), leaseWaitMs)
+    const forget = account.onChange(look)
+    look()
   })
 }

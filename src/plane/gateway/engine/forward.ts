@@ -25,7 +25,8 @@ export class Forward {
   /** All of the request has come from the client. */
   hasWholeRequest = false
   private isOver = false
-  private sent = 0
+  /** Bytes of the request that are paid for, or wait to be. */
+  private noted = 0
   private waiting: (() => void)[] = []
   private forget: (() => void) | undefined
 
@@ -74,7 +75,9 @@ export class Forward {
   /** How many of the client's bytes the request has come to. They are paid for before anything else happens with them. */
   progress(taken: number): void {
     this.passage.activeAt = this.clock()
-    this.spend(taken - this.sent)
+    const more = taken - this.noted
+    this.noted = taken
+    this.spend(more)
   }
 
   onClientDrain(): void {
@@ -85,10 +88,15 @@ export class Forward {
     this.finish({ type: 'gone' })
   }
 
+  /** Reads on from the client, unless the request is whole or something of it still waits. */
+  resumeClient(): void {
+    const isClear = this.waiting.length === 0 && this.passage.origin.heldBytes === 0
+    if (isClear && !this.hasWholeRequest) this.client.resume()
+  }
+
   private spend(bytes: number): void {
     if (bytes <= 0 || this.isOver) return
     const taken = this.passage.tally.takeSent(bytes)
-    this.sent += taken
     if (taken === bytes) return
     this.client.pause()
     this.wait(() => this.spend(bytes - taken))
@@ -166,10 +174,6 @@ export class Forward {
     this.forget = undefined
     if (this.client.heldBytes === 0) this.passage.origin.resume()
     this.resumeClient()
-  }
-
-  private resumeClient(): void {
-    if (this.waiting.length === 0 && !this.hasWholeRequest) this.client.resume()
   }
 
   private finish(outcome: ForwardOutcome): void {

@@ -1,0 +1,45 @@
+import type { ByteOrigin } from './byte-origin.ts'
+import { lineOf, openTunnel, type Pass } from './transfers.ts'
+import type { WireClient } from './wire-client.ts'
+
+const endless = 2_000_000_000
+const lineBytes = 100
+let made = 0
+
+/** A tunnel through which a few bytes come every few milliseconds. */
+export type Flow = {
+  readonly client: WireClient
+  /** Lets it end in order, and tells what its client has sent and got in all. Nothing may have been lost on the way. */
+  finish(): Promise<number>
+}
+
+/** Resolves once bytes flow. */
+export async function startFlow(
+  origin: ByteOrigin,
+  pass: Pass,
+  { everyMs = 10, through = openThrough }: { everyMs?: number; through?: typeof openThrough } = {},
+): Promise<Flow> {
+  made += 1
+  const id = `flow-${made}`
+  origin.expect({ id, up: lineBytes, down: endless, then: 'stay', everyMs })
+  const { client, handshake } = await through(pass, origin)
+  await client.send(lineOf(id, lineBytes))
+  await client.until(() => client.total > handshake)
+  client.longestGapMs = 0
+  return {
+    client,
+    async finish() {
+      const poured = origin.finish(id)
+      await client.untilEnd()
+      const received = client.total - handshake
+      if (received > poured || (!client.isClosed && received < poured)) {
+        throw new Error(`${poured} bytes went out, and ${received} came`)
+      }
+      client.close()
+      return lineBytes + received
+    },
+  }
+}
+
+const openThrough = (pass: Pass, origin: ByteOrigin): Promise<{ client: WireClient; handshake: number }> =>
+  openTunnel(pass, 'connect', { host: '127.0.0.1', port: origin.port })

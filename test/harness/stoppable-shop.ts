@@ -1,0 +1,60 @@
+import { readConfig } from '../../src/main/config.ts'
+import { createLog } from '../../src/main/log.ts'
+import type { Services } from '../../src/main/services.ts'
+import { openShop, type Shop } from '../../src/main/shop.ts'
+import { type Caller, createCaller } from './caller.ts'
+import { type Engine, makePlace } from './database.ts'
+import { freePort } from './gateway.ts'
+
+/** A shop on the real clock that goes away and comes back, on the same data and the same port. */
+export type StoppableShop = Caller & {
+  readonly url: string
+  readonly services: Services
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** Ends it for good. */
+  remove(): Promise<void>
+}
+
+export async function openStoppableShop(engine: Engine, env: Record<string, string> = {}): Promise<StoppableShop> {
+  const place = await makePlace(engine)
+  const config = readConfig({
+    TURNPIKE_PORT: String(freePort()),
+    TURNPIKE_DATA: place.folder,
+    TURNPIKE_SANDBOX_TOKEN: 'sandbox-token-of-a-test',
+    TURNPIKE_RATE_READS: '0',
+    TURNPIKE_RATE_CHARGES: '0',
+    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    ...env,
+  })
+  const open = (): Promise<Shop> =>
+    openShop(
+      config,
+      createLog('silent', 'shop', () => {}),
+    )
+  let shop: Shop | undefined = await open()
+  const { url } = shop
+  const caller = await createCaller(url, config.sandboxToken ?? '')
+
+  async function stop(): Promise<void> {
+    await shop?.stop()
+    shop = undefined
+  }
+
+  return {
+    ...caller,
+    url,
+    get services(): Services {
+      if (!shop) throw new Error('the shop is closed')
+      return shop.services
+    },
+    stop,
+    async start() {
+      shop ??= await open()
+    },
+    async remove() {
+      await stop()
+      await place.remove()
+    },
+  }
+}

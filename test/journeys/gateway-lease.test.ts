@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'bun:test'
+import { openByteOrigin } from '../harness/byte-origin.ts'
+import { engines } from '../harness/database.ts'
+import { openRoad, type Road } from '../harness/gateway.ts'
+import { isLong } from '../harness/scale.ts'
+import { addUsers, buyFor, type User, usedBy } from '../harness/traffic.ts'
+import { lineOf, openTunnel, Refused, type Via } from '../harness/transfers.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import type { WireClient } from '../harness/wire-client.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+const tunnels = 50
+const leaseBytes = 8_388_608
+const endless = 2_000_000_000
+
+/** Tunnels that pull as hard as they can, and what each of them has sent. */
+async function pull(
+  road: Road,
+  user: User,
+  count: number,
+  port: number,
+): Promise<{ client: WireClient; handshake: number }[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const via: Via = index % 2 === 0 ? 'connect' : 'socks'
+      const opened = await openTunnel({ ...user, port: road.port }, via, { host: '127.0.0.1', port })
+      await opened.client.send(lineOf('pull', 100))
+      return opened
+    }),
+  )
+}
+
+describe.each(engines)('traffic that runs out, on %s', (engine) => {
+  const gb = isLong && engine === 'sqlite' ? 1 : 0.1
+
+  test(`with ${gb} GB left and ${tunnels} tunnels pulling at once not a byte above it is carried, and more is carried at once when it is bought`, async () => {
+    const road = await openRoad(engine)
+    const origin = openByteOrigin()
+    origin.expect({ id: 'pull', up: 100, down: endless, then: 'end' })
+    const [user] = await addUsers(road, 1, gb)
+    if (!user) throw new Error('nobody there')
+    const bought = gb * 1_000_000_000
+    const pulling = await pull(road, user, tunnels, origin.port)
+    await Promise.all(pulling.map(({ client }) => client.untilEnd()))
+    const carried = pulling.reduce((sum, { client, handshake }) => sum + client.total - handshake + 100, 0)
+    expect(carried).toBeLessThanOrEqual(bought + leaseBytes)
+    expect(carried).toBe(bought)
+    expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === carried)).toBeTrue()
+
+    const refusal = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).catch((error) => error)
+    expect(refusal).toBeInstanceOf(Refused)
+    expect(String(refusal)).toContain('HTTP/1.1 402 ')
+    expect(String(refusal)).toContain('X-Turnpike-Error: traffic_exhausted')
+
+    await buyFor(road, user.subuser, 0.1)
+    const [again] = await pull(road, user, 1, origin.port)
+    await again?.client.until(() => again.client.total > 1_000_000)
+    expect(await again?.client.reset()).toBeGreaterThan(1_000_000)
+    await road.stopGateway()
+    expect(await findingsOf(road.services)).toEqual([])
+    await origin.stop()
+    await road.stop()
+  })
+})

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
+import { engines } from '../harness/database.ts'
+import { type Flow, startFlow } from '../harness/flow.ts'
+import { openRoad, type Road } from '../harness/gateway.ts'
+import { addUsers, pool, type User } from '../harness/traffic.ts'
+import type { Pass } from '../harness/transfers.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { WireClient } from '../harness/wire-client.ts'
+
+/** A little for the test's own machine; no byte may pass later than this after the change was answered. */
+const cutMs = 2000
+const mostGapMs = 500
+
+/** Somebody who is about to be cut off, and what cuts him off. */
+type Victim = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly through?: typeof openByPort }
+
+const ways: Readonly<Record<string, (road: Road) => Promise<Victim>>> = {
+  'a new password': async (road) => {
+    const user = await addUser(road)
+    return { pass: user, revoke: () => road.post('/premium/password/reset', { subuser_id: user.subuser }) }
+  },
+  'blocking a sub-user': async (road) => {
+    const user = await addUser(road)
+    const change = { subuser_id: user.subuser, blocked: true }
+    return { pass: user, revoke: () => road.post('/premium/subusers/update', change) }
+  },
+  'deleting a sub-user': async (road) => {
+    const [user, heir] = [await addUser(road), await addUser(road)]
+    const change = { subuser_id: user.subuser, to_subuser_id: heir.subuser }
+    return { pass: user, revoke: () => road.post('/premium/subusers/delete', change) }
+  },
+  'taking an address off the whitelist': async (road) => {
+    const { subuser } = await addUser(road)
+    await road.post('/premium/whitelist/add', { ip: '127.0.0.1', subuser_id: subuser })
+    const wish = { pool_type: pool, format_id: 3, subuser_id: subuser }
+    const { data } = await road.post('/premium/proxies/generate', wish)
+    const port = Number((data.proxies as string[])[0]?.split(':')[1])
+    const change = { ip: '127.0.0.1', subuser_id: subuser }
+    const revoke = () => road.post('/premium/whitelist/remove', change)
+    return { pass: { port, username: '', password: '' }, through: openByPort, revoke }
+  },
+  'blocking a customer': async (road) => {
+    const { customer, token } = await road.newCustomer(10_000n)
+    await road.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
+    const { login, password } = (await road.get('/premium/password', { token })).data
+    const pass = { port: road.port, username: `${login}-pool-${pool}`, password }
+    return { pass, revoke: () => road.services.setBlocked(customer, true) }
+  },
+  'another protocol': async (road) => {
+    const { id, pass } = await buyProxy(road)
+    return { pass, revoke: () => road.post('/dedicated/protocol', { ids: [id], port_type: 'socks' }) }
+  },
+  'another address': async (road) => {
+    const { id, pass } = await buyProxy(road)
+    return { pass, revoke: () => road.post('/dedicated/replace', { id }) }
+  },
+  expiry: async (road) => {
+    const { id, pass } = await buyProxy(road)
+    const sql = 'UPDATE proxies SET expires_at = $1, started_at = 1, changed_at = $1 WHERE id = $2'
+    return { pass, revoke: () => road.services.db.transact(async (tx) => void (await tx.run(sql, [Date.now(), id]))) }
+  },
+}
+
+async function addUser(road: Road): Promise<User> {
+  const [user] = await addUsers(road, 1, 0.1)
+  if (!user) throw new Error('nobody was added')
+  return user
+}
+
+async function buyProxy(road: Road): Promise<{ id: number; pass: Pass }> {
+  const [proxy] = await road.buyProxies()
+  if (!proxy) throw new Error('nothing was bought')
+  return { id: proxy.id, pass: { port: road.port, username: proxy.username, password: proxy.password } }
+}
+
+/** The port stands for the whole login. It is opened a moment after it was given out. */
+async function openByPort({ port }: Pass, origin: ByteOrigin): Promise<{ client: WireClient; handshake: number }> {
+  let client: WireClient | undefined
+  await untilTrue(async () => {
+    client = await WireClient.connect(port).catch(() => undefined)
+    return client !== undefined
+  })
+  await client?.send(Buffer.from(`CONNECT ${origin.host} HTTP/1.1\r\nHost: ${origin.host}\r\n\r\n`))
+  await client?.until(() => client?.kept.includes('HTTP/1.1 200') === true)
+  if (!client) throw new Error('nobody listens there')
+  return { client, handshake: client.kept.indexOf('\r\n\r\n') + 4 }
+}
+
+/** Waits until the flow is over, and tells how long after `sinceMs` its last byte came. */
+async function cutAfter(client: WireClient, sinceMs: number): Promise<number> {
+  await client.until(() => client.hasEnded || performance.now() - sinceMs > 2 * cutMs)
+  expect({ isOver: client.hasEnded || client.isClosed }).toEqual({ isOver: true })
+  return client.lastMs - sinceMs
+}
+
+describe.each(engines)('whoever may no longer pass, on %s', (engine) => {
+  let road: Road
+  let origin: ByteOrigin
+  let neighbour: Flow
+  beforeAll(async () => {
+    road = await openRoad(engine)
+    origin = openByteOrigin()
+    neighbour = await startFlow(origin, await addUser(road))
+  })
+  afterAll(async () => {
+    await road.stop()
+    await origin.stop()
+  })
+
+  test.each(Object.keys(ways))(
+    '%s ends a running transfer within two seconds, and the neighbour’s goes on',
+    async (way) => {
+      const victim = await ways[way]?.(road)
+      if (!victim) throw new Error('no such way')
+      const { client } = await startFlow(origin, victim.pass, { ...(victim.through && { through: victim.through }) })
+      neighbour.client.longestGapMs = 0
+      const startedMs = performance.now()
+      await victim.revoke()
+      expect(await cutAfter(client, startedMs)).toBeLessThan(cutMs)
+      expect(neighbour.client.isClosed).toBeFalse()
+      expect(neighbour.client.longestGapMs).toBeLessThan(mostGapMs)
+    },
+  )
+
+  test('the neighbour has lost no byte, and a node that is shut out carries nothing more', async () => {
+    expect(await neighbour.finish()).toBeGreaterThan(0)
+    const { client } = await startFlow(origin, await addUser(road))
+    const startedMs = performance.now()
+    await road.services.fleet.revoke(`gateway-${road.port}`)
+    expect(await cutAfter(client, startedMs)).toBeLessThan(cutMs)
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'bun:test'
+import { openByteOrigin } from '../harness/byte-origin.ts'
+import { engines } from '../harness/database.ts'
+import { freePort, openRoad } from '../harness/gateway.ts'
+import { makeGatewayProcess } from '../harness/gateway-process.ts'
+import { addUsers, usedBy } from '../harness/traffic.ts'
+import { drawFrom, lineOf, openTunnel, passRequests, passTunnel } from '../harness/transfers.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+const leaseBytes = 8_388_608
+const tunnelsEach = 10
+const transfersEach = 40
+
+describe.each(engines)('two gateways of one shop on %s', (engine) => {
+  test('bill one sub-user for the sum of what they carry, and together carry no more than he has', async () => {
+    const road = await openRoad(engine)
+    const second = await makeGatewayProcess(road, freePort())
+    const origin = openByteOrigin()
+    try {
+      await second.start()
+      const [user] = await addUsers(road, 1, 0.2)
+      if (!user) throw new Error('nobody there')
+      const bought = 200_000_000
+      const passes = [user, { ...user, port: second.port }]
+      let real = 0
+      const lane = async (index: number): Promise<void> => {
+        const draw = drawFrom(Math.random() * 2 ** 31)
+        const pass = passes[index % 2] ?? user
+        for (let count = 0; count < transfersEach; count += 1) {
+          const { sent, received } = await (draw.upTo(2) === 0 ? passRequests : passTunnel)(pass, origin, {
+            ...draw,
+            size: () => draw.upTo(50_000),
+          })
+          real += sent + received
+        }
+      }
+      await Promise.all([0, 1, 2, 3].map(lane))
+      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === real)).toBeTrue()
+
+      origin.expect({ id: 'pull', up: 100, down: 2_000_000_000, then: 'end' })
+      const pulling = await Promise.all(
+        Array.from({ length: 2 * tunnelsEach }, async (_, index) => {
+          const opened = await openTunnel(passes[index % 2] ?? user, 'connect', {
+            host: '127.0.0.1',
+            port: origin.port,
+          })
+          await opened.client.send(lineOf('pull', 100))
+          return opened
+        }),
+      )
+      await Promise.all(pulling.map(({ client }) => client.untilEnd()))
+      for (const { client, handshake } of pulling) real += client.total - handshake + 100
+      expect(real).toBeLessThanOrEqual(bought)
+      expect(real).toBeGreaterThan(bought - 2 * leaseBytes)
+      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === real)).toBeTrue()
+      await Promise.all([second.stop(), road.stopGateway()])
+      expect(await usedBy(road, user.subuser)).toBe(real)
+      expect(await findingsOf(road.services)).toEqual([])
+    } finally {
+      await second.kill()
+      second.remove()
+      await origin.stop()
+      await road.stop()
+    }
+  })
+})
