@@ -2,6 +2,9 @@
 const askAtShare = 0.5
 /** Told that there is no more, an account asks again after this long, should somebody still want to pass. */
 const askAgainMs = 1000
+/** While bytes are on their way an answer without more is no answer: asked again after this long, for at most so long. */
+const askOnMs = 25
+const onItsWayMs = 2000
 /** For a newcomer it asks sooner: he may have bought more a moment ago. */
 const askAfreshMs = 200
 const mostHosts = 500
@@ -31,6 +34,9 @@ export class Account {
   isAsking = false
   private isDry = false
   private askAgainAt = 0
+  private raisedAt = 0
+  /** Whether all that was taken had arrived when the shop was last asked. */
+  private wasAllThere = true
   private readonly waiting = new Set<() => void>()
   private readonly hosts = new Map<string, Counted>()
   private readonly changedHosts = new Set<string>()
@@ -66,22 +72,29 @@ export class Account {
     return this.isDry && !this.hasSome
   }
 
-  /** The answer to a wish. */
+  /**
+   * The answer to a wish. One that allows no more means that there is no more, unless something was on its way when the shop was asked: the shop allows
+   * one lease beyond what it was told has arrived, and so nothing beyond that. Then it is asked again, for as long as a moment lasts.
+   */
   allow(upto: number): void {
     this.isAsking = false
     this.answers += 1
-    this.isDry = upto <= this.upto
-    this.askAgainAt = this.clock() + askAgainMs
+    const nowMs = this.clock()
     if (upto > this.upto) {
       this.grant = upto - this.reserved
       this.upto = upto
-    }
+      this.raisedAt = nowMs
+      this.isDry = false
+    } else if (this.wasAllThere || nowMs - this.raisedAt >= onItsWayMs) this.isDry = true
+    else setTimeout(() => this.askAfresh(), askOnMs)
+    this.askAgainAt = nowMs + askAgainMs
     this.wake()
   }
 
   /** Gives up what is left: nothing more passes before the next answer. */
   surrender(): void {
     this.upto = this.reserved
+    this.raisedAt = 0
     this.grant = 0
   }
 
@@ -100,6 +113,7 @@ export class Account {
   askAfresh(): void {
     if (this.subject.kind === 'proxy' || this.isAsking) return
     this.isAsking = true
+    this.wasAllThere = this.reserved <= this.counted.received + this.counted.sent
     this.ask()
   }
 
