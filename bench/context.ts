@@ -1,11 +1,12 @@
 import type { Row } from './report.ts'
 import type { Stage } from './stage.ts'
 
-/** What a bench is given. Each peer is measured for `seconds` in each of `rounds`. */
+/** What a bench is given. Each peer is measured for `seconds` in each of `rounds`; `minutes` is for what has to be watched for longer. */
 export type Context = {
   readonly stage: Stage
   readonly seconds: number
   readonly rounds: number
+  readonly minutes: number
   readonly say: (text: string) => void
 }
 

@@ -5,7 +5,7 @@ import type { LoadPlan, LoadResult } from './http-load.ts'
 export type Sample = { readonly perSecond: number; readonly p50Ms?: number; readonly p99Ms?: number }
 
 /** One of several ways to do the same work, measured in turns so that a noisy machine is noisy for all of them. */
-export type Peer = { readonly name: string; readonly measure: () => Promise<Sample> }
+export type Peer<Taken extends Sample = Sample> = { readonly name: string; readonly measure: () => Promise<Taken> }
 
 export type Rounds = ReadonlyMap<string, readonly Sample[]>
 
@@ -23,19 +23,20 @@ export function median(values: readonly number[]): number {
 }
 
 /** Measures every peer once a round. Each round begins with another peer, so that none is always the first. */
-export async function takeTurns(
-  peers: readonly Peer[],
+export async function takeTurns<Taken extends Sample>(
+  peers: readonly Peer<Taken>[],
   rounds: number,
   say: (text: string) => void,
-): Promise<Map<string, Sample[]>> {
-  const taken = new Map(peers.map((peer): [string, Sample[]] => [peer.name, []]))
+  unit = '',
+): Promise<Map<string, Taken[]>> {
+  const taken = new Map(peers.map((peer): [string, Taken[]] => [peer.name, []]))
   for (let round = 0; round < rounds; round += 1) {
     for (let turn = 0; turn < peers.length; turn += 1) {
       const peer = peers[(round + turn) % peers.length]
       if (!peer) continue
       const sample = await peer.measure()
       taken.get(peer.name)?.push(sample)
-      say(`  round ${round + 1}/${rounds}  ${peer.name}: ${Math.round(sample.perSecond)}/s`)
+      say(`  round ${round + 1}/${rounds}  ${peer.name}: ${Math.round(sample.perSecond)}${unit}/s`)
     }
   }
   return taken

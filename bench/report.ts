@@ -53,6 +53,13 @@ export const timeRow = (what: string, times: readonly number[], mostMs?: number)
   ...(mostMs !== undefined && { target: `< ${mostMs} ms`, met: median(times) < mostMs }),
 })
 
+/** For what is neither a rate, a ratio nor a time. */
+export const amountRow = (what: string, amounts: readonly number[], unit: string, digits = 0): Row => ({
+  what,
+  figure: `${spread(amounts, (value) => (digits === 0 ? whole(value) : value.toFixed(digits)))}${unit}`,
+  rounds: amounts,
+})
+
 const headings = ['Bench', 'Measure', 'Figure', 'Target', 'Met']
 
 const metText = (row: Row): string => (row.met === undefined ? '' : row.met ? 'yes' : 'NO')

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [names…] [--seconds N] [--rounds N] [--json] [--write]`: measures Turnpike beside its peers and says which targets
+ * `npm run bench -- [names…] [--seconds N] [--rounds N] [--minutes N] [--json] [--write]`: measures Turnpike beside its peers and says which targets
  * are met. All that it needs it starts itself, and takes down again, also when a bench fails.
  */
 import { constants } from 'node:os'
@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
 import type { Bench } from './context.ts'
+import { gateway } from './gateway.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { findPgbench } from './pgbench.ts'
@@ -14,11 +15,13 @@ import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
 import { type Outcome, toMarkdown, toTable, writePage } from './report.ts'
+import { soak } from './soak.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
+import { vpnNode } from './vpn-node.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start]
+const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, gateway, soak, vpnNode]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
@@ -26,6 +29,7 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string', default: '3' },
     rounds: { type: 'string', default: '5' },
+    minutes: { type: 'string', default: '5' },
     json: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
@@ -38,7 +42,7 @@ function stopWith(message: string): never {
   process.exit(2)
 }
 
-function readCount(name: 'seconds' | 'rounds', most: number): number {
+function readCount(name: 'seconds' | 'rounds' | 'minutes', most: number): number {
   const count = Number(values[name])
   if (!Number.isInteger(count) || count < 1 || count > most)
     stopWith(`--${name} takes a whole number from 1 to ${most}`)
@@ -47,6 +51,7 @@ function readCount(name: 'seconds' | 'rounds', most: number): number {
 
 const seconds = readCount('seconds', 600)
 const rounds = readCount('rounds', 99)
+const minutes = readCount('minutes', 600)
 const unknown = positionals.filter((name) => !benches.some((bench) => bench.name === name))
 if (unknown.length > 0) {
   stopWith(`no bench is called ${unknown.join(', ')}; there are ${benches.map((bench) => bench.name).join(', ')}`)
@@ -70,7 +75,11 @@ async function runBench(bench: Bench): Promise<void> {
   if (busyNow > mostBusy)
     say(`  ${Math.round(busyNow * 100)} % of the processors are busy with other things: the figures do not count`)
   try {
-    outcomes.push({ bench: bench.name, about: bench.about, rows: await bench.run({ stage, seconds, rounds, say }) })
+    outcomes.push({
+      bench: bench.name,
+      about: bench.about,
+      rows: await bench.run({ stage, seconds, rounds, minutes, say }),
+    })
   } catch (error) {
     failed.push(bench.name)
     say(`${bench.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
@@ -93,10 +102,21 @@ const machine = describeMachine(
     versionOf(['node', '--version'])?.replace(/^v/, 'Node '),
     pgbench && versionOf([pgbench, '--version']),
     versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
+    versionOf(['wireguard-go', '--version']),
+    versionOf(['iperf3', '--version']),
+    versionOf(['tinyproxy', '-v']),
+    versionOf(['squid', '-v'])?.replace('Cache: Version ', ''),
   ].filter((version) => version !== undefined),
   busy,
 )
-const command = ['npm run bench --', ...positionals, `--seconds ${seconds}`, `--rounds ${rounds}`, '--write'].join(' ')
+const command = [
+  'npm run bench --',
+  ...positionals,
+  `--seconds ${seconds}`,
+  `--rounds ${rounds}`,
+  `--minutes ${minutes}`,
+  '--write',
+].join(' ')
 
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
 else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)

@@ -1,6 +1,6 @@
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Bench } from './context.ts'
+import { findFreePort } from './free-port.ts'
 import { median } from './measure.ts'
 import { timeRow } from './report.ts'
 import { commandOf, familyOf, residentMb, spawnTurnpike, stopTurnpike, type TurnpikeProcess } from './shop-process.ts'
@@ -32,7 +32,7 @@ export const start: Bench = {
       timeRow('later start', of(later, 'tookMs'), 500),
       memoryRow('memory of the idle shop after its first start', of(first, 'shopMb'), 120),
       memoryRow('memory of the idle shop after a later start', of(later, 'shopMb'), 120),
-      memoryRow('the same with the supervisor and the launcher', of(later, 'allMb')),
+      memoryRow('the same with the gateway, the supervisor and the launcher', of(later, 'allMb')),
     ]
   },
 }
@@ -64,9 +64,11 @@ const memoryRow = (what: string, values: readonly number[], most?: number) => {
 
 async function startUp(folder: string): Promise<{ tookMs: number; child: TurnpikeProcess; stop: () => Promise<void> }> {
   const port = await findFreePort()
+  const gatewayPort = await findFreePort()
   const startedMs = performance.now()
   const child = spawnTurnpike(['up'], {
     TURNPIKE_PORT: String(port),
+    TURNPIKE_GATEWAY_PORT: String(gatewayPort),
     TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: 'bench-token-of-the-sandbox',
   })
@@ -86,14 +88,3 @@ const isHealthy = (port: number): Promise<boolean> =>
     (answer) => answer.ok,
     () => false,
   )
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  probe.once('error', reject)
-  probe.listen(0, '127.0.0.1', () => {
-    const address = probe.address()
-    probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-  })
-  return promise
-}

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
-import { addTallies, readTestReport, type Tally, toVerdict } from './verdict.ts'
+import { addTallies, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
 type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
 type Outcome = { readonly step: Step; readonly exitCode: number; readonly output: string; readonly tookMs: number }
@@ -92,6 +92,7 @@ async function runTests(postgres: Postgres): Promise<Tally> {
   const file = Bun.file(reportFile)
   const tally = readTestReport((await file.exists()) ? await file.text() : '', outcome.output, outcome.exitCode)
   report(`tests: ${toVerdict(tally)}`, tally.failed > 0, outcome.tookMs, outcome.output)
+  for (const reason of findNotRun(outcome.output)) console.log(reason)
   return tally
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { addTallies, readTestReport, toVerdict } from './verdict.ts'
+import { addTallies, findNotRun, readTestReport, toVerdict } from './verdict.ts'
 
 const reportOf = (tests: number, failures: number, skipped: number) =>
   `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
@@ -24,5 +24,12 @@ describe('the verdict of a test run', () => {
     expect(toVerdict(addTallies({ passed: 3, failed: 1, skipped: 1 }, { passed: 1, failed: 0, skipped: 1 }))).toBe(
       '4 passed, 1 failed, 2 skipped',
     )
+  })
+
+  test('repeats each reason why tests were left out, once', () => {
+    const output =
+      'a.test.ts:\nnot run here: tunnels: no root\n(skip) one\nnot run here: tunnels: no root\nis not run here: no\n'
+    expect(findNotRun(output)).toEqual(['not run here: tunnels: no root'])
+    expect(findNotRun('all is well\n')).toEqual([])
   })
 })

@@ -25,3 +25,8 @@ export function readTestReport(xml: string, output: string, exitCode: number): T
   const isUnexplained = tests === 0 || !isComplete || (exitCode !== 0 && failed === 0)
   return { passed: Math.max(0, tests - failures - skipped), failed: failed + (isUnexplained ? 1 : 0), skipped }
 }
+
+/** What tests said they cannot do on this machine, each reason once. */
+export const findNotRun = (output: string): string[] => [
+  ...new Set([...output.matchAll(/^not run here: .+$/gm)].map(([line]) => line)),
+]

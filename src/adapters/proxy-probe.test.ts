@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createServer, type Server, type Socket } from 'node:net'
+import { openEngine, passwordOf } from '../../test/harness/engine.ts'
 import { createProxyProbe } from './proxy-probe.ts'
 
 const good = { username: 'tp1abcd', password: 'q7r2m9x4c8v1b6n3k5j0' }
@@ -137,4 +138,23 @@ describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portTyp
       expect(outcome.problem).toBeString()
     }
   })
+})
+
+test('with a gateway outside of a sandbox, who is let in works and who is not does not', async () => {
+  const stand = openEngine({ mode: 'production' })
+  const check = (username: string, portType: 'http' | 'socks', password = passwordOf(username)) =>
+    createProxyProbe(stand.port)({ username, password, portType, host: '127.0.0.1' })
+  for (const [username, portType] of [
+    ['anna', 'http'],
+    ['clara', 'http'],
+    ['dora', 'socks'],
+    ['emil', 'socks'],
+  ] as const) {
+    expect(await check(username, portType)).toMatchObject({ works: true, problem: null })
+    expect(await check(username, portType, 'wrong')).toMatchObject({ works: false })
+  }
+  expect(await check('frida', 'http')).toMatchObject({ problem: 'the gateway answered 402 (expired)' })
+  expect(await check('gleb', 'http')).toMatchObject({ problem: 'the gateway answered 403 (blocked)' })
+  expect(await check('anna', 'socks')).toMatchObject({ problem: 'the gateway refused the connection with reply 2' })
+  await stand.stop()
 })

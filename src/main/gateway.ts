@@ -4,10 +4,10 @@ import manifest from '../../package.json' with { type: 'json' }
 import { createAsk } from '../plane/agent/ask.ts'
 import { makeBoot } from '../plane/agent/boot-id.ts'
 import { sendEarlier } from '../plane/agent/earlier.ts'
-import { type Identity, IdentityError, takeIdentity } from '../plane/agent/identity.ts'
+import type { Identity } from '../plane/agent/identity.ts'
 import { openJournal } from '../plane/agent/journal.ts'
 import { createMeter, type Meter } from '../plane/agent/meter.ts'
-import { createShopLink, LinkSettingError } from '../plane/agent/shop-link.ts'
+import { openSavedState, readSavedState } from '../plane/agent/saved-state.ts'
 import { createSnapshot } from '../plane/agent/snapshot.ts'
 import { realTiming } from '../plane/agent/surroundings.ts'
 import { createSync } from '../plane/agent/sync.ts'
@@ -16,6 +16,7 @@ import { createSockets } from '../plane/gateway/engine/sockets.ts'
 import type { StatePage } from '../wire/node/state.ts'
 import { BadSetting, type Config } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway-settings.ts'
+import { joinShop, linkTo, randomBytes } from './joining.ts'
 import type { Log } from './log.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
@@ -29,13 +30,13 @@ export type Gateway = { readonly port: number; stop(): Promise<void> }
 export async function openGateway(config: Config, log: Log, end: AbortSignal): Promise<Gateway | undefined> {
   const folder = join(config.folder, 'gateway')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const identity = await joinShop(config, folder, log, end)
+  const identity = await joinShop(config, 'gateway', folder, log, end)
   if (!identity) return undefined
-  const { engine, meter, sync, rules } = assemble(config, folder, identity, log)
+  const { engine, meter, sync, rules, saved } = assemble(config, folder, identity, log)
   meter.start()
   const running = sync.run(end)
-  // What is not known is not served: until the shop was heard once, nobody is let in to be told no.
-  await Promise.race([sync.ready, running])
+  // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told no.
+  if (!rules.isKnown()) await Promise.race([sync.ready, running])
   if (end.aborted) {
     await meter.stop()
     return undefined
@@ -51,42 +52,24 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
       await engine.stop(drainMs)
       await meter.stop()
       await running
+      saved.close()
       log.info('gateway closed')
     },
   }
 }
 
-const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
-const shopUrlOf = ({ shopUrl, host, port }: Config): string =>
-  shopUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
-
-async function joinShop(config: Config, folder: string, log: Log, end: AbortSignal): Promise<Identity | undefined> {
-  try {
-    return await takeIdentity({
-      folder,
-      log,
-      timing: realTiming,
-      chance: Math.random,
-      version: manifest.version,
-      randomBytes,
-      key: config.nodeKey,
-      keyFile: join(config.folder, 'join', 'gateway.key'),
-      linkWith: (secret) => linkTo(config, secret),
-      end,
-    })
-  } catch (error) {
-    if (end.aborted) return undefined
-    throw error instanceof IdentityError ? new BadSetting(error.message) : error
-  }
-}
 
 /** What customers may reach, as the shop's mode and the machine's own addresses have it; and the shop's time. */
 function createRules(config: Config) {
   let mode: StatePage['mode'] = 'production'
   let policy = policyOf(config, mode)
   let skewMs = 0
+  let heardAt = 0
   return {
+    /** Whether anything was ever heard, and when that was by the shop's clock, if it was in an earlier run. */
+    isKnown: () => heardAt > 0,
+    heardAt: () => heardAt,
     mode: () => mode,
     policy: () => policy,
     /** The shop's clock decides what has expired. */
@@ -94,8 +77,10 @@ function createRules(config: Config) {
     lookAround: () => {
       policy = policyOf(config, mode)
     },
-    hear(page: StatePage): void {
-      skewMs = page.now - Date.now()
+    /** A page that was saved tells nothing of the time. */
+    hear(page: StatePage, isSaved: boolean): void {
+      if (!isSaved) skewMs = page.now - Date.now()
+      heardAt = page.now
       if (page.mode === mode) return
       mode = page.mode
       policy = policyOf(config, mode)
@@ -107,9 +92,10 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
   const around = { timing: realTiming, chance: Math.random, log }
   const rules = createRules(config)
   const snapshot = createSnapshot()
+  const saved = openSavedState({ ...around, folder })
   const link = linkTo(config, identity.secret, () => {
     log.error('revoked', { explanation: 'the shop does not know this node any more; nothing is carried' })
-    engine.cutAll()
+    engine.shutOut(true)
   })
   const asking = createAsk({ link, now: realTiming.now, log })
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
@@ -130,7 +116,10 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     policy: rules.policy,
     limits: engineLimitsOf(config),
     clock: rules.clock,
-    contactMs: () => rules.clock() - (realTiming.now() - Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)),
+    contactMs() {
+      const lastMs = Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)
+      return lastMs === 0 ? rules.heardAt() : rules.clock() - (realTiming.now() - lastMs)
+    },
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     random: Math.random,
     sockets: createSockets(process.platform),
@@ -140,7 +129,9 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     ...around,
     link,
     onPage(page, place) {
-      rules.hear(page)
+      rules.hear(page, false)
+      engine.shutOut(false)
+      saved.note(page, place)
       if (place.isFirst) snapshot.beginWhole()
       engine.changed(snapshot.apply(page), notePort(log))
       if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
@@ -154,16 +145,11 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     lagMs: () => sync.lagMs,
     sendEarlier: (end) => sendEarlier({ ...around, ...named, end }),
   })
-  return { engine, meter, sync, rules }
-}
-
-function linkTo(config: Config, secret: string, onRefused?: () => void) {
-  try {
-    return createShopLink({ url: shopUrlOf(config), secret, ...(onRefused && { onRefused }) })
-  } catch (error) {
-    if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
-    throw error
+  for (const page of readSavedState(folder, log)) {
+    rules.hear(page, true)
+    snapshot.apply(page)
   }
+  return { engine, meter, sync, rules, saved }
 }
 
 /** On a machine without IPv6 every address is every IPv4 address. */

@@ -36,21 +36,24 @@ export function untilStopped(): Promise<void> {
 export const upCommand: Command = {
   name: 'up',
   summary:
-    'Runs everything on this machine: the shop and a gateway, each started again if it dies, all stopped in order.',
+    'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node; each started again if it dies, all stopped in order.',
   takes: [],
   options: [],
   async run(given) {
-    const log = logOf(configOf(given), 'up')
+    const config = configOf(given)
+    const log = logOf(config, 'up')
     const stop = new AbortController()
     void untilStopped().then(() => stop.abort())
     const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
-      flag === 'json' ? [] : [`--${flag}=${value}`],
+      flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
     )
     const role = (name: string, ...more: string[]) => ({
       name,
       command: [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), name, ...flags, ...more],
     })
-    const roles = [role('shop', '--local-nodes=gateway'), role('gateway')]
+    const isVpn = config.localNodes.includes('vpn')
+    const shop = role('shop', `--local-nodes=${isVpn ? 'gateway,vpn' : 'gateway'}`)
+    const roles = [shop, role('gateway'), ...(isVpn ? [role('vpn-node')] : [])]
     return { json: null, lines: [], exit: await supervise(roles, log, stop.signal) }
   },
 }

@@ -24,6 +24,7 @@ import {
   type Services,
 } from './services.ts'
 import { openShop } from './shop.ts'
+import { vpnNodeCommands } from './vpn-node.ts'
 
 type Credit = Parameters<Services['ledger']['credit']>
 
@@ -122,6 +123,7 @@ const roleCommands: readonly Command[] = [
 export const commands: readonly Command[] = [
   upCommand,
   ...roleCommands,
+  ...vpnNodeCommands,
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),

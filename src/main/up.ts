@@ -13,10 +13,18 @@ const stopMs = 10_000
 
 /**
  * Starts each role as a process of its own, starts it again when it dies, with a growing pause, and passes the order to
- * stop on. Returns the exit code once all have ended: 0 when told to stop, 1 when a role could not be kept alive.
+ * stop on. The first role is stopped last: nodes have a last word for the shop. Returns the exit code once all have
+ * ended: 0 when told to stop, 1 when a role could not be kept alive.
  */
 export async function supervise(roles: readonly Role[], log: Log, stop: AbortSignal): Promise<number> {
-  const outcomes = await Promise.all(roles.map((role) => keepAlive(role, log, stop)))
+  const [first, ...others] = roles
+  const rest = Promise.all(others.map((role) => keepAlive(role, log, stop)))
+  const stopFirst = new AbortController()
+  const onStop = (): void => void rest.then(() => stopFirst.abort())
+  stop.addEventListener('abort', onStop)
+  if (stop.aborted) onStop()
+  const firstOutcome = first ? await keepAlive(first, log, stopFirst.signal) : true
+  const outcomes = [firstOutcome, ...(await rest)]
   return outcomes.every(Boolean) ? 0 : 1
 }
 

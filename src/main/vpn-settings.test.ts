@@ -33,6 +33,8 @@ describe('settings of the VPN', () => {
       ['TURNPIKE_VPN_ULA', 'fd00::/97'],
       ['TURNPIKE_VPN_ULA', '10.0.0.0/8'],
       ['TURNPIKE_RATE_LINKS', 'many'],
+      ['TURNPIKE_VPN_DEVICE', 'a device'],
+      ['TURNPIKE_VPN_DEVICE', 'tpvpn0123456789'],
     ] as const) {
       expect(() => read(name, value)).toThrow(BadSetting)
       expect(() => read(name, value)).toThrow(name)

@@ -1,6 +1,7 @@
 import { isPool4, isPool6, type Pool } from '../domains/vpn/addresses.ts'
 import type { VpnArrangement } from '../domains/vpn/index.ts'
 import { formatPrefix, readAddress, readPrefix } from '../kernel/address.ts'
+import { deviceNamePattern } from '../plane/wireguard/device-name.ts'
 
 /** What an operator can set about the VPN. */
 export type VpnConfig = {
@@ -14,6 +15,7 @@ export type VpnConfig = {
   readonly vpnPool: Pool['v4']
   readonly vpnUla: Pool['v6']
   readonly linksPerMinute: number
+  readonly vpnDevice: string
 }
 
 export const vpnSettings = {
@@ -87,6 +89,13 @@ export const vpnSettings = {
     fallback: '60',
     meaning: 'openings of secret VPN links a minute and source address; 0 is no limit',
   },
+  vpnDevice: {
+    env: 'TURNPIKE_VPN_DEVICE',
+    flag: 'vpn-device',
+    value: 'NAME',
+    fallback: 'tpvpn0',
+    meaning: 'what a VPN node calls its network device on this machine, up to 14 characters',
+  },
 } as const
 
 type VpnSettingName = keyof typeof vpnSettings
@@ -111,6 +120,7 @@ export function readVpnConfig(reading: Reading): VpnConfig {
     vpnKeepalive: reading.whole('vpnKeepalive', 0, 65_535),
     ...readPool(reading),
     linksPerMinute: reading.whole('linksPerMinute', 0, 10_000_000),
+    vpnDevice: readDevice(reading),
   }
 }
 
@@ -148,6 +158,12 @@ function readUrl(reading: Reading): string | undefined {
     url && ['http:', 'https:'].includes(url.protocol) && url.search === '' && url.hash === '' && !url.username
   if (!plain) throw reading.bad('publicUrl', 'must be an http:// or https:// address')
   return url.href.replace(/\/+$/, '')
+}
+
+function readDevice(reading: Reading): string {
+  const text = reading.text('vpnDevice')
+  if (deviceNamePattern.test(text)) return text
+  throw reading.bad('vpnDevice', 'must begin with a letter and have up to 14 letters, digits, - and _, all small')
 }
 
 function readDns(reading: Reading): string[] {

@@ -78,20 +78,23 @@ const answers: readonly OriginCase[] = [
   ['lines that end in LF', 'HTTP/1.1 200 OK\nContent-Length: 5\n\nhello', ['200'], 'hello'],
 ]
 
+async function say(answer: string, write: (text: string) => void, isSlow: boolean): Promise<void> {
+  const slowly = isSlow ? answer.slice(0, 4000) : ''
+  for (const character of slowly) {
+    write(character)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  write(answer.slice(slowly.length))
+}
+
 describe('an answer of an origin', () => {
   test.each(answers.map(([name, answer, told, body = null]) => [name, answer, told, body] as const))(
     '%s',
     async (_, answer, told, body) => {
       for (const isSlow of [false, true]) {
         origin.play({
-          async onRequest(__, write, socket) {
-            if (isSlow)
-              for (const character of answer.slice(0, 4000)) {
-                write(character)
-                await new Promise((resolve) => setImmediate(resolve))
-              }
-            write(isSlow ? answer.slice(4000) : answer)
-            socket.shutdown()
+          onRequest(__, write, socket) {
+            void say(answer, write, isSlow).then(() => socket.shutdown())
           },
         })
         const client = await RawClient.open(stand.port)

@@ -1,7 +1,7 @@
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 
 export const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
-export const digestOf = (text: string): string => Buffer.from(sha256(text)).toString('hex')
+const digestOf = (text: string): string => Buffer.from(sha256(text)).toString('hex')
 
 /** A dedicated proxy as a node hears of it; its password is `secret`. */
 export const someProxy = (wish: Partial<NodeProxy> = {}): NodeProxy => ({

@@ -25,6 +25,8 @@ export type StandWish = {
   readonly subuser?: Partial<NodeSubuser>
   /** What a wish for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
+  /** How long the answer takes. */
+  readonly leaseMs?: number
 }
 
 export const passwordOf = (username: string): string => `${username.split('-', 1)[0]}.secret`
@@ -107,7 +109,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     agent: {
       wantLease(id, pool) {
         allowed += leaseBytes
-        queueMicrotask(() => engine.carrier.allow(id, pool, allowed))
+        setTimeout(() => engine.carrier.allow(id, pool, allowed), wish.leaseMs ?? 0)
       },
       giveBack() {},
       noteNow() {},

@@ -21,8 +21,6 @@ export type Road = Service & {
   buyTraffic(gb?: number, pool?: string): Promise<{ login: string; password: string }>
   /** Ends the gateway alone; `stop` ends what is left. */
   stopGateway(): Promise<void>
-  /** Ends the shop alone. */
-  stopShop(): Promise<void>
 }
 
 export type BoughtProxy = {
@@ -43,7 +41,7 @@ export async function openRoad(
   const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
   const service = await startService(engine, shopEnv, realSurroundings)
   const started = await startGateway(service, port, env.gateway)
-  const stops = { gateway: once(started.stopGateway), shop: once(service.stop) }
+  const stopGateway = once(() => started.stopGateway())
   return {
     ...service,
     port,
@@ -59,11 +57,10 @@ export async function openRoad(
       if (answer.status !== 200) throw new Error(`buying was answered with ${answer.status}`)
       return (await service.get('/premium/password')).data
     },
-    stopGateway: stops.gateway,
-    stopShop: stops.shop,
+    stopGateway,
     async stop() {
-      await stops.gateway()
-      await stops.shop()
+      await stopGateway()
+      await service.stop()
     },
   }
 }

@@ -14,28 +14,29 @@ export class RawClient {
   private length = 0
   private held: Buffer = Buffer.alloc(0)
   private wake: (() => void) | undefined
+  private socket: Socket<unknown> | undefined
 
-  private constructor(private readonly socket: Socket<unknown>) {}
+  private constructor() {}
 
-  static async open(port: number, hostname = '127.0.0.1', isReading = true): Promise<RawClient> {
-    let client: RawClient | undefined
-    const socket = await Bun.connect({
-      hostname,
+  static async open(port: number, from?: string): Promise<RawClient> {
+    const client = new RawClient()
+    const options = {
+      hostname: '127.0.0.1',
       port,
+      // Bun takes it and does not declare it.
+      ...(from !== undefined && { localAddress: from }),
       allowHalfOpen: true,
       socket: {
-        open(opened) {
-          if (!isReading) opened.pause()
-        },
-        data: (_, bytes) => client?.take(bytes),
-        drain: () => client?.flush(),
-        end: () => client?.end(),
-        close: () => client?.close(),
+        data: (_: Socket, bytes: Uint8Array) => client.take(bytes),
+        drain: () => client.flush(),
+        end: () => client.end(),
+        close: () => client.close(),
         error() {},
       },
-    })
-    client = new RawClient(socket)
+    }
+    const socket = await Bun.connect(options)
     socket.setNoDelay(true)
+    client.socket = socket
     return client
   }
 
@@ -74,19 +75,19 @@ export class RawClient {
   }
 
   finish(): void {
-    this.socket.shutdown()
+    this.socket?.shutdown()
   }
 
   reset(): void {
-    this.socket.terminate()
+    this.socket?.terminate()
   }
 
   pause(): void {
-    this.socket.pause()
+    this.socket?.pause()
   }
 
   resume(): void {
-    this.socket.resume()
+    this.socket?.resume()
   }
 
   /** Waits until enough has come, or the other side has ended. Says false when neither came to pass. */
@@ -118,7 +119,7 @@ export class RawClient {
 
   private flush(): void {
     if (this.held.length === 0 || this.isClosed) return
-    const gone = this.socket.write(this.held)
+    const gone = this.socket?.write(this.held) ?? 0
     if (gone > 0) this.held = this.held.subarray(gone)
   }
 

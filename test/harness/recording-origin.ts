@@ -107,8 +107,8 @@ export function readRequest(text: string): ReadRequest | undefined {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd < 0) return undefined
   const [start = '', ...lines] = text.slice(0, headEnd).split('\r\n')
-  const [method = '', path = '', version] = start.split(' ')
-  if (version !== 'HTTP/1.1') throw new Error(`the origin was sent ${JSON.stringify(start)}`)
+  const [method = '', path = '', version = ''] = start.split(' ')
+  if (!/^HTTP\/1\.[01]$/.test(version)) throw new Error(`the origin was sent ${JSON.stringify(start)}`)
   const fields = lines.map((line) => {
     const match = /^([^\s:]+): ?(.*)$/.exec(line)
     if (!match) throw new Error(`the origin was sent the line ${JSON.stringify(line)}`)
@@ -131,7 +131,7 @@ function readChunks(rest: string): { body: string; behind: string } | undefined 
     const lineEnd = rest.indexOf('\r\n', at)
     if (lineEnd < 0) return undefined
     const line = rest.slice(at, lineEnd)
-    if (!/^[0-9a-f]+$/.test(line)) throw new Error(`the origin was sent the chunk size ${JSON.stringify(line)}`)
+    if (!/^[0-9a-f]+$/i.test(line)) throw new Error(`the origin was sent the chunk size ${JSON.stringify(line)}`)
     const size = Number.parseInt(line, 16)
     const end = lineEnd + 2 + size + 2
     if (rest.length < end) return undefined

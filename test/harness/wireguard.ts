@@ -1,15 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-
-const installWithinMs = 240_000
+import { installPackages, run, withinMs } from './apt.ts'
 
 const howToGetIt =
   'The programs wg and wg-quick were not found, and tests hold configurations against them. ' +
   'On Debian or Ubuntu: apt-get install wireguard-tools, as root.'
 
 /** How long a test's preparation may take: long enough for a machine that has to install the tools first. */
-export const toolsWithinMs = 2 * installWithinMs
+export const toolsWithinMs = 2 * withinMs
 
 let ready: Promise<void> | undefined
 
@@ -21,42 +20,24 @@ export function needWireguardTools(): Promise<void> {
 
 async function findOrInstall(): Promise<void> {
   if (isThere()) return
-  if (process.getuid?.() !== 0 || Bun.which('apt-get') === null) throw new Error(howToGetIt)
-  await run(['apt-get', '-q', '-o', 'DPkg::Lock::Timeout=120', 'update'])
-  await run([
-    'apt-get',
-    '-q',
-    '-y',
-    '-o',
-    'DPkg::Lock::Timeout=120',
-    'install',
-    '--no-install-recommends',
-    'wireguard-tools',
-  ])
+  const problem = await installPackages(['wireguard-tools'])
+  if (problem !== undefined) throw new Error(`${howToGetIt} ${problem}`)
   if (!isThere()) throw new Error(`${howToGetIt} apt-get said that it installed them, yet they are not on PATH.`)
 }
 
 const isThere = (): boolean => Bun.which('wg') !== null && Bun.which('wg-quick') !== null
 
-async function run(command: string[], input = ''): Promise<string> {
-  const child = Bun.spawn(command, {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    stdin: Buffer.from(input),
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: installWithinMs,
-    killSignal: 'SIGKILL',
-  })
-  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  if (exitCode === 0) return out
+async function must(command: string[], input?: string): Promise<string> {
+  const { code, out, err } = await run(command, input)
+  if (code === 0) return out
   throw new Error(`${command.join(' ')} failed:\n${err.trimEnd()}`)
 }
 
 /** The public key of a private one, by the real `wg`. */
 export const wgPublicKey = async (privateKey: string): Promise<string> =>
-  (await run(['wg', 'pubkey'], `${privateKey}\n`)).trim()
+  (await must(['wg', 'pubkey'], `${privateKey}\n`)).trim()
 
-export const wgPrivateKey = async (): Promise<string> => (await run(['wg', 'genkey'])).trim()
+export const wgPrivateKey = async (): Promise<string> => (await must(['wg', 'genkey'])).trim()
 
 /** What the real `wg-quick` makes of a configuration; it fails on one that it does not accept. */
 export async function wgQuickStrip(config: string): Promise<string> {
@@ -64,7 +45,7 @@ export async function wgQuickStrip(config: string): Promise<string> {
   try {
     const path = join(folder, 'tp0.conf')
     writeFileSync(path, config, { mode: 0o600 })
-    return await run(['wg-quick', 'strip', path])
+    return await must(['wg-quick', 'strip', path])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

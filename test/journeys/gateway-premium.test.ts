@@ -107,6 +107,24 @@ describe.each(engines)('premium proxies on %s', (engine) => {
     await road.services.premium.exits.drain(id, false)
   })
 
+  test('a session that only one exit fits is told that it is lost, then that there is none, then has it back', async () => {
+    const customer = await newCustomer('residential')
+    const speeches = ['http', 'socks'] as const
+    const parts = (speech: string) => `-country-de-city-munchen-asn-3320-session-only${speech}`
+    const told = (speech: 'http' | 'socks') => attempt(speech, at(), as(customer, parts(speech)), echo.spot)
+    for (const speech of speeches) expect(await exitsOf(customer, parts(speech), 1)).toEqual(['127.100.0.2'])
+    const id = await exitIdOf('127.100.0.2')
+    await road.services.premium.exits.drain(id, true)
+    const isHeard = async () =>
+      (await attempt('http', at(), as(customer, parts('other')), echo.spot)).code === 'no_exit'
+    expect(await untilTrue(isHeard)).toBeTrue()
+    expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'session_lost' }, { status: 1 }])
+    expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'no_exit' }, { status: 4 }])
+    await road.services.premium.exits.drain(id, false)
+    expect(await untilTrue(async () => (await told('http')).status === 200)).toBeTrue()
+    expect(await exitsOf(customer, parts('socks'), 2)).toEqual(['127.100.0.2', '127.100.0.2'])
+  })
+
   test('a pool that is named carries and pays, and one that is left out is the only one with traffic', async () => {
     const customer = await newCustomer('mobile')
     for (const exit of await exitsOf(customer, '', 3)) expect(exit).toStartWith('127.102.')
@@ -155,8 +173,8 @@ describe.each(engines)('premium proxies on %s', (engine) => {
       const wish = { pool_type: 'residential', country_code: 'GB', format_id: 3, protocol, quantity: 1 }
       const { data } = await road.post(generate, wish, { token })
       const answeredMs = performance.now()
-      const at = `${scheme}://${data.proxies[0]}`
-      const isThrough = async () => (await curl('-x', at, origin.url)).status === 200
+      const line = `${scheme}://${data.proxies[0]}`
+      const isThrough = async () => (await curl('-x', line, origin.url)).status === 200
       expect(await untilTrue(isThrough)).toBeTrue()
       expect(performance.now() - answeredMs).toBeLessThan(500)
       const exits = [await isThrough(), await isThrough(), await isThrough()]
@@ -164,7 +182,7 @@ describe.each(engines)('premium proxies on %s', (engine) => {
       const seen = origin.seen.splice(0)
       expect(new Set(seen.map((each) => each.from)).size).toBe(1)
       expect(seen[0]?.from).toStartWith('127.100.2.')
-      const stranger = await curl('-x', at, '--interface', '127.9.9.8', origin.url)
+      const stranger = await curl('-x', line, '--interface', '127.9.9.8', origin.url)
       expect(protocol === 'http' ? stranger.status : stranger.exit).toBe(protocol === 'http' ? 407 : 97)
     }
     const lastUse = async () => (await road.get('/premium/whitelist', { token })).data.ips[0].last_used_at
@@ -193,13 +211,15 @@ describe.each(engines)('premium proxies on %s', (engine) => {
       (await road.get('/premium/usage?by=host', { token })).data.items.map(
         (each: { key: string }) => each.key,
       ) as string[]
-    const at = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
-    expect(await curl('-x', at, `http://kept.localhost:${origin.port}/?bytes=1000`)).toMatchObject({ status: 200 })
+    const line = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
+    expect(await curl('-x', line, `http://kept.localhost:${origin.port}/?bytes=1000`)).toMatchObject({ status: 200 })
     expect(await untilTrue(async () => (await hosts()).includes('kept.localhost'))).toBeTrue()
     await road.post('/premium/subusers/update', { subuser_id: customer.subuser, keep_hosts: false }, { token })
     expect(await hosts()).toEqual([])
     const usedBefore = (await road.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
-    expect(await curl('-x', at, `http://unkept.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({ status: 200 })
+    expect(await curl('-x', line, `http://unkept.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({
+      status: 200,
+    })
     const used = async () => (await road.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
     expect(await untilTrue(async () => (await used()) > usedBefore + 0.001)).toBeTrue()
     expect(await hosts()).toEqual([])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { curl } from '../harness/clients.ts'
-import { type BoughtProxy, freePort, openRoad, type Road, somePorts } from '../harness/gateway.ts'
+import { Detour } from '../harness/detour.ts'
+import { type BoughtProxy, freePort, openRoad, type Road } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { attempt, type Login, openTunnel, type Spot, startEcho } from '../harness/tunnel.ts'
@@ -21,14 +22,23 @@ type Pair = { readonly token: string; readonly http: BoughtProxy; readonly socks
 
 describe('every no of the gateway, in HTTP and in SOCKS5', () => {
   let road: Road
+  /** How the gateway reaches the shop. */
+  let detour: Detour
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {
-    road = await openRoad('sqlite', { gateway: tight, shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
+    const shopPort = freePort()
+    detour = new Detour(freePort(), shopPort)
+    await detour.open()
+    road = await openRoad('sqlite', {
+      shop: { TURNPIKE_PORT: String(shopPort) },
+      gateway: { ...tight, TURNPIKE_SHOP_URL: `http://127.0.0.1:${detour.port}` },
+    })
     echo = startEcho()
   })
   afterAll(async () => {
     echo.stop()
     await road.stop()
+    await detour.close()
   })
 
   const at = () => ({ host: '127.0.0.1', port: road.port })
@@ -77,6 +87,13 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     const wrong = { http: { ...pair.http, password: 'x' }, socks: { ...pair.socks, password: 'x' } }
     await expectNo(wrong, echo.spot, 'bad_credentials', 407, 254)
     await expectNo(both({ username: 'nobody', password: 'x' }), echo.spot, 'bad_credentials', 407, 254)
+    // Who guesses at names learns nothing from how long the no takes.
+    const took = [wrong.http, { username: 'nobody2', password: 'x' }].map(async (login) => {
+      const startedMs = performance.now()
+      await attempt('http', at(), login, echo.spot)
+      return performance.now() - startedMs
+    })
+    for (const ms of await Promise.all(took)) expect(ms).toBeGreaterThan(245)
   })
 
   test('in the other protocol', async () => {
@@ -88,6 +105,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
 
   test('without a pool where there are two, without traffic, without an exit that fits', async () => {
     const two = await newSubuser('residential', 'mobile')
+    // Until the second purchase is heard of, there is one pool.
+    expect(await untilTrue(async () => (await attempt('http', at(), two.as(), echo.spot)).status === 403)).toBeTrue()
     await expectNo(both(two.as()), echo.spot, 'pool_required', 403, 2)
     await expectNo(both(two.as('-pool-datacenter')), echo.spot, 'traffic_exhausted', 402, 2)
     await expectNo(both(two.as('-pool-mobile-country-br')), echo.spot, 'no_exit', 502, 4)
@@ -129,6 +148,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     await expectNo(pair, closedPort(), 'connect_refused', 502, 5)
     await expectNo(pair, { host: '::1', port: 8080 }, 'no_such_family', 502, 4)
     await expectNo(pair, { host: 'nowhere.invalid', port: 80 }, 'name_not_found', 502, 4)
+    // From an address of loopback the system finds no way out of this machine.
+    await expectNo(pair, { host: '8.8.8.8', port: 443 }, 'unreachable', 502, 4)
   })
 
   test('to what nobody may reach: mail, private addresses, and what the operator denies', async () => {
@@ -183,17 +204,19 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
 
   test('when the shop cannot be asked, nobody is told that a password is wrong, and who is known goes on', async () => {
     const { http, socks } = await newPair()
-    const { as } = await newSubuser('residential')
-    for (const login of [http, as()])
-      expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
+    const { as } = await newSubuser('residential', 'mobile')
+    const known = [http, as('-pool-residential')]
+    for (const login of known) expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
     const tunnel = await openTunnel('socks', at(), socks, echo.spot)
-    await road.stopShop()
-    await expectNo(both({ username: 'bought_elsewhere', password: 'x' }), echo.spot, 'shop_unreachable', 503, 1)
+    await detour.close()
+    const late = await newPair()
+    await expectNo(late, echo.spot, 'shop_unreachable', 503, 1)
     await expectNo(both(as('-pool-mobile')), echo.spot, 'shop_unreachable', 503, 1)
     expect(await tunnel.echo('still carried')).toBe('still carried')
-    for (const login of [http, as()])
-      expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
+    for (const login of known) expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
     tunnel.close()
+    await detour.open()
+    expect(await attempt('http', at(), late.http, echo.spot)).toMatchObject({ status: 200 })
   })
 })
 

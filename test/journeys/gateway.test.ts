@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { curl, expectNoTrace, hasProgram, run } from '../harness/clients.ts'
-import { engines } from '../harness/database.ts'
 import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
 import { nodeAsks, pythonAsks, urlOf } from '../harness/library-clients.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-describe.each(engines)('proxies bought on %s, with the programs that customers use', (engine) => {
+describe('bought proxies, with the programs that customers use', () => {
   let road: Road
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
@@ -14,7 +13,7 @@ describe.each(engines)('proxies bought on %s, with the programs that customers u
   let http: BoughtProxy
   let socks: BoughtProxy
   beforeAll(async () => {
-    road = await openRoad(engine)
+    road = await openRoad('sqlite')
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
     six = startOrigin('::1')
@@ -82,6 +81,12 @@ describe.each(engines)('proxies bought on %s, with the programs that customers u
     const named = await curl('-x', urlOf('socks5h', proxy), `http://localhost:${six.port}/`)
     expect(named).toMatchObject({ exit: 0, status: 200 })
     expect(visits(six, '::1')).toBe(4)
+  })
+
+  test('the gateway is reached over IPv6 as over IPv4, and what it leaves from is the same', async () => {
+    const at = `http://${http.username}:${http.password}@[::1]:${road.port}`
+    expect(await curl('-x', at, '--interface', '::1', plain.url)).toMatchObject({ exit: 0, status: 200 })
+    expect(visits(plain, http.exit_ip)).toBe(1)
   })
 
   test('wget goes through, with its name and password sent only when asked for', async () => {

@@ -23,6 +23,12 @@ describe('tests are honest and work is finished', () => {
     expect(broken('src/kernel/money.test.ts', `test('test.only', () => {}); test.each([1])('a', () => {})`)).toEqual([])
   })
 
+  test('tests that a machine cannot run are left out in one place, which announces it', () => {
+    const text = "process.stderr.write('not run here: why'); export const left = test.skip"
+    expect(broken('test/harness/ground.ts', text)).toEqual([])
+    expect(broken('test/harness/postgres.ts', text)).toEqual(['partial-test'])
+  })
+
   test('an expectation can fail', () => {
     expect(broken('src/kernel/money.test.ts', 'expect(true).toBe(true)')).toEqual(['hollow-test'])
     expect(broken('src/kernel/money.test.ts', 'expect(isTrue).toBe(true)')).toEqual([])

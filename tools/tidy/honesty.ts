@@ -5,6 +5,9 @@ const partial =
 const hollow = /\bexpect\s*\(\s*true\s*\)/
 const promise = /\b(?:TODO|FIXME|XXX)\b/
 
+/** Tests of real tunnels cannot run everywhere. This one place may leave them out: it says so, and the run's summary repeats it. */
+const announced = 'test/harness/ground.ts'
+
 /** A test that does not run, or cannot fail, is worse than none: it is counted. */
 export function checkHonesty(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
@@ -14,7 +17,9 @@ export function checkHonesty(files: Files): Violation[] {
     if (!isTest(path) && !path.startsWith('test/')) return found
     return [
       ...found,
-      ...findInCode(path, text, partial, 'partial-test', 'every test runs on every change; mend it or remove it'),
+      ...(path === announced
+        ? []
+        : findInCode(path, text, partial, 'partial-test', 'every test runs on every change; mend it or remove it')),
       ...findInCode(path, text, hollow, 'hollow-test', 'this expectation cannot fail; expect something of the result'),
     ]
   })

@@ -5,6 +5,7 @@ import { type Kopecks, toRoubleText, zero } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type Account, checkpointText, emptyHead, type Posting, type Sha256, toHex } from './rules.ts'
 import { AccountWalk, type Checkpoint, CheckpointFold } from './rules-audit.ts'
+import { findPosting } from './store.ts'
 import * as store from './store-audit.ts'
 
 /**
@@ -44,6 +45,12 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
   }
 
   return {
+    /** The charge that an order names, if there is one. */
+    async charge(reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> {
+      const posting = await findPosting(reader, customer, seq)
+      return posting?.kind === 'charge' ? posting : undefined
+    },
+
     /**
      * Recomputes every promise about money from the postings. `onCustomer` is told each customer's charges, so that
      * whoever owns the orders can compare them. `caps` are the spending caps of the tokens that have one.

@@ -104,6 +104,15 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       return account
     },
 
+    /** Orders that were charged for, newest charge first, below a charge or from the newest. */
+    chargedOrders: (customer: CustomerId, before: number, limit: number): Promise<OrderId[]> =>
+      store.listCharges(deps.db, customer, before, limit),
+
+    /** Where in the charges an order that was not charged for stands: below this number. */
+    async placeAmongCharges(customer: CustomerId, order: string): Promise<number> {
+      return ((await store.findChargeBelow(deps.db, customer, order)) ?? 0) + 1
+    },
+
     /** A page of postings, newest first. */
     history: (customer: CustomerId, before: number | undefined, limit: number): Promise<Posting[]> =>
       store.listPostings(deps.db, customer, before ?? Number.MAX_SAFE_INTEGER, limit),

@@ -110,6 +110,33 @@ export async function findPosting(reader: Reader, customer: CustomerId, seq: num
   return row && toPosting(row)
 }
 
+/** Charges below `before`, newest first, each with the order it paid for. */
+export async function listCharges(
+  reader: Reader,
+  customer: CustomerId,
+  before: number,
+  limit: number,
+): Promise<OrderId[]> {
+  const rows = await reader.all<{ order_id: string }>(
+    `SELECT order_id FROM postings WHERE customer_id = $1 AND seq < $2 AND kind = 'charge' ORDER BY seq DESC LIMIT $3`,
+    [customer, before, limit],
+  )
+  return rows.map((row) => row.order_id as OrderId)
+}
+
+/** The newest charge for an order that sorts below this one. It looks at every charge that is newer, so it is for rare questions. */
+export async function findChargeBelow(
+  reader: Reader,
+  customer: CustomerId,
+  order: string,
+): Promise<number | undefined> {
+  const row = await reader.first<{ seq: bigint }>(
+    `SELECT seq FROM postings WHERE customer_id = $1 AND kind = 'charge' AND order_id < $2 ORDER BY seq DESC LIMIT 1`,
+    [customer, order],
+  )
+  return row && Number(row.seq)
+}
+
 export async function isRefunded(reader: Reader, customer: CustomerId, seq: number): Promise<boolean> {
   const row = await reader.first('SELECT seq FROM postings WHERE customer_id = $1 AND refund_of = $2', [customer, seq])
   return row !== undefined

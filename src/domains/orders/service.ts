@@ -122,9 +122,26 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
       }
     },
 
-    /** A page of orders, newest first; without `before`, from the newest. */
-    list: (customer: CustomerId, before: OrderId | undefined, limit: number): Promise<Order[]> =>
-      store.listOrders(db, customer, before ?? store.pastLastId, limit),
+    /**
+     * A page of orders, newest first; without `before`, from the newest. What is bought meanwhile comes above and moves nothing. Those that were charged
+     * for come in the order of the charges, and those that cost nothing among them by their ids.
+     */
+    async list(customer: CustomerId, before: OrderId | undefined, limit: number): Promise<Order[]> {
+      const last = before && (await store.findOrder(db, customer, before))
+      const below =
+        before === undefined
+          ? Number.MAX_SAFE_INTEGER
+          : (last?.chargeSeq ?? (await ledger.placeAmongCharges(customer, before)))
+      const [charged, free] = await Promise.all([
+        ledger.chargedOrders(customer, below, limit),
+        store.listFree(db, customer, before ?? store.pastLastId, limit),
+      ])
+      const found = new Map((await store.findMany(db, charged)).map((order) => [order.id, order]))
+      return merge(
+        charged.flatMap((id) => found.get(id) ?? []),
+        free,
+      ).slice(0, limit)
+    },
 
     async load(customer: CustomerId, id: OrderId): Promise<Order> {
       const order = await store.findOrder(db, customer, id)
@@ -170,6 +187,23 @@ export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock;
     /** Forgets answers past their time. Returns how many; call again while it is as many as asked for. */
     forgetAnswers: (most: number): Promise<number> =>
       db.transact((tx) => store.deleteAnswers(tx, clock() - keyKeptMs, most)),
+  }
+}
+
+/** Two lists as one, the larger id of the two next. */
+function merge(charged: readonly Order[], free: readonly Order[]): Order[] {
+  const merged: Order[] = []
+  let [at, freeAt] = [0, 0]
+  for (;;) {
+    const [next, nextFree] = [charged[at], free[freeAt]]
+    if (!next && !nextFree) return merged
+    if (next && (!nextFree || next.id > nextFree.id)) {
+      merged.push(next)
+      at += 1
+    } else if (nextFree) {
+      merged.push(nextFree)
+      freeAt += 1
+    }
   }
 }
 

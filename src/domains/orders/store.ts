@@ -79,17 +79,18 @@ export async function countOrders(reader: Reader): Promise<number> {
 /** A text that every order's id is below. */
 export const pastLastId = 'ore'
 
-/** Newest first, from just below `before`; what is bought meanwhile comes above and moves nothing. */
-export async function listOrders(
-  reader: Reader,
-  customer: CustomerId,
-  before: string,
-  limit: number,
-): Promise<Order[]> {
+/** Orders that cost nothing, newest first, from just below `before`. */
+export async function listFree(reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Order[]> {
   const rows = await reader.all<OrderRow>(
-    'SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3',
+    'SELECT * FROM orders WHERE customer_id = $1 AND charge_seq IS NULL AND id < $2 ORDER BY id DESC LIMIT $3',
     [customer, before, limit],
   )
+  return rows.map(toOrder)
+}
+
+/** Every order there is, in the order of their ids, a page at a time. */
+export async function allOrdersAfter(reader: Reader, after: string, limit: number): Promise<Order[]> {
+  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
   return rows.map(toOrder)
 }
 

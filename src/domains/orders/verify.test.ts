@@ -244,7 +244,7 @@ const damages: readonly Damage[] = [
     what: 'an order belongs to nobody',
     by: (tx, { firstOrder }) =>
       tx.run(`UPDATE orders SET customer_id = 'cus_00000000000000000000000000' WHERE id = $1`, [firstOrder]),
-    finds: 'order: orders:',
+    finds: 'its charge is not there',
   },
   {
     what: 'an order was moved to another product',

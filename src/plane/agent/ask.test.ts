@@ -73,29 +73,29 @@ describe('asking about a credential', () => {
 
   test('one source that guesses is limited, and others are not', async () => {
     const { ask, asked, timing } = open(async () => none)
-    for (let index = 0; index < 100; index += 1) await ask.find({ username: `g${index}` }, 'guesser')
-    expect(asked).toHaveLength(40)
+    for (let index = 0; index < 300; index += 1) await ask.find({ username: `g${index}` }, 'guesser')
+    expect(asked).toHaveLength(200)
     expect(await ask.find({ username: 'more' }, 'guesser')).toEqual({ outcome: 'unasked', why: 'limited' })
     expect(await ask.find({ username: 'more' }, 'honest')).toEqual({ outcome: 'none' })
     await timing.advance(1_000)
-    for (let index = 0; index < 100; index += 1) await ask.find({ username: `h${index}` }, 'guesser')
-    expect(asked).toHaveLength(61)
+    for (let index = 0; index < 300; index += 1) await ask.find({ username: `h${index}` }, 'guesser')
+    expect(asked).toHaveLength(301)
   })
 
   test('all sources together are limited, however many there are', async () => {
     const { ask, asked, timing } = open(async () => none)
     for (let index = 0; index < 30_000; index += 1) await ask.find({ username: `g${index}` }, `s${index}`)
-    expect(asked).toHaveLength(400)
+    expect(asked).toHaveLength(2000)
     await timing.advance(1_000)
-    for (let index = 0; index < 1_000; index += 1) await ask.find({ username: `h${index}` }, `s${index}`)
-    expect(asked).toHaveLength(600)
+    for (let index = 0; index < 3_000; index += 1) await ask.find({ username: `h${index}` }, `s${index}`)
+    expect(asked).toHaveLength(3000)
   })
 
-  test('at most 64 questions are on their way', async () => {
+  test('at most 256 questions are on their way', async () => {
     const { ask, asked } = open(() => new Promise<Found>(() => {}))
-    const last = Array.from({ length: 100 }, (_, index) => ask.find({ username: `g${index}` }, `s${index}`)).at(-1)
+    const last = Array.from({ length: 300 }, (_, index) => ask.find({ username: `g${index}` }, `s${index}`)).at(-1)
     expect(await last).toEqual({ outcome: 'unasked', why: 'limited' })
-    expect(asked).toHaveLength(64)
+    expect(asked).toHaveLength(256)
   })
 
   test('a shop that is away is no miss', async () => {

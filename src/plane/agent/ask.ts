@@ -11,10 +11,11 @@ export type AskAnswer =
 
 const missLastsMs = 2_000
 const mostMisses = 10_000
-const mostInFlight = 64
+const mostInFlight = 256
 const mostSources = 10_000
-const overall = { perSecond: 200, burst: 400 }
-const eachSource = { perSecond: 20, burst: 40 }
+const overall = { perSecond: 1000, burst: 2000 }
+/** A reseller who buys and tries a hundred proxies a second is no guesser. */
+const eachSource = { perSecond: 100, burst: 200 }
 
 type Rate = { readonly perSecond: number; readonly burst: number }
 type Bucket = { tokens: number; filledMs: number }

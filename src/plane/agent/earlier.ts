@@ -52,7 +52,7 @@ function readStart(path: string): string {
 }
 
 /** The counts of an earlier boot as reports, without wishes: it wants nothing any more. */
-export function toReports(boot: string, version: string, counts: KeptCounts): ReportBody[] {
+function toReports(boot: string, version: string, counts: KeptCounts): ReportBody[] {
   const longest = Math.max(counts.proxies.length, counts.subusers.length, counts.peers.length)
   return Array.from({ length: Math.ceil(longest / mostInReport) }, (_, index) => {
     const from = index * mostInReport

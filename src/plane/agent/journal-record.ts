@@ -64,7 +64,7 @@ export function readRecords(text: string, salt: number): { counts: KeptCounts; d
   return { counts: toCounts(latest.values()), damaged }
 }
 
-export function toCounts(all: Iterable<KeptCount>): KeptCounts {
+function toCounts(all: Iterable<KeptCount>): KeptCounts {
   const counts = { proxies: [] as ProxyCount[], subusers: [] as SubuserCount[], peers: [] as PeerCount[] }
   for (const kept of all) {
     if (kept.of === 'proxy') counts.proxies.push(kept.count)

@@ -170,3 +170,7 @@ function unwrap(address: Address): Address {
     bytes.length === 16 && bytes[10] === 255 && bytes[11] === 255 && bytes.subarray(0, 10).every((byte) => byte === 0)
   return isMapped ? { version: 4, bytes: bytes.slice(12) } : address
 }
+
+/** Every block that is known not to be public, for a firewall. Of IPv6 nothing outside 2000::/3 is public either. */
+export const specialPrefixes = (version: 4 | 6): Prefix[] =>
+  (version === 4 ? special4 : special6).flatMap(({ prefix }) => (prefix.base.version === version ? [prefix] : []))

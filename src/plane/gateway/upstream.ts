@@ -3,7 +3,7 @@ import type { NodeExit } from '../../wire/node/state.ts'
 import { formatAuthority, type Target } from './protocol/authority.ts'
 
 /** What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it failed. */
-export type UpstreamStep =
+type UpstreamStep =
   | { readonly type: 'write'; readonly bytes: Uint8Array }
   | { readonly type: 'open'; readonly rest: Uint8Array }
   | { readonly type: 'failed' }

@@ -12,7 +12,7 @@ const owner = z.string().regex(/^[0-9a-f]{16}$/)
 const port = z.int().min(1).max(65_535)
 
 /** A dedicated proxy. `gone` is forgotten; `expires_at` is kept by the node itself, to the second. */
-export const nodeProxySchema = z.object({
+const nodeProxySchema = z.object({
   id: z.int().positive(),
   username: z.string(),
   digest,
@@ -25,7 +25,7 @@ export const nodeProxySchema = z.object({
 export type NodeProxy = z.infer<typeof nodeProxySchema>
 
 /** A premium sub-user. `pools` has what is left in each, as a hint whether a lease is worth asking for. */
-export const nodeSubuserSchema = z.object({
+const nodeSubuserSchema = z.object({
   id: z.string(),
   login: z.string(),
   digest,
@@ -41,7 +41,7 @@ export const nodeSubuserSchema = z.object({
 export type NodeSubuser = z.infer<typeof nodeSubuserSchema>
 
 /** Where traffic of a pool leaves. Places are slugs, as in a login; an upstream's credentials are plain, because the node logs in with them. */
-export const nodeExitSchema = z.object({
+const nodeExitSchema = z.object({
   id: z.string(),
   pool: z.string(),
   kind: z.enum(['local', 'http', 'socks5']),
@@ -58,7 +58,7 @@ export const nodeExitSchema = z.object({
 export type NodeExit = z.infer<typeof nodeExitSchema>
 
 /** A VPN device. `up` until `expires_at`, which the node keeps by itself; `down` is cut off at once. */
-export const nodePeerSchema = z.object({
+const nodePeerSchema = z.object({
   id: z.string(),
   public_key: z.string(),
   allowed: z.array(z.string()),
@@ -85,7 +85,7 @@ export const statePageSchema = z.object({
 })
 export type StatePage = z.infer<typeof statePageSchema>
 
-export const longestWaitSeconds = 25
+const longestWaitSeconds = 25
 
 /** `GET /node/v1/state?cursor=…&wait=…`: without a cursor, from the beginning. */
 export const stateQuerySchema = z.object({

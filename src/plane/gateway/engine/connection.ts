@@ -59,8 +59,9 @@ export class Connection implements SideOwner {
 
   onData(bytes: Uint8Array): void {
     if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
-    if (this.stage === 'socks') this.takeSocks(this.socks?.feed(bytes) ?? [])
-    else if (this.stage === 'http' || this.stage === 'busy') this.feedHttp(bytes)
+    if (this.stage === 'closed') return
+    if (this.socks) this.takeSocks(this.socks.feed(bytes))
+    else this.feedHttp(bytes)
   }
 
   onEnd(): void {

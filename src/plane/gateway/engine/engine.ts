@@ -60,6 +60,7 @@ export function createEngine(deps: {
   let mainPort = 0
   let open = 0
   let isStopping = false
+  let isShutOut = false
   let nowMs = clock()
 
   const moment = (): Moment => ({ nowMs: clock(), contactMs: deps.contactMs() })
@@ -86,7 +87,7 @@ export function createEngine(deps: {
   })
 
   function closedFor(): RefusalCode | undefined {
-    if (isStopping) return 'gateway_stopping'
+    if (isStopping || isShutOut) return 'gateway_stopping'
     return open > limits.connections ? 'gateway_full' : undefined
   }
 
@@ -223,9 +224,10 @@ export function createEngine(deps: {
       if (change.ports && mainPort !== 0 && !isStopping) listenOnPorts(onPortFailure)
     },
 
-    /** Cuts everybody off: the shop has said that this node is no longer one. */
-    cutAll(): void {
-      for (const passage of passages) passage.cut()
+    /** The shop does not know this node any more: everybody is cut off and nobody let in, until it does again. */
+    shutOut(yes: boolean): void {
+      isShutOut = yes
+      if (yes) for (const passage of passages) passage.cut()
     },
 
     /** Takes nobody new, lets what is open end by itself for a while, then ends it. */

@@ -1,0 +1,162 @@
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { findFreePort } from './free-port.ts'
+import type { Stage } from './stage.ts'
+import type { Route } from './tunnels.ts'
+
+/** A forward proxy that others use, set up to do what ours does: ask for user and password, then tunnel to where it is told. */
+type ForwardProxy = {
+  readonly name: string
+  /** How it goes about it, for the table. */
+  readonly does: string
+  readonly way: 'connect' | 'socks'
+  readonly program: string
+  readonly install: string
+  /** Writes what it needs into the folder and returns the command that runs it in the foreground. */
+  readonly prepare: (folder: string, port: number) => readonly string[]
+}
+
+/** A peer that is running. */
+export type RunningProxy = {
+  readonly name: string
+  readonly does: string
+  readonly pid: number
+  readonly route: Route
+}
+
+const user = 'bench'
+const password = 'bench-password'
+const opensWithinMs = 10_000
+const stopsWithinMs = 5_000
+const pollMs = 20
+/** More than any bench opens at once. */
+const mostClients = 5_000
+
+const tinyproxy: ForwardProxy = {
+  name: 'tinyproxy',
+  does: 'a thread each',
+  way: 'connect',
+  program: 'tinyproxy',
+  install: 'apt-get install tinyproxy',
+  prepare: (folder, port) => {
+    const file = join(folder, 'tinyproxy.conf')
+    const lines = [
+      `Port ${port}`,
+      'Listen 127.0.0.1',
+      `MaxClients ${mostClients}`,
+      `BasicAuth ${user} ${password}`,
+      'Timeout 600',
+      'LogLevel Critical',
+      `LogFile "${join(folder, 'log')}"`,
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    return ['tinyproxy', '-d', '-c', file]
+  },
+}
+
+/** Debian's place for the helpers of Squid; it checks a password once and remembers the answer. */
+const squidLogin = '/usr/lib/squid/basic_ncsa_auth'
+
+const squid: ForwardProxy = {
+  name: 'Squid',
+  does: 'one thread, epoll, cache off',
+  way: 'connect',
+  program: 'squid',
+  install: 'apt-get install squid',
+  prepare: (folder, port) => {
+    const file = join(folder, 'squid.conf')
+    const passwords = join(folder, 'passwords')
+    // The helper takes a bare MD5 among others.
+    writeFileSync(passwords, `${user}:${new Bun.CryptoHasher('md5').update(password).digest('hex')}\n`)
+    const lines = [
+      `http_port 127.0.0.1:${port}`,
+      `auth_param basic program ${squidLogin} ${passwords}`,
+      'acl known proxy_auth REQUIRED',
+      'http_access allow known',
+      'http_access deny all',
+      'cache deny all',
+      'access_log none',
+      `cache_log ${join(folder, 'log')}`,
+      'pid_filename none',
+      'netdb_filename none',
+      'pinger_enable off',
+      'max_filedescriptors 16384',
+      'shutdown_lifetime 0 seconds',
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    // Started by root it becomes another user, who has to read and write here.
+    chmodSync(folder, 0o777)
+    return ['squid', '-N', '-f', file]
+  },
+}
+
+const microsocks: ForwardProxy = {
+  name: 'microsocks',
+  does: 'a thread each',
+  way: 'socks',
+  program: 'microsocks',
+  install: 'apt-get install microsocks',
+  prepare: (_, port) => ['microsocks', '-i', '127.0.0.1', '-p', String(port), '-u', user, '-P', password],
+}
+
+/** Not in Debian; its makers offer packages. */
+const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
+  name: '3proxy',
+  does: 'a thread each, splice',
+  way,
+  program: '3proxy',
+  install: 'a package from 3proxy.org, which Debian does not have',
+  prepare: (folder, port) => {
+    const file = join(folder, `3proxy-${way}.cfg`)
+    const service = `${way === 'connect' ? 'proxy' : 'socks'} -p${port} -i127.0.0.1`
+    const lines = [`users ${user}:CL:${password}`, 'auth strong', `allow ${user}`, `maxconn ${mostClients}`, service]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    return ['3proxy', file]
+  },
+})
+
+const all: readonly ForwardProxy[] = [tinyproxy, squid, threeProxy('connect'), microsocks, threeProxy('socks')]
+
+/** Debian keeps servers out of the PATH of ordinary users. */
+const findProgram = (name: string): string | undefined =>
+  Bun.which(name) ?? ['/usr/sbin', '/usr/local/sbin'].map((folder) => join(folder, name)).find(existsSync)
+
+/** Starts every peer that is installed and names the others, with what would install them. */
+export async function startForwardProxies(stage: Stage, say: (text: string) => void): Promise<RunningProxy[]> {
+  const running: RunningProxy[] = []
+  for (const each of all) {
+    const program = findProgram(each.program)
+    if (program === undefined)
+      say(`  ${each.name} (${each.way}) is NOT measured: it is not installed (${each.install})`)
+    else running.push(await start(stage, each, program))
+  }
+  return running
+}
+
+async function start(stage: Stage, { name, does, way, prepare }: ForwardProxy, program: string): Promise<RunningProxy> {
+  const port = await findFreePort()
+  const [, ...args] = prepare(stage.makeFolder(), port)
+  const child = Bun.spawn([program, ...args], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
+  stage.atEnd(async () => {
+    child.kill('SIGTERM')
+    const killer = setTimeout(() => child.kill('SIGKILL'), stopsWithinMs)
+    await child.exited
+    clearTimeout(killer)
+  })
+  for (const startedMs = performance.now(); !(await isOpen(port)); await Bun.sleep(pollMs)) {
+    if (child.exitCode !== null || performance.now() - startedMs > opensWithinMs)
+      throw new Error(`${name} did not open: ${[program, ...args].join(' ')}`)
+  }
+  return { name, does, pid: child.pid, route: { way, endpoint: `127.0.0.1:${port}`, user, password } }
+}
+
+function isOpen(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.destroy()
+    resolve(true)
+  })
+  socket.once('error', () => resolve(false))
+  return promise
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import { findFreePort } from './free-port.ts'
+import { commandOf, familyOf, startShop } from './shop-process.ts'
+import type { Stage } from './stage.ts'
+import type { Route, Tunnels } from './tunnels.ts'
+
+const token = 'bench-token-of-the-sandbox'
+const worksWithinMs = 30_000
+const pollMs = 50
+const trySeconds = 0.2
+const days = 7
+/** Less than what the sandbox's customer can pay for, beside all else that a bench buys. */
+const mostGigabytes = 1_000
+
+/** Turnpike as a newcomer starts it, `turnpike up` on an empty folder, with what was bought from it. */
+export type GatewayShop = {
+  readonly pid: number
+  /** The processes that carry bytes. */
+  readonly gatewayPids: () => number[]
+  readonly buyProxy: () => Promise<SoldProxy>
+  readonly buySocksRoute: () => Promise<Route>
+  /** A login that pays by the byte, with so many gigabytes to spend. */
+  readonly buyMeteredRoute: (gigabytes: number) => Promise<Route>
+}
+
+type SoldProxy = {
+  readonly id: number
+  readonly ip: string
+  readonly port: number
+  readonly username: string
+  readonly password: string
+}
+
+export const routeOf = (proxy: SoldProxy, way: 'connect' | 'socks'): Route => ({
+  way,
+  endpoint: `${proxy.ip}:${proxy.port}`,
+  user: proxy.username,
+  password: proxy.password,
+})
+
+export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
+  const shop = await startShop(['up'], {
+    TURNPIKE_DATA: join(stage.makeFolder(), 'data'),
+    TURNPIKE_SANDBOX_TOKEN: token,
+    TURNPIKE_PORT: String(await findFreePort()),
+    TURNPIKE_GATEWAY_PORT: String(await findFreePort()),
+    // One customer makes the whole load, and leaves tunnels idle for as long as a bench watches them.
+    TURNPIKE_GATEWAY_TUNNELS: '1000000',
+    TURNPIKE_GATEWAY_NEW: '1000000',
+    TURNPIKE_GATEWAY_IDLE: '86400',
+  })
+  stage.atEnd(() => shop.stop())
+
+  async function post(path: string, body: unknown): Promise<unknown> {
+    const answer = await fetch(`http://127.0.0.1:${shop.port}/api/v1${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
+    return ((await answer.json()) as { data: unknown }).data
+  }
+
+  async function buyProxy(): Promise<SoldProxy> {
+    const wish = { country_code: 'DE', period: days, count: 1, ipv: 4 }
+    const { proxies } = (await post('/dedicated/buy', wish)) as { proxies: readonly SoldProxy[] }
+    const [proxy] = proxies
+    if (!proxy) throw new Error('a purchase of one proxy came without one')
+    return proxy
+  }
+
+  return {
+    pid: shop.pid,
+    buyProxy,
+
+    gatewayPids() {
+      const pids = familyOf(shop.pid).filter((pid) => / gateway( |$)/.test(commandOf(pid)))
+      if (pids.length === 0) throw new Error('there is no gateway among the processes that `turnpike up` started')
+      return pids
+    },
+
+    async buySocksRoute() {
+      const proxy = await buyProxy()
+      await post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
+      return routeOf(proxy, 'socks')
+    },
+
+    async buyMeteredRoute(gigabytes) {
+      await post('/premium/traffic/buy', { pool_type: 'datacenter', gb: Math.min(gigabytes, mostGigabytes) })
+      const wish = { pool_type: 'datacenter', countries: ['DE'], type: 'rotating', quantity: 1, format_id: 1 }
+      const { proxies } = (await post('/premium/proxies/generate', wish)) as { proxies: readonly string[] }
+      const [host, port, user, password] = proxies[0]?.split(':') ?? []
+      if (password === undefined) throw new Error('a list of one login came without one')
+      return { way: 'connect', endpoint: `${host}:${port}`, user: user ?? '', password }
+    },
+  }
+}
+
+/** The gateway opens a moment after the shop, and learns of what was sold a moment after that. */
+export async function untilItWorks(tunnels: Tunnels, routes: readonly Route[]): Promise<void> {
+  const endMs = performance.now() + worksWithinMs
+  for (const route of routes) {
+    for (;;) {
+      const tried = await tunnels.run({ route, tunnels: 1, bytes: 1024, seconds: trySeconds })
+      if (tried.errors === 0 && tried.tunnels > 0) break
+      if (performance.now() > endMs) throw new Error(`the gateway does not carry ${route.way}: ${tried.firstError}`)
+      await Bun.sleep(pollMs)
+    }
+  }
+}

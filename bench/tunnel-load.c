@@ -1,0 +1,350 @@
+/*
+ * The load generator for gateways: how many tunnels do they open, how many bytes do they carry, what do they keep open?
+ * One thread, epoll, loopback only.
+ *
+ *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c
+ *   tunnel-load origin
+ *   tunnel-load run  direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
+ *   tunnel-load hold direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
+ *
+ * PROXY is ADDRESS:PORT. `run` keeps TUNNELS going for SECONDS; each asks the origin for BYTES, reads to the end and
+ * makes room for a new one. With a RATE that many are begun a second and no more. `hold` opens TUNNELS, lets each carry
+ * BYTES, says so, keeps all of them open without a byte until standard input ends or SECONDS are over, and then has each
+ * carry BYTES once more. Both print JSON. Every byte is compared with what it has to be: whatever differs, comes short,
+ * comes late or comes after the end is an error and nothing else.
+ */
+#define _GNU_SOURCE
+#include "tunnel.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_TUNNELS = 16384, MOST_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, MOST_ERRORS = 10000 };
+/* While tunnels are being opened to be held, and while they are tried at the end, so many at once. */
+enum { BEGUN_AT_ONCE = 64 };
+enum { WHOLE_WITHIN_S = 30 };
+
+typedef enum { DIRECT, CONNECT, SOCKS } Way;
+typedef enum { FREE, CONNECTING, STATUS, METHOD, LOGIN, REPLY, ANSWER, HELD } Step;
+
+typedef struct {
+  int fd;
+  Step step;
+  double began;
+  /* What the proxy has said so far. */
+  char words[MOST_WORDS];
+  int words_length;
+  /* Where in the pattern the answer begins, and how much of the answer is here. */
+  uint64_t start, got;
+} Tunnel;
+
+static struct {
+  Way way;
+  struct sockaddr_in to;
+  int origin_port, tunnels;
+  uint64_t bytes;
+  double seconds, rate;
+  const char *user, *password;
+} plan;
+
+static Tunnel *tunnels;
+static int poll_fd, stays_open, begun_count, held_count;
+static char expected_head[ANSWER_HEAD], connect_words[MOST_WORDS], login_words[MOST_WORDS], first_error[160];
+static int head_length, connect_length, login_length;
+static uint64_t finished, errors, bytes_carried, began_total;
+
+/* A histogram whose places are 1/64 of a power of two of microseconds wide: any number of times takes the same room. */
+enum { TIME_PLACES = 64 * 32 };
+static uint64_t times[TIME_PLACES];
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void note_time(double seconds) {
+  uint64_t us = (uint64_t)(seconds * 1e6) + 64;
+  int power = 63 - __builtin_clzll(us);
+  int place = (power - 6) * 64 + (int)(us >> (power - 6)) - 64;
+  times[place < TIME_PLACES ? place : TIME_PLACES - 1]++;
+}
+
+static double time_at_ms(double part) {
+  uint64_t below = 0, wanted = (uint64_t)((double)finished * part);
+  for (int place = 0; place < TIME_PLACES; place++) {
+    below += times[place];
+    if (below > wanted) return (double)(((64 + place % 64) + 0.5) * (double)(1ull << (place / 64)) - 64) / 1e3;
+  }
+  return 0;
+}
+
+static void end_tunnel(Tunnel *t) {
+  close(t->fd);
+  if (t->step == HELD) held_count--;
+  else begun_count--;
+  t->step = FREE;
+}
+
+static void fail(Tunnel *t, const char *why) {
+  unsigned long long got = t->got;
+  if (errors++ == 0) snprintf(first_error, sizeof first_error, "%s, at step %d after %llu bytes", why, t->step, got);
+  end_tunnel(t);
+}
+
+static void say(Tunnel *t, const char *words, int length, Step next) {
+  t->words_length = 0;
+  t->step = next;
+  if (send(t->fd, words, (size_t)length, MSG_NOSIGNAL) != length) fail(t, "could not send");
+}
+
+/* Each asks for another stretch of the pattern, so that no answer is right in another's place. */
+static void ask_origin(Tunnel *t) {
+  char words[160];
+  t->start = (began_total++ * 7919) % PATTERN_PERIOD, t->got = 0;
+  unsigned long long bytes = plan.bytes, start = t->start;
+  int length = snprintf(words, sizeof words, "GET /%llu/%llu/%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", bytes, start,
+                        stays_open, plan.origin_port);
+  say(t, words, length, ANSWER);
+}
+
+static void begin(Tunnel *t) {
+  int one = 1;
+  t->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  if (t->fd < 0) stop_with("socket");
+  setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  t->began = now(), t->got = 0, t->words_length = 0, t->step = CONNECTING;
+  begun_count++;
+  struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = t};
+  if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, t->fd, &event) != 0) stop_with("epoll_ctl");
+  if (connect(t->fd, (void *)&plan.to, sizeof plan.to) != 0 && errno != EINPROGRESS) fail(t, strerror(errno));
+}
+
+static void greet(Tunnel *t) {
+  if (plan.way == DIRECT) ask_origin(t);
+  else if (plan.way == CONNECT) say(t, connect_words, connect_length, STATUS);
+  else say(t, "\5\1\2", 3, METHOD);
+}
+
+/* RFC 1928 and 1929. Each message is taken whole or waited for; a proxy that says more than it was asked has failed. */
+static void read_socks(Tunnel *t) {
+  const char *words = t->words;
+  if (t->words_length < 2) return;
+  if (t->step == METHOD) {
+    if (t->words_length != 2 || words[0] != 5 || words[1] != 2) return fail(t, "no login asked for");
+    return say(t, login_words, login_length, LOGIN);
+  }
+  if (t->step == LOGIN) {
+    if (t->words_length != 2 || words[1] != 0) return fail(t, "login refused");
+    char ask[10] = {5, 1, 0, 1, 127, 0, 0, 1, (char)(plan.origin_port >> 8), (char)plan.origin_port};
+    return say(t, ask, sizeof ask, REPLY);
+  }
+  if (words[0] != 5 || words[1] != 0) return fail(t, "tunnel refused");
+  int whole = t->words_length < 4 ? 10 : words[3] == 4 ? 22 : 10;
+  if (t->words_length > whole) return fail(t, "more than a reply");
+  if (t->words_length == whole) ask_origin(t);
+}
+
+static void read_status(Tunnel *t) {
+  const char *end = memmem(t->words, (size_t)t->words_length, "\r\n\r\n", 4);
+  if (!end && t->words_length < MOST_WORDS - 1) return;
+  int is_yes = t->words_length >= 12 && memcmp(t->words, "HTTP/1.", 7) == 0 && memcmp(t->words + 8, " 200", 4) == 0;
+  if (!is_yes) return fail(t, "tunnel refused");
+  if (!end || end + 4 != t->words + t->words_length) return fail(t, "more than a head");
+  ask_origin(t);
+}
+
+/* Compares what came with what has to come, the head first and then the pattern. Returns 0 at the first difference. */
+static int is_expected(Tunnel *t, const char *piece, size_t length) {
+  uint64_t head = (uint64_t)head_length;
+  if (t->got + length > head + plan.bytes) return 0;
+  if (t->got < head) {
+    size_t part = head - t->got < length ? head - t->got : length;
+    if (memcmp(piece, expected_head + t->got, part) != 0) return 0;
+    t->got += part, piece += part, length -= part;
+  }
+  if (memcmp(piece, pattern_at(t->start + (t->got - head)), length) != 0) return 0;
+  t->got += length;
+  return 1;
+}
+
+static int is_whole(const Tunnel *t) { return t->got == (uint64_t)head_length + plan.bytes; }
+
+static void finish(Tunnel *t) {
+  finished++;
+  note_time(now() - t->began);
+  end_tunnel(t);
+}
+
+static void read_answer(Tunnel *t, const char *piece, size_t length) {
+  if (!is_expected(t, piece, length)) return fail(t, "not the bytes that were asked for");
+  bytes_carried += length;
+  if (!stays_open || !is_whole(t)) return;
+  finished++;
+  note_time(now() - t->began);
+  t->step = HELD;
+  begun_count--, held_count++;
+}
+
+static void take(Tunnel *t, const char *piece, size_t length) {
+  if (t->step == ANSWER) return read_answer(t, piece, length);
+  if (t->step == HELD || t->words_length + length >= MOST_WORDS) return fail(t, "bytes that nobody asked for");
+  memcpy(t->words + t->words_length, piece, length);
+  t->words_length += (int)length;
+  if (t->step == STATUS) read_status(t);
+  else read_socks(t);
+}
+
+/* Reads until nothing is left. One that has had its share is armed anew, and others and the clock have their turn. */
+static void read_tunnel(Tunnel *t) {
+  static char buffer[PIECE];
+  for (int piece = 0; piece < PIECES_AT_ONCE; piece++) {
+    ssize_t got = recv(t->fd, buffer, sizeof buffer, 0);
+    if (got < 0 && errno == EAGAIN) return;
+    if (got < 0) return fail(t, strerror(errno));
+    if (got == 0) return t->step == ANSWER && is_whole(t) && !stays_open ? finish(t) : fail(t, "closed too early");
+    take(t, buffer, (size_t)got);
+    if (t->step == FREE) return;
+  }
+  struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = t};
+  if (epoll_ctl(poll_fd, EPOLL_CTL_MOD, t->fd, &event) != 0) stop_with("epoll_ctl");
+}
+
+/* Returns 0 when standard input has ended. */
+static int turn(void) {
+  struct epoll_event events[EVENTS];
+  int count = epoll_wait(poll_fd, events, EVENTS, plan.rate > 0 ? 1 : 20), goes_on = 1;
+  for (int i = 0; i < count; i++) {
+    Tunnel *t = events[i].data.ptr;
+    if (!t) goes_on = 0;
+    else if (t->step == CONNECTING && (events[i].events & EPOLLOUT) && !(events[i].events & EPOLLERR)) greet(t);
+    if (t && t->step != FREE && (events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP))) read_tunnel(t);
+  }
+  return goes_on;
+}
+
+static void fail_late(void) {
+  double late = now() - WHOLE_WITHIN_S;
+  for (int i = 0; i < plan.tunnels; i++)
+    if (tunnels[i].step != FREE && tunnels[i].step != HELD && tunnels[i].began < late) fail(&tunnels[i], "too slow");
+}
+
+static void print_outcome(double seconds) {
+  unsigned long long good = finished, bad = errors, bytes = bytes_carried;
+  printf("{\"tunnels\":%llu,\"errors\":%llu,\"firstError\":\"%s\",\"bytes\":%llu,", good, bad, first_error, bytes);
+  printf("\"seconds\":%.6f,\"p50Ms\":%.4f,\"p99Ms\":%.4f}\n", seconds, time_at_ms(0.5), time_at_ms(0.99));
+  fflush(stdout);
+}
+
+static void run(void) {
+  double start = now(), asked = 0;
+  int next = 0;
+  for (double at = start; at - start < plan.seconds && errors < MOST_ERRORS; at = now()) {
+    for (int tries = 0; tries < plan.tunnels && begun_count < plan.tunnels; tries++, next = (next + 1) % plan.tunnels) {
+      if (plan.rate > 0 && asked >= (at - start) * plan.rate) break;
+      if (tunnels[next].step != FREE) continue;
+      begin(&tunnels[next]), asked++;
+    }
+    turn();
+    fail_late();
+  }
+  print_outcome(now() - start);
+}
+
+/* Lets tunnels that stand at `from` carry their bytes, a few at a time, until each has done so or failed. */
+static void carry_each(Step from, void (*start_one)(Tunnel *)) {
+  double start = now();
+  finished = errors = 0;
+  memset(times, 0, sizeof times);
+  for (int next = 0; (next < plan.tunnels || begun_count > 0) && errors < MOST_ERRORS;) {
+    for (; next < plan.tunnels && begun_count < BEGUN_AT_ONCE; next++)
+      if (tunnels[next].step == from) start_one(&tunnels[next]);
+    turn();
+    fail_late();
+  }
+  print_outcome(now() - start);
+}
+
+static void ask_once_more(Tunnel *t) {
+  held_count--, begun_count++;
+  t->began = now();
+  ask_origin(t);
+}
+
+static void hold(void) {
+  stays_open = 1, head_length = write_answer_head(expected_head, plan.bytes, 1);
+  carry_each(FREE, begin);
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+  if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0) stop_with("epoll_ctl");
+  for (double start = now(); turn() && now() - start < plan.seconds;);
+  epoll_ctl(poll_fd, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
+  stays_open = 0, head_length = write_answer_head(expected_head, plan.bytes, 0);
+  carry_each(HELD, ask_once_more);
+}
+
+static void write_base64(const char *in, size_t length, char *out) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < length; i += 3) {
+    unsigned word = 0;
+    for (size_t k = 0; k < 3; k++) word = word << 8 | (i + k < length ? (unsigned char)in[i + k] : 0);
+    for (size_t k = 0; k < 4; k++) *out++ = i + k > length ? '=' : digits[word >> (18 - 6 * k) & 63];
+  }
+  *out = 0;
+}
+
+static void write_credentials(void) {
+  char pair[400], coded[600];
+  size_t user = strlen(plan.user), password = strlen(plan.password);
+  if (user > 190 || password > 190) stop_with("too long a user or password");
+  write_base64(pair, (size_t)snprintf(pair, sizeof pair, "%s:%s", plan.user, plan.password), coded);
+  static const char form[] = "CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                             "Proxy-Authorization: Basic %s\r\n\r\n";
+  connect_length = snprintf(connect_words, sizeof connect_words, form, plan.origin_port, plan.origin_port, coded);
+  login_length =
+      snprintf(login_words, sizeof login_words, "\1%c%s%c%s", (int)user, plan.user, (int)password, plan.password);
+}
+
+/* Where tunnels begin: at the proxy, or at the origin itself. Nothing but this machine is ever loaded. */
+static void read_endpoint(char *text) {
+  char *colon = strchr(text, ':');
+  plan.to.sin_family = AF_INET;
+  if (plan.way == DIRECT) {
+    plan.to.sin_addr.s_addr = htonl(INADDR_LOOPBACK), plan.to.sin_port = htons((uint16_t)plan.origin_port);
+    return;
+  }
+  if (colon) *colon = 0, plan.to.sin_port = htons((uint16_t)atoi(colon + 1));
+  if (!colon || inet_pton(AF_INET, text, &plan.to.sin_addr) != 1) stop_with("PROXY");
+  if (ntohl(plan.to.sin_addr.s_addr) >> 24 != 127) stop_with("PROXY is not on this machine");
+}
+
+int main(int count, char **words) {
+  make_pattern();
+  raise_descriptor_limit();
+  if (count == 2 && strcmp(words[1], "origin") == 0) return run_origin();
+  if (count != 11) {
+    fprintf(stderr, "origin | run|hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD\n");
+    return 2;
+  }
+  plan.way = strcmp(words[2], "connect") == 0 ? CONNECT : strcmp(words[2], "socks") == 0 ? SOCKS : DIRECT;
+  plan.origin_port = atoi(words[4]), plan.tunnels = atoi(words[5]);
+  read_endpoint(words[3]);
+  plan.bytes = strtoull(words[6], NULL, 10), plan.seconds = atof(words[7]), plan.rate = atof(words[8]);
+  plan.user = words[9], plan.password = words[10];
+  if (plan.tunnels < 1 || plan.tunnels > MOST_TUNNELS) stop_with("TUNNELS");
+  if (!(tunnels = calloc((size_t)plan.tunnels, sizeof *tunnels))) stop_with("calloc");
+  if ((poll_fd = epoll_create1(0)) < 0) stop_with("epoll_create1");
+  write_credentials();
+  head_length = write_answer_head(expected_head, plan.bytes, 0);
+  if (strcmp(words[1], "hold") == 0) hold();
+  else run();
+  return 0;
+}

@@ -1,0 +1,112 @@
+import { join } from 'node:path'
+import type { Stage } from './stage.ts'
+
+/** How a tunnel begins, and as whom. */
+export type Route = {
+  readonly way: 'direct' | 'connect' | 'socks'
+  /** `address:port` of the proxy, on this machine. */
+  readonly endpoint: string
+  readonly user: string
+  readonly password: string
+}
+
+export const directRoute: Route = { way: 'direct', endpoint: '', user: '', password: '' }
+
+/** So many tunnels at once for so long, each asking the origin for so many bytes; `rate` holds back new ones to that many a second. */
+type TunnelPlan = {
+  readonly route: Route
+  readonly tunnels: number
+  readonly bytes: number
+  readonly seconds: number
+  readonly rate?: number
+}
+
+/** `tunnels` were opened, had every byte compared and came to their end; `errors` are all others. */
+export type TunnelResult = {
+  readonly tunnels: number
+  readonly errors: number
+  readonly firstError: string
+  readonly bytes: number
+  readonly seconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+/** Tunnels that stand open. Releasing them has each carry its bytes once more and counts those that still do. */
+type Held = { readonly opened: TunnelResult; readonly release: () => Promise<TunnelResult> }
+
+export type Tunnels = {
+  readonly originPort: number
+  readonly run: (plan: TunnelPlan) => Promise<TunnelResult>
+  readonly hold: (plan: TunnelPlan) => Promise<Held>
+}
+
+const sources = ['tunnel-load.c', 'tunnel-origin.c'].map((name) => join(import.meta.dir, name))
+
+/** Compiles bench/tunnel-load.c and starts its origin. Undefined without a C compiler. */
+export async function openTunnels(stage: Stage): Promise<Tunnels | undefined> {
+  const compiler = Bun.which('cc')
+  if (compiler === null) return undefined
+  const program = join(stage.makeFolder(), 'tunnel-load')
+  const compiled = Bun.spawnSync([compiler, '-O2', '-o', program, ...sources])
+  if (!compiled.success) throw new Error(`bench/tunnel-load.c does not compile:\n${compiled.stderr.toString()}`)
+  const spawn = (args: readonly string[]) =>
+    Bun.spawn([program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+
+  const origin = spawn(['origin'])
+  stage.atEnd(async () => {
+    origin.kill()
+    await origin.exited
+  })
+  const { port: originPort } = JSON.parse(await createLines(origin.stdout)()) as { port: number }
+
+  const argsOf = ({ route, tunnels, bytes, seconds, rate = 0 }: TunnelPlan): string[] =>
+    [route.way, route.endpoint, originPort, tunnels, bytes, seconds, rate, route.user, route.password].map(String)
+
+  return {
+    originPort,
+
+    async run(plan) {
+      const child = spawn(['run', ...argsOf(plan)])
+      const result = JSON.parse(await createLines(child.stdout)()) as TunnelResult
+      await child.exited
+      return result
+    },
+
+    async hold(plan) {
+      const child = spawn(['hold', ...argsOf(plan)])
+      stage.atEnd(() => child.kill())
+      const nextLine = createLines(child.stdout)
+      const opened = JSON.parse(await nextLine()) as TunnelResult
+      return {
+        opened,
+        async release() {
+          await child.stdin.end()
+          const released = JSON.parse(await nextLine()) as TunnelResult
+          await child.exited
+          return released
+        },
+      }
+    },
+  }
+}
+
+/** One line of a program after another, as it prints them. */
+function createLines(stream: ReadableStream<Uint8Array>): () => Promise<string> {
+  const reader = stream.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  return async () => {
+    for (;;) {
+      const end = text.indexOf('\n')
+      if (end >= 0) {
+        const line = text.slice(0, end)
+        text = text.slice(end + 1)
+        return line
+      }
+      const { done, value } = await reader.read()
+      if (done) throw new Error('the load generator ended without an outcome')
+      text += decoder.decode(value, { stream: true })
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { StatePage } from '../../wire/node/state.ts'
+import { openSavedState, readSavedState } from './saved-state.ts'
+import { realTiming } from './surroundings.ts'
+
+const quiet = { error() {}, warn() {}, info() {} }
+
+const page = (now: number, ...ids: number[]): StatePage => ({
+  cursor: `cursor-${now}`,
+  more: false,
+  now,
+  mode: 'sandbox',
+  proxies: ids.map((id) => ({
+    id,
+    username: `tp${id}`,
+    digest: 'a'.repeat(64),
+    port_type: 'http',
+    leave_from: '127.0.0.1',
+    expires_at: 1,
+    state: 'active',
+    owner: 'b'.repeat(16),
+  })),
+  subusers: [],
+  exits: [],
+  peers: [],
+})
+const whole = { isWhole: true, isFirst: true, isLast: true }
+const change = { isWhole: false, isFirst: false, isLast: true }
+
+describe('the state on the disk of a node', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-state-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+  const open = () => openSavedState({ folder, timing: realTiming, log: quiet })
+  const path = () => join(folder, 'state.log')
+
+  test('what was heard is read back in its order, for its owner’s eyes alone', () => {
+    const saved = open()
+    saved.note(page(1, 10, 11), whole)
+    saved.note(page(2, 12), change)
+    saved.note(page(3), change)
+    saved.close()
+    expect(readSavedState(folder, quiet)).toEqual([page(1, 10, 11), page(2, 12)])
+    expect(statSync(path()).mode & 0o777).toBe(0o600)
+  })
+
+  test('a whole read that was not finished leaves the last whole one', () => {
+    const saved = open()
+    saved.note(page(1, 10), whole)
+    saved.close()
+    const again = open()
+    again.note(page(5, 20), { isWhole: true, isFirst: true, isLast: false })
+    again.close()
+    expect(readSavedState(folder, quiet)).toEqual([page(1, 10)])
+  })
+
+  test('a new whole read replaces all that was saved', () => {
+    const saved = open()
+    saved.note(page(1, 10), whole)
+    saved.note(page(2, 11), change)
+    saved.note(page(3, 12), whole)
+    saved.close()
+    expect(readSavedState(folder, quiet)).toEqual([page(3, 12)])
+  })
+
+  test('cut off anywhere, it gives whole pages from the beginning and nothing else', () => {
+    const saved = open()
+    saved.note(page(1, 10), whole)
+    saved.note(page(2, 11), change)
+    saved.close()
+    const text = readFileSync(path(), 'utf8')
+    const first = text.indexOf('\n') + 1
+    for (let length = 0; length <= text.length; length += 7) {
+      writeFileSync(path(), text.slice(0, length))
+      const pages = readSavedState(folder, quiet)
+      expect(pages).toEqual(
+        [page(1, 10), page(2, 11)].slice(0, length < first - 1 ? 0 : length < text.length - 1 ? 1 : 2),
+      )
+    }
+  })
+
+  test('without one there is nothing to serve from', () => {
+    expect(readSavedState(folder, quiet)).toEqual([])
+  })
+})

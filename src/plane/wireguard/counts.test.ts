@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { createPeerCounts } from './counts.ts'
+import type { PeerState } from './dump.ts'
+
+const state = (publicKey: string, sent: number, received: number, handshakeAt: number | null = null): PeerState => ({
+  publicKey,
+  allowed: [],
+  sent,
+  received,
+  handshakeAt,
+})
+const owner = (key: string) => `id of ${key}`
+
+describe('counts of devices', () => {
+  test('are cumulative whatever becomes of a device, never fall, and credit each byte once', () => {
+    const step = fc.oneof(
+      fc.record({
+        kind: fc.constant('carry' as const),
+        key: fc.constantFrom('a', 'b'),
+        sent: fc.nat(9),
+        received: fc.nat(9),
+      }),
+      fc.record({ kind: fc.constant('remove' as const), key: fc.constantFrom('a', 'b') }),
+      fc.constant({ kind: 'made anew' as const }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const counts = createPeerCounts()
+        const device = new Map<string, { sent: number; received: number }>()
+        const carried = new Map<string, number>()
+        const last = new Map<string, number>()
+        const look = () =>
+          counts.absorb(
+            [...device].map(([key, of]) => state(key, of.sent, of.received)),
+            owner,
+          )
+        for (const each of steps) {
+          if (each.kind === 'carry') {
+            const held = device.get(each.key) ?? { sent: 0, received: 0 }
+            device.set(each.key, { sent: held.sent + each.sent, received: held.received + each.received })
+            carried.set(each.key, (carried.get(each.key) ?? 0) + each.sent + each.received)
+          } else {
+            // Read before removing, as the node does.
+            look()
+            if (each.kind === 'remove') device.delete(each.key)
+            else {
+              device.clear()
+              counts.absorb([], owner)
+            }
+          }
+          look()
+          for (const { id, sent, received } of counts.takeChanged()) {
+            expect(sent + received).toBeGreaterThanOrEqual(last.get(id) ?? 0)
+            last.set(id, sent + received)
+          }
+        }
+        for (const [key, total] of carried) expect(counts.totalOf(owner(key))).toBe(total)
+        expect(counts.carried).toBe([...carried.values()].reduce((sum, each) => sum + each, 0))
+      }),
+    )
+  })
+
+  test('begin anew when a count falls that nobody expected to', () => {
+    const counts = createPeerCounts()
+    counts.absorb([state('a', 100, 1000)], owner)
+    counts.absorb([state('a', 40, 10)], owner)
+    expect(counts.takeChanged()).toEqual([{ id: 'id of a', sent: 140, received: 1010, handshake_at: null }])
+  })
+
+  test('of a key that changes hands go to whoever had it', () => {
+    const counts = createPeerCounts()
+    counts.absorb([state('a', 100, 0)], () => 'first')
+    counts.absorb([state('a', 130, 0)], () => 'second')
+    expect(counts.takeChanged().map(({ id, sent }) => [id, sent])).toEqual([
+      ['first', 100],
+      ['second', 30],
+    ])
+  })
+
+  test('are told when they change, a handshake alone included, and the last handshake is kept', () => {
+    const counts = createPeerCounts()
+    counts.absorb([state('a', 0, 0)], owner)
+    expect(counts.takeChanged()).toEqual([])
+    counts.absorb([state('a', 0, 0, 5000)], owner)
+    expect(counts.takeChanged()).toEqual([{ id: 'id of a', sent: 0, received: 0, handshake_at: 5000 }])
+    counts.absorb([state('a', 1, 0)], owner)
+    expect(counts.takeChanged()).toEqual([{ id: 'id of a', sent: 1, received: 0, handshake_at: 5000 }])
+    expect(counts.upAt(184_999)).toBe(1)
+    expect(counts.upAt(185_000)).toBe(0)
+  })
+})

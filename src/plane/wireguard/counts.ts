@@ -1,0 +1,81 @@
+import type { PeerCount } from '../agent/carrier.ts'
+import type { PeerState } from './dump.ts'
+
+type Total = { received: number; sent: number; handshakeAt: number | null }
+
+/** A device that has shaken hands within this time is up: WireGuard lets a session live no longer without a new one. */
+const freshMs = 180_000
+
+export type PeerCounts = ReturnType<typeof createPeerCounts>
+
+/**
+ * What each device has carried since the boot, from what WireGuard counts for a key since it knows the key. A count that falls began anew,
+ * because the peer or the whole WireGuard device is another one: then all of it is new. A key that is gone is
+ * forgotten with its count: should it come back, it counts from nothing.
+ */
+export function createPeerCounts() {
+  const totals = new Map<string, Total>()
+  /** WireGuard's own counts when they were last looked at, by public key. */
+  let seen = new Map<string, { received: number; sent: number }>()
+  const changed = new Set<string>()
+  /** Both directions together when the agent last took the count: the shop cannot know of more. */
+  const taken = new Map<string, number>()
+  let carried = 0
+
+  function add(id: string, peer: PeerState): void {
+    const total = totals.get(id) ?? { received: 0, sent: 0, handshakeAt: null }
+    const last = seen.get(peer.publicKey)
+    const received = growth(last?.received, peer.received)
+    const sent = growth(last?.sent, peer.sent)
+    const isNewHandshake = (peer.handshakeAt ?? 0) > (total.handshakeAt ?? 0)
+    if (received === 0 && sent === 0 && !isNewHandshake) return
+    totals.set(id, {
+      received: total.received + received,
+      sent: total.sent + sent,
+      handshakeAt: isNewHandshake ? peer.handshakeAt : total.handshakeAt,
+    })
+    carried += received + sent
+    changed.add(id)
+  }
+
+  return {
+    /** Takes in a look at the device. `ownerOf` tells whose key it was until now; bytes of a key without an owner are nobody's. */
+    absorb(peers: readonly PeerState[], ownerOf: (publicKey: string) => string | undefined): void {
+      for (const peer of peers) {
+        const id = ownerOf(peer.publicKey)
+        if (id !== undefined) add(id, peer)
+      }
+      seen = new Map(peers.map(({ publicKey, received, sent }) => [publicKey, { received, sent }]))
+    },
+
+    totalOf(id: string): number {
+      const total = totals.get(id)
+      return total === undefined ? 0 : total.received + total.sent
+    },
+
+    takenOf: (id: string): number => taken.get(id) ?? 0,
+
+    takeChanged(): PeerCount[] {
+      const counts = [...changed].flatMap((id) => {
+        const total = totals.get(id)
+        if (!total) return []
+        taken.set(id, total.received + total.sent)
+        return [{ id, received: total.received, sent: total.sent, handshake_at: total.handshakeAt }]
+      })
+      changed.clear()
+      return counts
+    },
+
+    upAt(nowMs: number): number {
+      let up = 0
+      for (const { handshakeAt } of totals.values()) if (nowMs - (handshakeAt ?? 0) < freshMs) up += 1
+      return up
+    },
+
+    get carried(): number {
+      return carried
+    },
+  }
+}
+
+const growth = (last: number | undefined, now: number): number => (last === undefined || now < last ? now : now - last)

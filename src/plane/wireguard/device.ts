@@ -1,0 +1,109 @@
+import { Refusal } from '../../kernel/refusal.ts'
+import type { VpnSetup } from '../../wire/node/join.ts'
+import type { Changes } from './changes.ts'
+import type { TunnelAddress } from './desired.ts'
+import { createDumpReader, type DeviceState } from './dump.ts'
+import { toDeviceCall } from './render.ts'
+import { findProgram, type Log, must, programPath, type Run } from './run.ts'
+
+const readyWithinMs = 5_000
+const readyPollMs = 20
+const endsWithinMs = 2_000
+const mostComplaint = 2_000
+
+export type Device = {
+  readonly kind: 'kernel' | 'wireguard-go'
+  /** What it has now. Fails when it is gone. */
+  look(): Promise<DeviceState>
+  /** Takes it away, and all its peers. */
+  close(): Promise<void>
+}
+
+export type DevicePlan = {
+  readonly name: string
+  readonly setup: VpnSetup
+  readonly networks: readonly TunnelAddress[]
+}
+
+/** Makes the device, addresses it and brings it up, without peers. The kernel's WireGuard if it has one, else wireguard-go. */
+export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, log: Log): Promise<Device> {
+  const { name } = plan
+  if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
+    throw new Refusal('conflict', 'vpn_device_taken', `There is a network device ${name} already, and it is not ours.`)
+  }
+  const note = { kind: 'link', name, use: 'the tunnel' } as const
+  changes.note(note)
+  const isKernels = (await run(['ip', 'link', 'add', 'dev', name, 'type', 'wireguard'])).code === 0
+  const userspace = isKernels ? undefined : await startUserspace(name, run)
+  const close = async () => {
+    await userspace?.close()
+    // Gone already when it was wireguard-go's.
+    await run(['ip', 'link', 'delete', 'dev', name])
+    changes.strike(note)
+  }
+  try {
+    await settle(plan, run, log)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const readDump = createDumpReader()
+  return {
+    kind: isKernels ? 'kernel' : 'wireguard-go',
+    look: async () => readDump(await must(run, ['wg', 'show', name, 'dump'])),
+    close,
+  }
+}
+
+async function settle({ name, setup, networks }: DevicePlan, run: Run, log: Log): Promise<void> {
+  await must(run, toDeviceCall(name, setup.listen_port), `${setup.private_key}\n`)
+  await must(run, ['ip', 'link', 'set', 'dev', name, 'mtu', String(setup.mtu)])
+  for (const { text, own } of networks) {
+    // A tunnel has no neighbours, so nobody else can have the address.
+    const words = ['ip', 'address', 'add', text, 'dev', name, ...(own.version === 6 ? ['nodad'] : [])]
+    const { code, err } = await run(words)
+    if (code === 0) continue
+    if (own.version === 4) throw new Error(`${words.join(' ')} failed: ${err.trim()}`)
+    log.warn('no IPv6 in the tunnel', { address: text, problem: err.trim() })
+  }
+  await must(run, ['ip', 'link', 'set', 'dev', name, 'up'])
+}
+
+/** In the foreground, as a child of ours that the kernel ends with us, however we end. */
+async function startUserspace(name: string, run: Run): Promise<{ close: () => Promise<void> }> {
+  const program = findProgram('wireguard-go')
+  if (program === undefined) throw new Error('this kernel has no WireGuard, and wireguard-go is not installed')
+  const leash = findProgram('setpriv')
+  const command = [...(leash === undefined ? [] : [leash, '--pdeathsig', 'KILL']), program, '-f', name]
+  const child = Bun.spawn(command, {
+    env: { PATH: programPath, LOG_LEVEL: 'error' },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  let complaint = ''
+  const listening = listen(child.stderr, (text) => {
+    complaint = (complaint + text).slice(-mostComplaint)
+  })
+  const close = async () => {
+    child.kill('SIGTERM')
+    const killer = setTimeout(() => child.kill('SIGKILL'), endsWithinMs)
+    await child.exited
+    clearTimeout(killer)
+    await listening
+  }
+  const endMs = performance.now() + readyWithinMs
+  while ((await run(['wg', 'show', name, 'listen-port'])).code !== 0) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > endMs) {
+      await close()
+      throw new Error(`wireguard-go did not start: ${complaint.trim()}`)
+    }
+    await Bun.sleep(readyPollMs)
+  }
+  return { close }
+}
+
+async function listen(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const piece of stream) take(decoder.decode(piece, { stream: true }))
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { createSpeedPlan } from './speed.ts'
+
+const sides = [{ device: 'tp0', end: 'dst' }] as const
+const peer = (index: number, speedMbit: number | null) => ({
+  id: `vpn_${index}`,
+  // Two blocks that fall into one row with those of other peers, so that entries must be told apart.
+  allowed: [`10.66.${index}.7/32`, `fd74::${(index * 256 + 7).toString(16)}/128`],
+  speedMbit,
+})
+
+/** What tc would keep, by class and entry. It fails on what tc fails on: adding twice, removing what is not there. */
+function keep(classes: Map<string, number>, entries: Map<string, string>, line: string): void {
+  const classId = / classid (\S+)/.exec(line)?.[1] ?? ''
+  const handle = / handle (\S+)/.exec(line)?.[1] ?? ''
+  if (line.startsWith('class replace')) classes.set(classId, Number(/ rate (\d+)mbit /.exec(line)?.[1]))
+  else if (line.startsWith('class delete')) expect(classes.delete(classId)).toBe(true)
+  else if (line.startsWith('filter delete')) expect(entries.delete(handle)).toBe(true)
+  else {
+    expect(entries.has(handle)).toBe(false)
+    const [, address = '', flow = ''] = / match ip6? dst (\S+) flowid (\S+)$/.exec(line) ?? []
+    entries.set(handle, `${address} ${flow}`)
+  }
+}
+
+describe('speed limits', () => {
+  test('are after any changes exactly those of the peers that have one', () => {
+    const wishes = fc.array(fc.tuple(fc.nat(40), fc.option(fc.constantFrom(10, 100))), { maxLength: 30 })
+    fc.assert(
+      fc.property(fc.array(wishes, { maxLength: 6 }), (turns) => {
+        const plan = createSpeedPlan(sides)
+        const [classes, entries] = [new Map<string, number>(), new Map<string, string>()]
+        for (const turn of turns) {
+          const passing = [...new Map(turn).entries()].map(([index, speed]) => peer(index, speed))
+          for (const line of plan.change(passing).lines) keep(classes, entries, line)
+          const limits = [...entries.values()].map((entry) => {
+            const [address, flow = ''] = entry.split(' ')
+            return `${address} ${classes.get(flow)}`
+          })
+          const wanted = passing.flatMap(({ allowed, speedMbit }) =>
+            speedMbit === null ? [] : allowed.map((address) => `${address} ${speedMbit}`),
+          )
+          expect(limits.toSorted()).toEqual(wanted.toSorted())
+          expect(classes.size * 2).toBe(entries.size)
+          expect(plan.change(passing).lines).toEqual([])
+        }
+      }),
+    )
+  })
+})

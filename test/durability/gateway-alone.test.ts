@@ -1,0 +1,48 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createCaller } from '../harness/caller.ts'
+import { makePlace } from '../harness/database.ts'
+import { freePort, startOrigin } from '../harness/gateway.ts'
+import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+describe('a gateway whose shop is away', () => {
+  afterAll(endStarted)
+
+  test('killed and started again, it serves the proxies it knew of, and lets nobody else in', async () => {
+    const place = await makePlace('sqlite')
+    const port = String(freePort())
+    const env = {
+      TURNPIKE_DATA: place.folder,
+      TURNPIKE_PORT: String(freePort()),
+      TURNPIKE_GATEWAY_PORT: port,
+      TURNPIKE_SANDBOX_TOKEN: 'sandbox-token-of-this-test',
+    }
+    const shop = startTurnpike(['shop', '--local-nodes=gateway'], env)
+    const url = (await shop.until(/open at (http:\/\/\S+)/))[1] ?? ''
+    const first = startTurnpike(['gateway'], env)
+    await first.until(/gateway open/)
+    const { post } = await createCaller(url, env.TURNPIKE_SANDBOX_TOKEN)
+    const bought = await post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
+    const { username, password, exit_ip: from } = bought.data.proxies[0]
+    const origin = startOrigin()
+    const through = (secret: string) =>
+      fetch(origin.url, { proxy: `http://${username}:${secret}@127.0.0.1:${port}` }).then(
+        (answer) => answer.status,
+        () => 0,
+      )
+    expect(await untilTrue(async () => (await through(password)) === 200)).toBe(true)
+
+    shop.kill('SIGTERM')
+    await shop.exited
+    first.kill('SIGKILL')
+    await first.exited
+    const second = startTurnpike(['gateway'], env)
+    await second.until(/gateway open/)
+    expect(await through(password)).toBe(200)
+    expect(origin.seen.at(-1)?.from).toBe(from)
+    expect(await through('wrong')).not.toBe(200)
+    second.kill('SIGTERM')
+    expect(await second.exited).toBe(0)
+    await origin.stop()
+    await place.remove()
+  }, 60_000)
+})

@@ -1,0 +1,35 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** A way to a port of this machine that can be closed and opened again. While it is closed nobody gets through, and who was on it is cut off. */
+export class Detour {
+  private readonly sockets = new Set<Socket>()
+  private server: Server | undefined
+
+  constructor(
+    readonly port: number,
+    private readonly to: number,
+  ) {}
+
+  async open(): Promise<void> {
+    const server = createServer((near) => {
+      const far = connect(this.to, '127.0.0.1')
+      for (const socket of [near, far]) this.keep(socket)
+      near.pipe(far).pipe(near)
+    })
+    this.server = server
+    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve))
+  }
+
+  async close(): Promise<void> {
+    const { server } = this
+    for (const socket of this.sockets) socket.destroy()
+    if (server) await new Promise((resolve) => server.close(resolve))
+    this.server = undefined
+  }
+
+  private keep(socket: Socket): void {
+    this.sockets.add(socket)
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => this.sockets.delete(socket))
+  }
+}

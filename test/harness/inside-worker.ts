@@ -1,0 +1,191 @@
+/**
+ * What tests let happen inside a network namespace: the VPN node itself, an origin, a customer's program. One JSON object a line in,
+ * one out. Ends when its input does.
+ */
+
+import { openWireguardNode, type WireguardNode } from '../../src/plane/wireguard/node.ts'
+import { runProgram } from '../../src/plane/wireguard/run.ts'
+import type { VpnSetup } from '../../src/wire/node/join.ts'
+import type { NodePeer } from '../../src/wire/node/state.ts'
+import type { Caller } from './caller.ts'
+
+/** Each verb takes some of these. */
+type Given = {
+  readonly deviceName: string
+  readonly folder: string
+  readonly setup: VpnSetup
+  readonly peers: readonly NodePeer[]
+  readonly ports: readonly number[]
+  readonly host: string
+  readonly port: number
+  readonly url: string
+  readonly count: number
+  readonly withinMs?: number
+  readonly token: string
+  readonly path: string
+  readonly body?: unknown
+}
+type Transfer = { bytes: number; lastMs: number; longestGapMs: number; isDone: boolean; problem: string | null }
+
+let node: WireguardNode | undefined
+const calls: string[][] = []
+const log: unknown[] = []
+let transfer: Transfer | undefined
+let caller: Promise<Caller> | undefined
+const servers: { stop(closeActive: boolean): unknown }[] = []
+const piece = new Uint8Array(64 * 1024)
+
+const say = (level: string) => (event: string, fields?: Record<string, unknown>) => {
+  const problem = fields?.['error'] instanceof Error ? fields['error'].message : undefined
+  log.push({ level, event, ...fields, ...(problem !== undefined && { error: problem }) })
+}
+
+/** Sends as many bytes as it is asked for, as fast as they are taken. */
+function sendBytes(count: number): Response {
+  let left = count
+  return new Response(
+    new ReadableStream({
+      pull(controller) {
+        if (left <= 0) return controller.close()
+        const next = piece.subarray(0, Math.min(left, piece.length))
+        left -= next.length
+        controller.enqueue(next)
+      },
+    }),
+  )
+}
+
+function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
+  const { pathname, searchParams } = new URL(request.url)
+  if (pathname === '/who') return new Response(server.requestIP(request)?.address ?? '')
+  if (pathname === '/bytes') return sendBytes(Number(searchParams.get('count')))
+  return request.arrayBuffer().then((body) => new Response(String(body.byteLength)))
+}
+
+async function receive(url: string): Promise<void> {
+  const of: Transfer = { bytes: 0, lastMs: performance.now(), longestGapMs: 0, isDone: false, problem: null }
+  transfer = of
+  try {
+    const response = await fetch(url)
+    if (!response.body) throw new Error('there is no body')
+    for await (const part of response.body) {
+      const nowMs = performance.now()
+      of.longestGapMs = Math.max(of.longestGapMs, nowMs - of.lastMs)
+      of.lastMs = nowMs
+      of.bytes += part.length
+    }
+  } catch (error) {
+    of.problem = String(error)
+  }
+  of.isDone = true
+}
+
+function connect(host: string, port: number, withinMs: number): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const timer = setTimeout(() => resolve('no answer'), withinMs)
+  const told = (outcome: string) => {
+    clearTimeout(timer)
+    resolve(outcome)
+  }
+  Bun.connect({
+    hostname: host,
+    port,
+    socket: {
+      open(socket) {
+        told('open')
+        socket.end()
+      },
+      data() {},
+      connectError: (_, error) => told(`refused: ${String((error as { code?: string }).code)}`),
+    },
+  }).catch((error: unknown) => told(`refused: ${String((error as { code?: string }).code)}`))
+  return promise
+}
+
+const needNode = (): WireguardNode => {
+  if (!node) throw new Error('there is no node')
+  return node
+}
+
+const verbs: Record<string, (given: Given) => unknown> = {
+  hello: () => process.pid,
+  /** Fails as the node's start fails: with the text of the refusal. */
+  open: async ({ deviceName, folder, setup }) => {
+    node = await openWireguardNode({
+      deviceName,
+      folder,
+      setup,
+      run: (command, input) => {
+        calls.push([...command])
+        return runProgram(command, input)
+      },
+      clock: Date.now,
+      log: { info: say('info'), warn: say('warn'), error: say('error') },
+      onFault: say('fault') as never,
+    })
+    return node.kind
+  },
+  apply: async ({ peers }) => {
+    const beganMs = performance.now()
+    await needNode().apply(peers)
+    return performance.now() - beganMs
+  },
+  replace: async ({ peers }) => {
+    const beganMs = performance.now()
+    await needNode().replace(peers)
+    return performance.now() - beganMs
+  },
+  counts: () => needNode().carrier.takeChanged().peers,
+  health: () => needNode().carrier.health,
+  close: async () => {
+    const last = needNode()
+    node = undefined
+    await last.close()
+    return last.carrier.takeChanged().peers
+  },
+  /** The commands that were run since this was last asked. */
+  calls: () => calls.splice(0),
+  log: () => log.splice(0),
+  serve: ({ ports }) => {
+    for (const port of ports) {
+      for (const hostname of ['0.0.0.0', '::']) {
+        servers.push(Bun.serve({ hostname, port, fetch: answer, ipv6Only: hostname === '::', idleTimeout: 60 }))
+      }
+    }
+  },
+  fetch: async ({ url, withinMs }) => {
+    const response = await fetch(url, { signal: AbortSignal.timeout(withinMs ?? 5_000) })
+    return response.text()
+  },
+  /** A request to a shop in this namespace, by a caller that knows its description. */
+  call: async ({ url, token, path, body }) => {
+    caller ??= (await import('./caller.ts')).createCaller(url, token)
+    const { status, data } = await (await caller).call(body === undefined ? 'GET' : 'POST', path, { body })
+    return { status, data }
+  },
+  drain: async ({ url }) => {
+    const body = await (await fetch(url)).arrayBuffer()
+    return body.byteLength
+  },
+  send: async ({ url, count }) => {
+    const response = await fetch(url, { method: 'POST', body: new Uint8Array(count) })
+    return Number(await response.text())
+  },
+  connect: ({ host, port, withinMs }) => connect(host, port, withinMs ?? 700),
+  receive: ({ url }) => void receive(url),
+  transfer: () => transfer && { ...transfer, quietMs: performance.now() - transfer.lastMs },
+}
+
+async function serveLine(line: string): Promise<void> {
+  const { id, verb, given } = JSON.parse(line) as { id: number; verb: string; given: Given }
+  try {
+    const result = (await verbs[verb]?.(given)) ?? null
+    process.stdout.write(`${JSON.stringify({ id, result })}\n`)
+  } catch (error) {
+    process.stdout.write(`${JSON.stringify({ id, problem: error instanceof Error ? error.message : String(error) })}\n`)
+  }
+}
+
+for await (const line of console) if (line !== '') void serveLine(line)
+await node?.close()
+process.exit(0)

@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+
+const answersWithinMs = 30_000
+const endsWithinMs = 5_000
+
+type Answer = { readonly id: number; readonly result?: unknown; readonly problem?: string }
+
+/** A process of the project in a network namespace, which does one thing after another when asked. */
+export type Inside = {
+  readonly pid: number
+  ask<Result>(verb: string, given?: Record<string, unknown>): Promise<Result>
+  /** As abruptly as can be. */
+  kill(): Promise<void>
+  /** Tells it that there is no more to do, which lets it clear up. */
+  end(): Promise<void>
+}
+
+/** `under` is a program that runs the worker, to take something from it. */
+export function startInside(namespace: string, under: readonly string[] = []): Inside {
+  const worker = join(import.meta.dir, 'inside-worker.ts')
+  const child = Bun.spawn(['ip', 'netns', 'exec', namespace, ...under, process.execPath, '--no-env-file', worker], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const waiting = new Map<number, (answer: Answer) => void>()
+  let asked = 0
+  void readLines(child.stdout, (line) => {
+    const answer = JSON.parse(line) as Answer
+    waiting.get(answer.id)?.(answer)
+    waiting.delete(answer.id)
+  }).finally(() => {
+    for (const [id, answer] of waiting) answer({ id, problem: 'the worker has ended' })
+  })
+  return {
+    pid: child.pid,
+    async ask<Result>(verb: string, given: Record<string, unknown> = {}): Promise<Result> {
+      asked += 1
+      const id = asked
+      const { promise, resolve } = Promise.withResolvers<Answer>()
+      waiting.set(id, resolve)
+      const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), answersWithinMs)
+      await child.stdin.write(`${JSON.stringify({ id, verb, given })}\n`)
+      await child.stdin.flush()
+      const answer = await promise
+      clearTimeout(timer)
+      if (answer.problem !== undefined) throw new Error(`${verb} in ${namespace}: ${answer.problem}`)
+      return answer.result as Result
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+    async end() {
+      if (child.exitCode === null && child.signalCode === null) await child.stdin.end()
+      const killer = setTimeout(() => child.kill('SIGKILL'), endsWithinMs)
+      await child.exited
+      clearTimeout(killer)
+    },
+  }
+}
+
+async function readLines(stream: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const piece of stream) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) take(line)
+  }
+}

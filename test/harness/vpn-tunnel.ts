@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { configText } from '../../src/domains/vpn/render.ts'
+import type { Peer } from '../../src/domains/vpn/rules.ts'
+import { shippedVpn } from '../../src/main/vpn-settings.ts'
+import type { VpnSetup } from '../../src/wire/node/join.ts'
+import type { NodePeer } from '../../src/wire/node/state.ts'
+import type { Inside } from './inside.ts'
+import { type Net, openNet, places } from './netns.ts'
+import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
+
+const listenPort = 51_820
+const readyWithinMs = 5_000
+
+/** One customer's device: what the shop tells the node about it, and what the customer has. */
+export type Customer = { readonly peer: NodePeer; readonly config: string }
+
+/** A device as the shop would sell it: its configuration is the text that the API answers with. */
+export async function makeCustomer(index: number, nodePublicKey: string): Promise<Customer> {
+  const privateKey = await wgPrivateKey()
+  const peer: Pick<Peer, 'id' | 'name' | 'publicKey' | 'ipv4' | 'ipv6'> = {
+    id: `vpn_device_${index}` as Peer['id'],
+    name: `device ${index}`,
+    publicKey: await wgPublicKey(privateKey),
+    ipv4: BigInt(0x0a420002 + index),
+    ipv6: `fd74:7572:6e70::a42:${(2 + index).toString(16)}`,
+  }
+  const node = { name: 'node', publicKey: nodePublicKey, endpoint: { host: places.endpoint, port: listenPort } }
+  return {
+    config: configText(peer as Peer, privateKey, node, shippedVpn.tunnel),
+    peer: {
+      id: peer.id,
+      public_key: peer.publicKey,
+      allowed: [`10.66.0.${2 + index}/32`, `${peer.ipv6}/128`],
+      state: 'up',
+      expires_at: Date.now() + 86_400_000,
+      speed_mbit: null,
+      left: null,
+    },
+  }
+}
+
+/** Devices that nobody comes with. Any 32 bytes below the prime are somebody's public key. */
+export const makePeers = (count: number): NodePeer[] =>
+  Array.from({ length: count }, (_, index) => {
+    const key = Buffer.from(new Bun.SHA256().update(`device ${index}`).digest('hex'), 'hex')
+    key[31] = (key[31] ?? 0) & 63
+    const [high, low] = [(index >> 8) + 1, index & 255]
+    return {
+      id: `vpn_many_${index}`,
+      public_key: key.toString('base64'),
+      allowed: [`10.66.${high}.${low}/32`, `fd74:7572:6e70::a42:${((high << 8) | low).toString(16)}/128`],
+      state: 'up',
+      expires_at: 4_000_000_000_000,
+      speed_mbit: null,
+      left: null,
+    }
+  })
+
+export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string }> {
+  const privateKey = await wgPrivateKey()
+  const addresses = ['10.66.0.1/16', 'fd74:7572:6e70::1/64']
+  return {
+    setup: { private_key: privateKey, listen_port: listenPort, mtu: shippedVpn.tunnel.mtu, addresses },
+    publicKey: await wgPublicKey(privateKey),
+  }
+}
+
+/** A node with an origin behind it and its worker in its namespace, ready to be told of peers. */
+export type Scene = {
+  readonly net: Net
+  readonly node: Inside
+  readonly origin: Inside
+  readonly deviceName: string
+  readonly folder: string
+  readonly setup: VpnSetup
+  readonly publicKey: string
+}
+
+export async function openScene(): Promise<Scene> {
+  const net = await openNet()
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-vpn-'))
+  net.atEnd(() => rmSync(folder, { recursive: true, force: true }))
+  const { setup, publicKey } = await makeSetup()
+  const origin = await net.start(net.origin)
+  await origin.ask('serve', { ports: [25, 80, 465, 587, 2525, 8080] })
+  const node = await net.start(net.node)
+  const deviceName = `n${net.tag}`
+  const scene = { net, node, origin, deviceName, folder, setup, publicKey }
+  await openNode(scene)
+  return scene
+}
+
+/** Starts the node in the worker; a test that killed the first gives another. */
+export const openNode = (scene: Pick<Scene, 'deviceName' | 'folder' | 'setup' | 'node'>): Promise<string> =>
+  scene.node.ask('open', { deviceName: scene.deviceName, folder: scene.folder, setup: scene.setup })
+
+export type Client = {
+  readonly namespace: string
+  readonly device: string
+  readonly worker: Inside
+  connect(): Promise<void>
+}
+
+/** Sets a client up as `wg-quick` would: `wg setconf` with the stripped text, its addresses, MTU and routes. Then shakes hands. */
+export async function openClient(net: Net, index: 0 | 1, config: string): Promise<Client> {
+  const namespace = net.clients[index]
+  const device = `c${index}${net.tag}`
+  await startWireguardGo(net, namespace, device)
+  const stripped = await wgQuickStrip(config)
+  const { Address = '', MTU = '' } = readConf(config)['Interface'] ?? {}
+  const addresses = Address.split(', ').map(
+    (each) => `address add ${each} dev ${device}${each.includes(':') ? ' nodad' : ''}`,
+  )
+  const ip = (lines: readonly string[]) => net.inside(namespace, ['ip', '-batch', '-'], `${lines.join('\n')}\n`)
+  const connect = async () => void (await net.inside(namespace, ['wg', 'setconf', device, '/dev/stdin'], stripped))
+  await connect()
+  await ip([
+    ...addresses,
+    `link set dev ${device} mtu ${MTU} up`,
+    `route add default dev ${device}`,
+    `route add ::/0 dev ${device}`,
+  ])
+  return { namespace, device, worker: await net.start(namespace), connect }
+}
+
+/** A wireguard-go that lives as long as the test does. */
+export async function startWireguardGo(net: Net, namespace: string, device: string): Promise<void> {
+  const command = ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL', 'wireguard-go', '-f', device]
+  const child = Bun.spawn(command, {
+    env: { ...process.env, LOG_LEVEL: 'error' },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  net.atEnd(async () => {
+    child.kill('SIGTERM')
+    await child.exited
+  })
+  await until(`wireguard-go for ${device}`, () =>
+    net.inside(namespace, ['wg', 'show', device, 'listen-port']).then(
+      () => true,
+      () => false,
+    ),
+  )
+}
+
+/** Asks again and again until it is so. */
+export async function until(
+  what: string,
+  isSo: () => Promise<boolean> | boolean,
+  withinMs = readyWithinMs,
+): Promise<number> {
+  const beganMs = performance.now()
+  while (!(await isSo())) {
+    if (performance.now() - beganMs > withinMs) throw new Error(`${what}: not within ${withinMs} ms`)
+    await Bun.sleep(25)
+  }
+  return performance.now() - beganMs
+}

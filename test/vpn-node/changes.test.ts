@@ -1,0 +1,128 @@
+import { afterEach, describe, expect } from 'bun:test'
+import { describeChange, readChanges } from '../../src/plane/wireguard/changes.ts'
+import { findGround } from '../harness/ground.ts'
+import { startInside } from '../harness/inside.ts'
+import { openNode, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
+
+const { test } = await findGround()
+
+describe('what a node changes on its machine', () => {
+  let scene: Scene | undefined
+  afterEach(async () => {
+    await scene?.net.close()
+    scene = undefined
+  })
+
+  /** All that a node could leave behind. */
+  async function lookAround({ net }: Scene): Promise<string> {
+    const settings = [
+      'ipv4/ip_forward',
+      'ipv4/conf/all/accept_redirects',
+      'ipv6/conf/all/forwarding',
+      'ipv6/conf/w0/accept_ra',
+    ]
+    const parts = [
+      ['nft', 'list', 'ruleset'],
+      ['ip', '-o', 'address', 'show'],
+      ['ip', 'route', 'show', 'table', 'all'],
+      ['tc', 'qdisc', 'show'],
+      ['cat', ...settings.map((name) => `/proc/sys/net/${name}`)],
+    ]
+    const texts = []
+    for (const command of parts) texts.push(await net.inside(net.node, command))
+    // Addresses that devices give themselves settle in their own time.
+    const lines = texts.join('\n').split('\n')
+    return lines.filter((line) => !line.includes('fe80:')).join('\n')
+  }
+
+  async function openUndone(): Promise<{ scene: Scene; before: string }> {
+    const opened = await openScene()
+    scene = opened
+    await opened.node.ask('close')
+    await opened.net.inside(opened.net.node, ['sysctl', '-q', '-w', 'net.ipv4.conf.all.accept_redirects=0'])
+    return { scene: opened, before: await lookAround(opened) }
+  }
+
+  test('is listed while it runs, and undone when it stops', async () => {
+    const { scene: here, before } = await openUndone()
+    await openNode(here)
+    await here.node.ask('apply', { peers: [limited] })
+    const listed = readChanges(here.folder)
+    expect(listed?.runs).toBe(true)
+    expect(listed?.changes.map(describeChange)).toEqual([
+      `nftables: table inet turnpike_vpn_${here.deviceName}`,
+      '/proc/sys/net/ipv4/conf/all/accept_redirects: 0 again at the end',
+      '/proc/sys/net/ipv4/ip_forward: 1, was 0',
+      ...['u1', 'u2', 'w0'].map((device) => `/proc/sys/net/ipv6/conf/${device}/accept_ra: 2, was 1`),
+      '/proc/sys/net/ipv6/conf/all/forwarding: 1, was 0',
+      `network device ${here.deviceName}: the tunnel`,
+      `network device ${here.deviceName}u: queues what peers send`,
+    ])
+    expect(await lookAround(here)).not.toBe(before)
+    await here.node.ask('close')
+    expect(await lookAround(here)).toBe(before)
+    expect(readChanges(here.folder)).toBeUndefined()
+  })
+
+  test('is cleared up by the next start when the node was killed', async () => {
+    const { scene: here, before } = await openUndone()
+    await openNode(here)
+    await here.node.ask('apply', { peers: [limited] })
+    await here.node.kill()
+    // The tunnel goes with the node that looked after it: nobody would end what expires.
+    await until(
+      'wireguard-go',
+      async () => !(await here.net.inside(here.net.node, ['ip', 'link'])).includes(`${here.deviceName}:`),
+    )
+    expect(readChanges(here.folder)).toMatchObject({ runs: false })
+    const node = await here.net.start(here.net.node)
+    await openNode({ ...here, node })
+    expect(await node.ask<unknown[]>('log')).toContainEqual(expect.objectContaining({ event: 'remains cleared' }))
+    await node.ask('close')
+    expect(await lookAround(here)).toBe(before)
+  })
+
+  test('is left alone by a second node in the same folder, which is refused', async () => {
+    const opened = await openScene()
+    scene = opened
+    const during = await lookAround(opened)
+    const second = await opened.net.start(opened.net.node)
+    expect(await problemOf(openNode({ ...opened, node: second }))).toContain('runs here already')
+    expect(await lookAround(opened)).toBe(during)
+  })
+
+  test('is nothing when a device of that name is there already', async () => {
+    const { scene: here } = await openUndone()
+    await here.net.inside(here.net.node, ['ip', 'tuntap', 'add', 'dev', here.deviceName, 'mode', 'tun'])
+    const before = await lookAround(here)
+    expect(await problemOf(openNode(here))).toContain('not ours')
+    expect(await lookAround(here)).toBe(before)
+    expect(readChanges(here.folder)).toBeUndefined()
+  })
+
+  test('is nothing without the right to change the network, and the refusal says what is missing', async () => {
+    const { scene: here, before } = await openUndone()
+    const weak = startInside(here.net.node, ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'])
+    here.net.atEnd(() => weak.end())
+    expect(await problemOf(openNode({ ...here, node: weak }))).toMatch(/CAP_NET_ADMIN\)\. Run it as root/)
+    expect(await lookAround(here)).toBe(before)
+    expect(readChanges(here.folder)).toBeUndefined()
+  })
+})
+
+const problemOf = (opening: Promise<unknown>): Promise<string> =>
+  opening.then(
+    () => 'none',
+    (error: unknown) => String(error),
+  )
+
+/** With a speed, so that queues are there too. */
+const limited = {
+  id: 'vpn_limited',
+  public_key: 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=',
+  allowed: ['10.66.0.9/32', 'fd74:7572:6e70::a42:9/128'],
+  state: 'up',
+  expires_at: 4_000_000_000_000,
+  speed_mbit: 10,
+  left: null,
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import type { PeerCount } from '../../src/plane/agent/carrier.ts'
+import { findGround } from '../harness/ground.ts'
+import { places } from '../harness/netns.ts'
+import {
+  type Client,
+  type Customer,
+  makeCustomer,
+  openClient,
+  openNode,
+  openScene,
+  type Scene,
+  until,
+} from '../harness/vpn-tunnel.ts'
+import { toolsWithinMs } from '../harness/wireguard.ts'
+
+const { test, isPossible } = await findGround()
+
+/** What WireGuard adds to each packet inside a tunnel, and counts: a header of 16 bytes and a tag of 16 (whitepaper, 5.4.6). */
+const overheadBytes = 32
+const tolerance = 0.02
+const megabyte = 1_000_000
+
+describe('what a device carries', () => {
+  let scene: Scene
+  let customer: Customer
+  let client: Client
+  /** What earlier boots of the node have counted, as the shop would have it. */
+  let earlier = { received: 0, sent: 0 }
+  let current = { received: 0, sent: 0 }
+
+  beforeAll(async () => {
+    if (!isPossible) return
+    scene = await openScene()
+    customer = await makeCustomer(0, scene.publicKey)
+    await scene.node.ask('replace', { peers: [customer.peer] })
+    client = await openClient(scene.net, 0, customer.config)
+  }, toolsWithinMs)
+  afterAll(() => scene?.net.close())
+
+  async function counted() {
+    const own = (await scene.node.ask<PeerCount[]>('counts')).find((each) => each.id === customer.peer.id)
+    if (own) {
+      expect(own.received).toBeGreaterThanOrEqual(current.received)
+      expect(own.sent).toBeGreaterThanOrEqual(current.sent)
+      current = { received: own.received, sent: own.sent }
+    }
+    return { received: earlier.received + current.received, sent: earlier.sent + current.sent }
+  }
+
+  /** What went through the tunnels that are gone. */
+  let before = { received: 0, sent: 0 }
+
+  /** What went through the node's device, which has one peer, with WireGuard's overhead. Packets that get lost later were carried too. */
+  async function carried() {
+    const path = (name: string) => `/sys/class/net/${scene.deviceName}/statistics/${name}`
+    const names = ['tx_bytes', 'tx_packets', 'rx_bytes', 'rx_packets'].map(path)
+    const text = await scene.net.inside(scene.net.node, ['cat', ...names])
+    const [tx = 0, txPackets = 0, rx = 0, rxPackets = 0] = text.trim().split('\n').map(Number)
+    return {
+      received: before.received + tx + txPackets * overheadBytes,
+      sent: before.sent + rx + rxPackets * overheadBytes,
+    }
+  }
+
+  async function transfer(): Promise<void> {
+    await client.worker.ask('drain', { url: `http://${places.origin4}/bytes?count=${8 * megabyte}` })
+    await client.worker.ask('send', { url: `http://${places.origin4}/sink`, count: 4 * megabyte })
+  }
+
+  async function expectAgreement(): Promise<void> {
+    const real = await carried()
+    await until('the count', async () => (await counted()).received >= real.received * (1 - tolerance))
+    await until('the count', async () => (await counted()).sent >= real.sent * (1 - tolerance))
+    const count = await counted()
+    expect(count.received).toBeLessThanOrEqual(real.received * (1 + tolerance))
+    expect(count.sent).toBeLessThanOrEqual(real.sent * (1 + tolerance))
+  }
+
+  test('is counted to within two hundredths, with the time of its last handshake', async () => {
+    await transfer()
+    const real = await carried()
+    expect(real.received).toBeGreaterThan(8 * megabyte)
+    expect(real.sent).toBeGreaterThan(4 * megabyte)
+    await expectAgreement()
+    await transfer()
+    await until('a new count', async () => {
+      const [own] = await scene.node.ask<PeerCount[]>('counts')
+      if (!own) return false
+      current = { received: own.received, sent: own.sent }
+      expect(Math.abs(Date.now() - (own.handshake_at ?? 0))).toBeLessThan(60_000)
+      return true
+    })
+    expect(await scene.node.ask<{ tunnels: number }>('health')).toMatchObject({ tunnels: 1 })
+  })
+
+  test('goes on being counted when the device is taken away and given back', async () => {
+    await scene.node.ask('apply', { peers: [{ ...customer.peer, state: 'down' }] })
+    await scene.node.ask('apply', { peers: [customer.peer] })
+    await client.connect()
+    await transfer()
+    await expectAgreement()
+  })
+
+  test('goes on being counted when the tunnel itself is lost and made anew', async () => {
+    await expectAgreement()
+    before = await carried()
+    await scene.net.inside(scene.net.node, ['ip', 'link', 'delete', 'dev', scene.deviceName])
+    await until('a new tunnel', () =>
+      scene.net.inside(scene.net.node, ['wg', 'show', scene.deviceName, 'peers']).then(
+        (peers) => peers.includes(customer.peer.public_key),
+        () => false,
+      ),
+    )
+    await client.connect()
+    await transfer()
+    await expectAgreement()
+  })
+
+  test('never falls when the node is killed outright and started again', async () => {
+    await expectAgreement()
+    before = await carried()
+    earlier = await counted()
+    await scene.node.kill()
+    current = { received: 0, sent: 0 }
+    scene = { ...scene, node: await scene.net.start(scene.net.node) }
+    await openNode(scene)
+    await scene.node.ask('replace', { peers: [customer.peer] })
+    await client.connect()
+    await transfer()
+    await expectAgreement()
+  })
+})

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Answer } from '../harness/answers.ts'
+import { findGround } from '../harness/ground.ts'
+import type { Inside } from '../harness/inside.ts'
+import { type Net, openNet, places } from '../harness/netns.ts'
+import { type Client, openClient, until } from '../harness/vpn-tunnel.ts'
+import { toolsWithinMs } from '../harness/wireguard.ts'
+
+const { test, isPossible } = await findGround()
+
+const program = join(import.meta.dir, '..', '..', 'src', 'main', 'turnpike.ts')
+const token = 'a-token-of-the-sandbox'
+const shop = 'http://127.0.0.1:8080'
+const megabyte = 1_000_000
+const startsWithinMs = 20_000
+
+/** The shop, the node and the operator's tool as processes of their own, all in the node's namespace. */
+describe('a subscription bought over the API', () => {
+  let net: Net
+  let desk: Inside
+  let folder: string
+  let node: Bun.Subprocess
+  let client: Client
+  let publicKey: string
+
+  const runner = [process.execPath, '--no-env-file', program]
+  const under = (...words: string[]) => {
+    const leash = ['ip', 'netns', 'exec', net.node, 'setpriv', '--pdeathsig', 'KILL']
+    return [...leash, ...runner, ...words]
+  }
+  const env = (of: 'shop' | 'node', more: Record<string, string> = {}) => ({
+    PATH: process.env['PATH'] ?? '',
+    TURNPIKE_DATA: join(folder, of),
+    TURNPIKE_LOG: 'warn',
+    TURNPIKE_VPN_DEVICE: `j${net.tag}`,
+    TURNPIKE_VPN_HOST: places.endpoint,
+    TURNPIKE_SANDBOX_TOKEN: token,
+    ...more,
+  })
+  async function tool(of: 'shop' | 'node', ...words: string[]) {
+    const child = Bun.spawn(under(...words, '--json'), { env: env(of), stdout: 'pipe', stderr: 'inherit' })
+    const text = await child.stdout.text()
+    expect(await child.exited).toBe(0)
+    return JSON.parse(text)
+  }
+  async function startNode(more: Record<string, string> = {}) {
+    node = Bun.spawn(under('vpn-node'), {
+      env: env('node', { TURNPIKE_SHOP_URL: shop, ...more }),
+      stdout: 'inherit',
+      stderr: 'inherit',
+    })
+    await until('the device of the node', async () => (await peersOfNode()) !== undefined, startsWithinMs)
+  }
+  const peersOfNode = () =>
+    net.inside(net.node, ['wg', 'show', `j${net.tag}`, 'peers']).then(
+      (text) => text.trim().split('\n'),
+      () => undefined,
+    )
+  /** Every answer is checked against the description that the shop serves. */
+  const call = async (path: string, body?: unknown) => {
+    const answer = await desk.ask<Pick<Answer, 'status' | 'data'>>('call', { url: shop, token, path, body })
+    expect(answer.status).toBe(200)
+    return answer.data
+  }
+  const isKnown = async () => (await peersOfNode())?.includes(publicKey) ?? false
+  const usedBytes = async (): Promise<number> => (await call('/vpn/info')).traffic.rx_bytes
+  const download = async (count: number) =>
+    expect(await client.worker.ask<number>('drain', { url: `http://${places.origin4}/bytes?count=${count}` })).toBe(
+      count,
+    )
+
+  beforeAll(async () => {
+    if (!isPossible) return
+    net = await openNet()
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-vpn-'))
+    net.atEnd(() => rmSync(folder, { recursive: true, force: true }))
+    const origin = await net.start(net.origin)
+    await origin.ask('serve', { ports: [80] })
+    desk = await net.start(net.node)
+    const running = Bun.spawn(under('shop'), { env: env('shop'), stdout: 'ignore', stderr: 'inherit' })
+    net.atEnd(async () => {
+      running.kill()
+      await running.exited
+    })
+    const isUp = () =>
+      desk.ask('fetch', { url: `${shop}/healthz` }).then(
+        () => true,
+        () => false,
+      )
+    await until('the shop', isUp, startsWithinMs)
+    const { key } = await tool('shop', 'node', 'add', 'here', '--kind=vpn', '--location=here')
+    await startNode({ TURNPIKE_NODE_KEY: key })
+  }, toolsWithinMs)
+  afterAll(async () => {
+    node?.kill('SIGKILL')
+    await node?.exited
+    await net?.close()
+  })
+
+  test('opens a tunnel at the node that joined with its key, at once', async () => {
+    const bought = await call('/vpn/buy', { period: 1, name: 'phone', location: 'here' })
+    publicKey = (await call('/vpn/info')).devices[0].public_key
+    await until('the device', isKnown)
+    client = await openClient(net, 0, bought.config)
+    expect(await client.worker.ask<string>('fetch', { url: `http://${places.origin4}/who` })).toBe(places.node4)
+    expect(await client.worker.ask<string>('fetch', { url: `http://[${places.origin6}]/who` })).toBe(places.node6)
+  })
+
+  test('shows what it has carried, also after the node was killed and started again', async () => {
+    await download(3 * megabyte)
+    await until('the count', async () => (await usedBytes()) >= 3 * megabyte)
+    const before = await usedBytes()
+    node.kill('SIGKILL')
+    await node.exited
+    expect((await tool('node', 'vpn-node', 'status')).state).toBe('killed')
+    await startNode()
+    await until('the device', isKnown)
+    expect(await usedBytes()).toBeGreaterThanOrEqual(before)
+    await client.connect()
+    await download(3 * megabyte)
+    await until('the count', async () => (await usedBytes()) >= before + 3 * megabyte)
+    expect((await call('/vpn/info')).node).toBe('online')
+  }, 60_000)
+
+  test('carries nothing while the operator has shut the node out, and goes on when it is let in again', async () => {
+    await tool('shop', 'node', 'close', 'here')
+    await until('the end', async () => !(await isKnown()))
+    await tool('shop', 'node', 'open', 'here')
+    await until('the device', isKnown, startsWithinMs)
+  }, 60_000)
+
+  test('carries nothing within five seconds of being deleted', async () => {
+    await call('/vpn/delete', {})
+    await until('the end', async () => !(await isKnown()))
+    const url = `http://${places.origin4}/who`
+    const outcome = client.worker.ask('fetch', { url, withinMs: 500 }).then(
+      () => 'passed',
+      () => 'cut off',
+    )
+    expect(await outcome).toBe('cut off')
+  })
+
+  test('leaves a machine as it was when the node is told to stop', async () => {
+    const status = await tool('node', 'vpn-node', 'status')
+    expect(status).toMatchObject({ state: 'running', missing: [] })
+    expect(status.changes).toContain(`network device j${net.tag}: the tunnel`)
+    node.kill('SIGTERM')
+    expect(await node.exited).toBe(0)
+    expect(await tool('node', 'vpn-node', 'status')).toMatchObject({ state: 'stopped', changes: [] })
+    expect(await net.inside(net.node, ['nft', 'list', 'ruleset'])).toBe('')
+    expect((await net.inside(net.node, ['cat', '/proc/sys/net/ipv4/ip_forward'])).trim()).toBe('0')
+  })
+})

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { findGround } from '../harness/ground.ts'
+import { places } from '../harness/netns.ts'
+import { type Client, type Customer, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
+import { toolsWithinMs } from '../harness/wireguard.ts'
+
+const { test, isPossible } = await findGround()
+const megabit = 1_000_000 / 8
+
+describe('a device with a speed', () => {
+  let scene: Scene
+  let customer: Customer
+  let client: Client
+
+  beforeAll(async () => {
+    if (!isPossible) return
+    scene = await openScene()
+    customer = await makeCustomer(0, scene.publicKey)
+    await scene.node.ask('replace', { peers: [customer.peer] })
+    client = await openClient(scene.net, 0, customer.config)
+  }, toolsWithinMs)
+  afterAll(() => scene?.net.close())
+
+  async function timeOf(work: () => Promise<unknown>): Promise<number> {
+    const beganMs = performance.now()
+    await work()
+    return performance.now() - beganMs
+  }
+  const receive = (host: string, count: number) =>
+    client.worker.ask('drain', { url: `http://${host}/bytes?count=${count}` })
+  const send = (host: string, count: number) => client.worker.ask('send', { url: `http://${host}/sink`, count })
+
+  test('receives and sends no faster than that, on either protocol, and others pass it by', async () => {
+    await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: 16 }] })
+    expect(await scene.node.ask<{ event: string }[]>('log')).not.toContainEqual(
+      expect.objectContaining({ level: 'warn' }),
+    )
+    // Eight megabits at 16 Mbit/s take half a second; what may come at once is less than a tenth of them.
+    for (const host of [places.origin4, `[${places.origin6}]`]) {
+      expect(await timeOf(() => receive(host, 8 * megabit))).toBeGreaterThan(430)
+      expect(await timeOf(() => send(host, 8 * megabit))).toBeGreaterThan(430)
+    }
+  }, 30_000)
+
+  test('has another speed as soon as it is told', async () => {
+    await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: 4 }] })
+    expect(await timeOf(() => receive(places.origin4, 2 * megabit))).toBeGreaterThan(400)
+    await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: null }] })
+    const classes = await scene.net.inside(scene.net.node, ['tc', 'class', 'show', 'dev', scene.deviceName])
+    expect(classes.trim()).toBe('')
+    await receive(places.origin4, 8 * megabit)
+  }, 30_000)
+})

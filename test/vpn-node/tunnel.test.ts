@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { findGround } from '../harness/ground.ts'
+import type { Inside } from '../harness/inside.ts'
+import { places } from '../harness/netns.ts'
+import { type Client, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
+import { toolsWithinMs } from '../harness/wireguard.ts'
+
+const { test, isPossible } = await findGround()
+
+describe('two devices at a node', () => {
+  let scene: Scene
+  let a: Client
+  let b: Client
+
+  beforeAll(async () => {
+    if (!isPossible) return
+    scene = await openScene()
+    const customers = [await makeCustomer(0, scene.publicKey), await makeCustomer(1, scene.publicKey)] as const
+    await scene.node.ask('replace', { peers: customers.map((each) => each.peer) })
+    a = await openClient(scene.net, 0, customers[0].config)
+    b = await openClient(scene.net, 1, customers[1].config)
+    // So that there is something to be kept from.
+    await b.worker.ask('serve', { ports: [8080] })
+    await scene.node.ask('serve', { ports: [22, 8080] })
+  }, toolsWithinMs)
+  afterAll(() => scene?.net.close())
+
+  const connect = (from: Inside, host: string, port: number) =>
+    from.ask<string>('connect', { host, port, withinMs: 400 })
+
+  test('pass traffic with the configuration as it was sold, and the origin sees the address of the node', async () => {
+    for (const client of [a, b]) {
+      expect(await client.worker.ask<string>('fetch', { url: `http://${places.origin4}/who` })).toBe(places.node4)
+    }
+  })
+
+  test('pass IPv6 as well as IPv4', async () => {
+    for (const client of [a, b]) {
+      expect(await client.worker.ask<string>('fetch', { url: `http://[${places.origin6}]/who` })).toBe(places.node6)
+    }
+  })
+
+  test('cannot reach each other, on either protocol', async () => {
+    expect(await connect(b.worker, '10.66.0.3', 8080)).toBe('open')
+    for (const host of ['10.66.0.3', 'fd74:7572:6e70::a42:3']) {
+      expect(await connect(a.worker, host, 8080)).toStartWith('refused')
+    }
+  })
+
+  test('cannot reach what listens on the node, at whichever of its addresses', async () => {
+    expect(await connect(scene.origin, places.node4, 22)).toBe('open')
+    const addresses = ['10.66.0.1', 'fd74:7572:6e70::1', places.node4, places.node6, '192.168.77.1']
+    const outcomes = await Promise.all(addresses.map((host) => connect(a.worker, host, 22)))
+    expect(outcomes).not.toContain('open')
+  })
+
+  test('cannot reach private, link-local and metadata addresses that the node itself reaches', async () => {
+    for (const host of [places.private4, places.private6, places.metadata]) {
+      expect(await connect(scene.node, host, 80)).toBe('open')
+      expect(await connect(a.worker, host, 80)).toStartWith('refused')
+    }
+  })
+
+  test('cannot send mail, while other ports of the same host are open', async () => {
+    for (const host of [places.origin4, places.origin6]) {
+      expect(await connect(a.worker, host, 8080)).toBe('open')
+      for (const port of [25, 465, 587, 2525]) {
+        expect(await connect(scene.node, host, port)).toBe('open')
+        expect(await connect(a.worker, host, port)).toStartWith('refused')
+      }
+    }
+  })
+
+  test('are not reached from outside unless they asked', async () => {
+    const outcomes = await Promise.all(
+      ['10.66.0.3', 'fd74:7572:6e70::a42:3'].map((host) => connect(scene.origin, host, 8080)),
+    )
+    expect(outcomes).not.toContain('open')
+  })
+
+  test('cannot use an address that is not theirs', async () => {
+    await scene.net.inside(a.namespace, ['ip', 'address', 'add', '10.66.0.77/32', 'dev', a.device])
+    const from = ['ip', 'route', 'replace', places.origin4, 'dev', a.device, 'src', '10.66.0.77']
+    await scene.net.inside(a.namespace, from)
+    expect(await connect(a.worker, places.origin4, 8080)).toBe('no answer')
+    await scene.net.inside(a.namespace, ['ip', 'route', 'delete', places.origin4])
+    await scene.net.inside(a.namespace, ['ip', 'address', 'delete', '10.66.0.77/32', 'dev', a.device])
+    expect(await connect(a.worker, places.origin4, 8080)).toBe('open')
+  })
+
+  test('a machine that forwarded nothing forwards nothing but the tunnel', async () => {
+    // The origin as a stranger that takes the node for a router.
+    const { net } = scene
+    await net.inside(net.origin, ['ip', 'route', 'add', '172.30.2.2/32', 'via', places.node4])
+    await net.inside(b.namespace, ['ip', 'route', 'add', `${places.origin4}/32`, 'via', '172.30.2.1'])
+    expect(await connect(scene.origin, '172.30.2.2', 8080)).not.toBe('open')
+    await net.inside(b.namespace, ['ip', 'route', 'delete', `${places.origin4}/32`])
+  })
+
+  test('the private key of the node stands in no argument, log or file', async () => {
+    const { setup, folder } = scene
+    const [calls, log] = [await scene.node.ask<string[][]>('calls'), await scene.node.ask<unknown[]>('log')]
+    expect(calls.length).toBeGreaterThan(5)
+    expect(JSON.stringify([calls, log])).not.toContain(setup.private_key)
+    const files = new Bun.Glob('**/*').scan({ cwd: folder, absolute: true, dot: true })
+    for await (const path of files) expect(await Bun.file(path).text()).not.toContain(setup.private_key)
+  })
+})
