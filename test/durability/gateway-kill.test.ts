@@ -46,7 +46,7 @@ describe('a gateway that is killed under load', () => {
     } finally {
       await gateway.kill()
       gateway.remove()
-      await origin.stop()
+      origin.stop()
       await service.stop()
     }
   })

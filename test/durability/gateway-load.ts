@@ -21,7 +21,7 @@ export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin): Pro
   const id = `load-${made}`
   if (load === 'requests') return startRequests(pass, origin, id)
   const line = lineOf(id, 100)
-  origin.expect({ id, up: load === 'up' ? endless : line.length, down: endless, then: 'stay' })
+  origin.expect({ id, up: load === 'up' ? endless : line.length, down: endless, afterwards: 'stay' })
   const { client, handshake } = await openTunnel(pass, 'connect', { host: '127.0.0.1', port: origin.port })
   const isSipping = load === 'steady' || load === 'hardly'
   if (isSipping) {
@@ -81,7 +81,7 @@ async function startRequests(pass: Pass, origin: ByteOrigin, id: string): Promis
   const over = (async () => {
     for (let index = 0; !client.isClosed && !client.hasEnded; index += 1) {
       const name = `${id}-${index}`
-      origin.expect({ id: name, up: 0, down: 20_000, then: 'end' })
+      origin.expect({ id: name, up: 0, down: 20_000, afterwards: 'end' })
       const head = `POST http://${origin.host}/${name} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic(pass)}\r\nContent-Length: 5000\r\n\r\n`
       const request = Buffer.concat([Buffer.from(head), Buffer.alloc(5000)])
       const before = client.total

@@ -8,7 +8,7 @@ export type Errand = {
   readonly up: number | 'end'
   readonly down: number
   /** What it does when all is said. */
-  readonly then: 'end' | 'reset' | 'stay'
+  readonly afterwards: 'end' | 'reset' | 'stay'
   /** How the answer to a request is framed; `promised` is more than what comes. */
   readonly framing?: 'length' | 'chunked'
   readonly promised?: number
@@ -86,8 +86,8 @@ class Visit {
       else this.left -= gone
     }
     if (this.left < 0) return
-    if (this.errand?.then === 'end' || this.hasEnded) this.socket.end()
-    else if (this.errand?.then === 'reset') this.socket.terminate()
+    if (this.errand?.afterwards === 'end' || this.hasEnded) this.socket.end()
+    else if (this.errand?.afterwards === 'reset') this.socket.terminate()
   }
 
   private begin(): void {

@@ -21,7 +21,7 @@ export async function startFlow(
 ): Promise<Flow> {
   made += 1
   const id = `flow-${made}`
-  origin.expect({ id, up: lineBytes, down: endless, then: 'stay', everyMs })
+  origin.expect({ id, up: lineBytes, down: endless, afterwards: 'stay', everyMs })
   const { client, handshake } = await through(pass, origin)
   await client.send(lineOf(id, lineBytes))
   await client.until(() => client.total > handshake)

@@ -132,7 +132,7 @@ async function passRandomTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Pro
     id,
     up: way === 'half-close' ? 'end' : all.length + (isWithin ? 1 : 0),
     down,
-    then: way === 'origin resets' ? 'reset' : way === 'client resets' ? 'stay' : 'end',
+    afterwards: way === 'origin resets' ? 'reset' : way === 'client resets' ? 'stay' : 'end',
   })
   const isEarly = draw.upTo(3) === 0
   const first = isEarly ? all.subarray(0, 1000) : new Uint8Array(0)
@@ -217,7 +217,7 @@ function makeRequest(pass: Pass, origin: ByteOrigin, draw: Draw, cut: Cut) {
   const body = Buffer.alloc(isChunked ? Math.min(draw.size(), 60_000) : draw.size(), 'b')
   const within = cut === 'client resets within' ? 1 : 0
   const promised = cut === 'origin ends' ? down + 1 : down
-  origin.expect({ id, up: 0, down, then: cut === 'client resets' ? 'stay' : 'end', framing, promised })
+  origin.expect({ id, up: 0, down, afterwards: cut === 'client resets' ? 'stay' : 'end', framing, promised })
   const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length + within}`
   const head = `POST http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic(pass)}\r\n${length}\r\n\r\n`
   const framed = isChunked ? toChunks(body) : body

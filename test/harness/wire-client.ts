@@ -7,7 +7,6 @@ const { symbols: libc } = dlopen('libc.so.6', {
 })
 const ipProtoTcp = 6
 const tcpInfo = 11
-const tcpQuickAck = 12
 const receivedAt = 128
 const solSocket = 1
 const soLinger = 13
@@ -16,6 +15,8 @@ const soReceiveBuffer = 8
 /** What is kept of what came, to be looked into: heads and handshakes. The rest is only counted. */
 const mostKept = 64 * 1024
 const patienceMs = 60_000
+/** Longer than Linux puts off to acknowledge what is not read (200 ms): by then the other side knows of all that has come. */
+const standsStillMs = 250
 
 /** A client that knows what its own system has got, byte by byte, whether it has read it or not. */
 export class WireClient {
@@ -112,10 +113,8 @@ export class WireClient {
     this.socket?.end()
   }
 
-  /** All that this machine has got of the stream, read or not. It has told the other side so when this returns. */
+  /** All that this machine has got of the stream, read or not. */
   get got(): number {
-    const now = Int32Array.of(1)
-    libc.setsockopt(this.descriptor, ipProtoTcp, tcpQuickAck, ptr(now), now.byteLength)
     const info = new Uint8Array(256)
     const length = Uint32Array.of(info.length)
     if (libc.getsockopt(this.descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0) return this.total
@@ -126,7 +125,7 @@ export class WireClient {
   async reset(): Promise<number> {
     for (let before = -1; before !== this.got && !this.isClosed; ) {
       before = this.got
-      await Bun.sleep(40)
+      await Bun.sleep(standsStillMs)
     }
     const { got } = this
     const atOnce = Int32Array.of(1, 0)

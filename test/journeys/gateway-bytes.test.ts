@@ -4,19 +4,25 @@ import { engines } from '../harness/database.ts'
 import { openRoad } from '../harness/gateway.ts'
 import { scaled } from '../harness/scale.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
-import { drawFrom, passRequests, passTunnel } from '../harness/transfers.ts'
+import { basic, drawFrom, type Pass, passRequests, passTunnel } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
+import { WireClient } from '../harness/wire-client.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const users = 20
 const lanes = 3
+/** The smallest lease there is, so that it runs out within every other transfer; and the one that is shipped. */
+const leaseBytes = { sqlite: '65536', postgres: '8388608' }
 const counts = { sqlite: scaled(9000), postgres: scaled(1000) }
 
 describe.each(engines)('bytes through the gateway of a shop on %s', (engine) => {
   const count = counts[engine]
 
   test(`of ${count} random transfers of ${users} users are billed exactly as their clients sent and got them`, async () => {
-    const road = await openRoad(engine, { gateway: { TURNPIKE_GATEWAY_NEW: '100000' } })
+    const road = await openRoad(engine, {
+      shop: { TURNPIKE_PREMIUM_LEASE_BYTES: leaseBytes[engine] },
+      gateway: { TURNPIKE_GATEWAY_NEW: '100000' },
+    })
     const origin = openByteOrigin()
     const people = await addUsers(road, users, 1)
     const seed = Math.floor(Math.random() * 2 ** 31)
@@ -24,7 +30,8 @@ describe.each(engines)('bytes through the gateway of a shop on %s', (engine) => 
     let left = count
     const lane = async (index: number, draw: ReturnType<typeof drawFrom>): Promise<void> => {
       const pass = people[index]
-      for (; pass && left > 0; ) {
+      if (!pass) return
+      while (left > 0) {
         left -= 1
         const { sent, received } = await (draw.upTo(2) === 0 ? passRequests : passTunnel)(pass, origin, draw)
         real[index] = (real[index] ?? 0) + sent + received
@@ -37,7 +44,35 @@ describe.each(engines)('bytes through the gateway of a shop on %s', (engine) => 
     await road.stopGateway()
     expect(await billed()).toEqual(real)
     expect(await findingsOf(road.services)).toEqual([])
-    await origin.stop()
+    origin.stop()
+    await road.stop()
+  })
+
+  test('of a sub-user behind a dedicated proxy on one connection are billed as far as they have come', async () => {
+    const road = await openRoad(engine)
+    const origin = openByteOrigin()
+    const [user] = await addUsers(road, 1, 0.1)
+    const [proxy] = await road.buyProxies()
+    if (!user || !proxy) throw new Error('nothing was bought')
+    const client = await WireClient.connect(road.port)
+    const ask = async (id: string, pass: Pick<Pass, 'username' | 'password'>, down: number): Promise<number> => {
+      origin.expect({ id, up: 0, down, afterwards: 'stay' })
+      const head = `GET http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic({ ...pass, port: 0 })}\r\n\r\n`
+      await client.send(Buffer.from(head))
+      return head.length
+    }
+    await ask('first', proxy, 10)
+    await client.until(() => client.kept.toString('latin1').endsWith('xxxxxxxxxx'))
+    const before = client.total
+    client.readOnly(1000)
+    const sent = await ask('second', user, 3_000_000)
+    await client.until(() => client.total > before)
+    const received = (await client.reset()) - before
+    expect(received).toBeLessThan(3_000_000)
+    await untilTrue(async () => (await usedBy(road, user.subuser)) > 0)
+    await road.stopGateway()
+    expect(await usedBy(road, user.subuser)).toBe(sent + received)
+    origin.stop()
     await road.stop()
   })
 })

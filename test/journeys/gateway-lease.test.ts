@@ -36,7 +36,7 @@ describe.each(engines)('traffic that runs out, on %s', (engine) => {
   test(`with ${gb} GB left and ${tunnels} tunnels pulling at once not a byte above it is carried, and more is carried at once when it is bought`, async () => {
     const road = await openRoad(engine)
     const origin = openByteOrigin()
-    origin.expect({ id: 'pull', up: 100, down: endless, then: 'end' })
+    origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
     const [user] = await addUsers(road, 1, gb)
     if (!user) throw new Error('nobody there')
     const bought = gb * 1_000_000_000
@@ -47,7 +47,9 @@ describe.each(engines)('traffic that runs out, on %s', (engine) => {
     expect(carried).toBe(bought)
     expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === carried)).toBeTrue()
 
-    const refusal = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).catch((error) => error)
+    const refusal = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).catch(
+      (error: unknown) => error,
+    )
     expect(refusal).toBeInstanceOf(Refused)
     expect(String(refusal)).toContain('HTTP/1.1 402 ')
     expect(String(refusal)).toContain('X-Turnpike-Error: traffic_exhausted')
@@ -58,7 +60,29 @@ describe.each(engines)('traffic that runs out, on %s', (engine) => {
     expect(await again?.client.reset()).toBeGreaterThan(1_000_000)
     await road.stopGateway()
     expect(await findingsOf(road.services)).toEqual([])
-    await origin.stop()
+    origin.stop()
     await road.stop()
+  })
+
+  test('downloads that stand still leave the rest of the traffic to everybody else', async () => {
+    const road = await openRoad(engine)
+    const origin = openByteOrigin()
+    origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
+    const [user] = await addUsers(road, 1, 1)
+    if (!user) throw new Error('nobody there')
+    const still: WireClient[] = []
+    for (let index = 0; index < tunnels; index += 1) {
+      const { client } = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port })
+      client.readOnly(0)
+      await client.send(lineOf('pull', 100))
+      still.push(client)
+    }
+    const [moving] = await pull(road, user, 1, origin.port)
+    await moving?.client.until(() => moving.client.total > 3 * leaseBytes)
+    expect(moving?.client.total).toBeGreaterThan(3 * leaseBytes)
+    expect(still.filter((client) => client.isClosed || client.hasEnded)).toEqual([])
+    for (const client of [...still, moving?.client]) await client?.reset()
+    await road.stop()
+    origin.stop()
   })
 })

@@ -52,7 +52,7 @@ describe.each(engines)('a gateway whose shop on %s is gone', (engine) => {
     } finally {
       await gateway.kill()
       gateway.remove()
-      await origin.stop()
+      origin.stop()
       await shop.remove()
     }
   })

@@ -105,7 +105,7 @@ describe.each(engines)('whoever may no longer pass, on %s', (engine) => {
   })
   afterAll(async () => {
     await road.stop()
-    await origin.stop()
+    origin.stop()
   })
 
   test.each(Object.keys(ways))(

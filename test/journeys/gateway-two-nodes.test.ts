@@ -38,7 +38,7 @@ describe.each(engines)('two gateways of one shop on %s', (engine) => {
       await Promise.all([0, 1, 2, 3].map(lane))
       expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === real)).toBeTrue()
 
-      origin.expect({ id: 'pull', up: 100, down: 2_000_000_000, then: 'end' })
+      origin.expect({ id: 'pull', up: 100, down: 2_000_000_000, afterwards: 'end' })
       const pulling = await Promise.all(
         Array.from({ length: 2 * tunnelsEach }, async (_, index) => {
           const opened = await openTunnel(passes[index % 2] ?? user, 'connect', {
@@ -60,7 +60,7 @@ describe.each(engines)('two gateways of one shop on %s', (engine) => {
     } finally {
       await second.kill()
       second.remove()
-      await origin.stop()
+      origin.stop()
       await road.stop()
     }
   })

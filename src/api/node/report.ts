@@ -57,7 +57,7 @@ async function takeGateway(deps: ReportDeps, node: Node, body: ReportBody): Prom
     node: node.id,
     boot: body.boot,
     counts: ofKnown(body.subusers).map(toCounts),
-    wishes: ofKnown(body.wishes),
+    wishes: ofKnown(body.wishes).map((wish) => ({ ...wish, moving: BigInt(wish.moving ?? 0) })),
     hosts: ofKnown(body.hosts).map(toCounts),
     sources: ofKnown(body.sources),
   })

@@ -45,6 +45,7 @@ export type NodeReport = {
     readonly pool: string
     readonly turn: number
     readonly want: Wish['want']
+    readonly moving?: bigint | undefined
   }[]
   /** Where the bytes went, for the customer's eyes only; not billed by. */
   readonly hosts?: readonly (NodeCount & { readonly host: string })[]
@@ -191,7 +192,7 @@ export function createIntake(deps: {
     else {
       const subuser = stopped.has(of.subuser) || intake.closed ? undefined : await findAnySubuser(tx, of.subuser)
       const free = subuser ? await available(tx, subuser, account) : 0n
-      outcome = leaseSteps.grant(line, wish.turn, terms.leaseBytes, free)
+      outcome = leaseSteps.grant(line, wish.turn, terms.leaseBytes, free, wish.moving)
     }
     accounts.set(wish.subject, await carryOut(tx, account, outcome.effect, outcome.line, 'returned'))
     intake.lines.set(wish.subject, outcome.line)
@@ -277,7 +278,7 @@ export function createIntake(deps: {
       for (const boot of silent) {
         for (;;) {
           const taken = await db.transact(async (tx) => {
-            const outcomes = await leases.lapse(tx, boot, terms.leaseLastsMs)
+            const outcomes = await leases.lapse(tx, boot, { lastsMs: terms.leaseLastsMs, leaseBytes: terms.leaseBytes })
             for (const { line, effect } of outcomes) {
               const account = await lockAccountOf(tx, line.subject)
               if (account) await carryOut(tx, account, effect, line, 'lapsed')

@@ -94,13 +94,22 @@ function settle(line: Line): { line: Line; effect: Effect } {
 }
 
 /**
- * The node wishes to go on: what it may carry is filled up to one lease, as far as `available` goes. What may still be claimed of
- * a lapsed lease and what it may carry now are never more than one lease together, so that is the most that can go unpaid.
+ * The node wishes to go on: what it may carry is filled up to one lease, as far as `available` goes. What is `moving` already is not
+ * there to be carried any more, though nobody can tell yet whether it arrives: were it counted as free, a few customers' connections
+ * that stand still would use up a lease for all others. What may still be claimed of a lapsed lease and what it may carry now are never
+ * more than one lease together, so that is the most that can go unpaid.
  */
-export function grant(line: Line, turn: number, leaseBytes: bigint, available: bigint): { line: Line; effect: Effect } {
+export function grant(
+  line: Line,
+  turn: number,
+  leaseBytes: bigint,
+  available: bigint,
+  moving = 0n,
+): { line: Line; effect: Effect } {
   if (turn <= line.turn) return { line, effect: nothing }
   const settled = settle(line)
-  const missing = most(leaseBytes - remaining(settled.line), 0n)
+  const free = most(remaining(settled.line) - moving, 0n)
+  const missing = most(leaseBytes - free, 0n)
   const granted = least(missing, available)
   const aside = settled.line.aside + granted
   const claimable = least(line.claimable, most(leaseBytes - aside, 0n))
@@ -121,11 +130,13 @@ export function giveBack(line: Line, turn: number): { line: Line; effect: Effect
   }
 }
 
-/** The node has been silent too long: the rest goes back, and stays claimable unless a later boot has taken the node's place. */
-export function lapse(line: Line, closed: boolean): { line: Line; effect: Effect } {
+/**
+ * The node has been silent too long: the rest goes back, and stays claimable, up to one lease, unless a later boot has taken the node's place.
+ */
+export function lapse(line: Line, closed: boolean, leaseBytes: bigint): { line: Line; effect: Effect } {
   const settled = settle(line)
   const rest = settled.line.aside
-  const claimable = closed ? 0n : line.claimable + rest
+  const claimable = closed ? 0n : least(line.claimable + rest, leaseBytes)
   return {
     line: { ...settled.line, lapsed: line.lapsed + rest, aside: 0n, claimable },
     effect: { ...settled.effect, giveBack: rest },

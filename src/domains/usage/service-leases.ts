@@ -10,8 +10,13 @@ const mostWishes = 1000
 /** How many lines of a silent boot are taken back in one transaction. */
 const lapseAtOnce = 200
 
-/** A node's numbered wish about one subject: to go on carrying, or to give back what it has. */
-export type Wish = { readonly subject: string; readonly turn: number; readonly want: 'lease' | 'return' }
+/** A node's numbered wish about one subject: to go on carrying, or to give back what it has. `moving` is not counted yet and not free either. */
+export type Wish = {
+  readonly subject: string
+  readonly turn: number
+  readonly want: 'lease' | 'return'
+  readonly moving?: bigint | undefined
+}
 
 export type LeaseReport = Report & { readonly wishes: readonly Wish[] }
 
@@ -66,7 +71,7 @@ export function createLeases(deps: { db: Database; clock: Clock; usage: Usage })
     async lapse(
       tx: Tx,
       of: { node: string; boot: string },
-      lastsMs: number,
+      { lastsMs, leaseBytes }: { lastsMs: number; leaseBytes: bigint },
     ): Promise<{ line: Line; effect: Effect }[]> {
       await store.lockNode(tx, of.node, of.boot, clock())
       if (!(await store.isSilent(tx, of.node, of.boot, clock() - lastsMs))) return []
@@ -74,7 +79,7 @@ export function createLeases(deps: { db: Database; clock: Clock; usage: Usage })
       const subjects = await store.openSubjects(tx, of.node, of.boot, lapseAtOnce)
       if (subjects.length === 0) return []
       const lines = await store.lockLines(tx, of.node, of.boot, subjects)
-      const outcomes = [...lines.values()].map((line) => lapse(line, closed))
+      const outcomes = [...lines.values()].map((line) => lapse(line, closed, leaseBytes))
       store.writeLines(
         tx,
         outcomes.map((each) => each.line),

@@ -29,6 +29,8 @@ export type Carrier = {
   takeChanged(): Counts
   /** Whitelisted addresses that somebody came from since this was last asked. */
   takeSources(): readonly { readonly id: string; readonly address: string }[]
+  /** A wish goes out, with the counts of this moment. Tells what is on its way to the customer and not counted yet. Without it, nothing ever is. */
+  noteAsked?(id: string, pool: string): number
   /** The shop's answer to a wish: both directions together must not pass `upto`. Unchanged, it means that there is no more to have now. */
   allow(id: string, pool: string, upto: number): void
   /** Connections or devices that are up, and all bytes carried since the boot. */

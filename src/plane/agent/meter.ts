@@ -87,7 +87,13 @@ export function createMeter(deps: MeterDeps): Meter {
       boot: deps.boot,
       version: deps.version,
       health: { tunnels, carried, lag_ms: deps.lagMs() },
-      wishes: batch.wishes.map(({ id, pool, turn, want }) => ({ id, pool, turn, want })),
+      wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
+        id,
+        pool,
+        turn,
+        want,
+        ...(carrier.noteAsked && want === 'lease' && { moving: carrier.noteAsked(id, pool) }),
+      })),
     }
   }
 

@@ -28,9 +28,20 @@ export const reportBodySchema = z.object({
   peers: z
     .array(z.object({ id: z.string(), received: count, sent: count, handshake_at: count.nullable() }))
     .max(mostInReport),
-  /** Numbered by the node, rising: to go on carrying, or to give back what it holds. */
+  /**
+   * Numbered by the node, rising: to go on carrying, or to give back what it holds. `moving` bytes of what it may carry are on their way to the customer
+   * and not counted yet: nobody else can use them, so a lease is filled up without them.
+   */
   wishes: z
-    .array(z.object({ id: z.string(), pool: z.string(), turn: z.int().positive(), want: z.enum(['lease', 'return']) }))
+    .array(
+      z.object({
+        id: z.string(),
+        pool: z.string(),
+        turn: z.int().positive(),
+        want: z.enum(['lease', 'return']),
+        moving: count.optional(),
+      }),
+    )
     .max(mostInReport),
   /** Where the bytes went, of those who have that on. */
   hosts: z

@@ -2,9 +2,6 @@
 const askAtShare = 0.5
 /** Told that there is no more, an account asks again after this long, should somebody still want to pass. */
 const askAgainMs = 1000
-/** While bytes are on their way an answer without more is no answer: asked again after this long, for at most so long. */
-const askOnMs = 25
-const onItsWayMs = 2000
 /** For a newcomer it asks sooner: he may have bought more a moment ago. */
 const askAfreshMs = 200
 const mostHosts = 500
@@ -32,11 +29,11 @@ export class Account {
   /** How often the shop has answered. */
   answers = 0
   isAsking = false
+  /** The last answer had nothing new: there is no more, or there was still enough. Only who asked with nothing left knows which. */
+  private isRefused = false
+  private hasAskedEmpty = false
   private isDry = false
   private askAgainAt = 0
-  private raisedAt = 0
-  /** Whether all that was taken had arrived when the shop was last asked. */
-  private wasAllThere = true
   private readonly waiting = new Set<() => void>()
   private readonly hosts = new Map<string, Counted>()
   private readonly changedHosts = new Set<string>()
@@ -63,6 +60,12 @@ export class Account {
     if (bytes > 0) this.wake()
   }
 
+  /** The question goes out. Tells what was taken, and is neither counted nor put back yet. */
+  noteAsked(): number {
+    this.hasAskedEmpty &&= !this.hasSome
+    return this.reserved - this.counted.received - this.counted.sent
+  }
+
   get hasSome(): boolean {
     return this.upto > this.reserved
   }
@@ -72,53 +75,50 @@ export class Account {
     return this.isDry && !this.hasSome
   }
 
-  /**
-   * The answer to a wish. One that allows no more means that there is no more, unless something was on its way when the shop was asked: the shop allows
-   * one lease beyond what it was told has arrived, and so nothing beyond that. Then it is asked again, for as long as a moment lasts.
-   */
+  /** The answer to a wish. */
   allow(upto: number): void {
     this.isAsking = false
     this.answers += 1
-    const nowMs = this.clock()
+    this.isRefused = upto <= this.upto
+    this.isDry = this.isRefused && this.hasAskedEmpty
+    this.askAgainAt = this.clock() + askAgainMs
     if (upto > this.upto) {
       this.grant = upto - this.reserved
       this.upto = upto
-      this.raisedAt = nowMs
-      this.isDry = false
-    } else if (this.wasAllThere || nowMs - this.raisedAt >= onItsWayMs) this.isDry = true
-    else setTimeout(() => this.askAfresh(), askOnMs)
-    this.askAgainAt = nowMs + askAgainMs
+    }
     this.wake()
+    if (this.isRefused && this.waiting.size > 0) this.askForMore()
   }
 
   /** Gives up what is left: nothing more passes before the next answer. */
   surrender(): void {
     this.upto = this.reserved
-    this.raisedAt = 0
     this.grant = 0
   }
 
   /** There may be more to have than the last answer said. */
   hope(): void {
+    this.isRefused = false
     this.isDry = false
     this.askAgainAt = 0
   }
 
   /** How long a newcomer waits before the shop is asked again on his account. */
   get askAfreshInMs(): number {
-    return this.isDry ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
+    return this.isRefused ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
   }
 
   /** Asks whatever the last answer was. */
   askAfresh(): void {
     if (this.subject.kind === 'proxy' || this.isAsking) return
     this.isAsking = true
-    this.wasAllThere = this.reserved <= this.counted.received + this.counted.sent
+    this.hasAskedEmpty = true
     this.ask()
   }
 
   askForMore(): void {
-    if (!this.isDry || this.clock() >= this.askAgainAt) this.askAfresh()
+    const hasRunOut = !this.isDry && !this.hasSome
+    if (!this.isRefused || hasRunOut || this.clock() >= this.askAgainAt) this.askAfresh()
   }
 
   /** Called once something has changed: more may pass, or it is sure that no more will. */

@@ -198,6 +198,7 @@ export function createEngine(deps: {
   const carrier: Carrier = {
     takeChanged: () => metering.takeChanged(),
     takeSources: () => metering.takeSources(),
+    noteAsked: (id, pool) => metering.noteAsked(id, pool),
     allow: (id, pool, upto) => metering.allow(id, pool, upto),
     get health() {
       return { tunnels: passages.size, carried: metering.carried }

@@ -39,10 +39,13 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
 
   /** Only what is sold by the byte is followed to the customer's machine. */
   function deliveryTo(side: Side, account: Account): Delivery {
-    const known = deliveries.get(side)
-    if (known) return known
-    const watch = account.subject.kind === 'subuser' ? deps.sockets.watch(side.descriptor) : undefined
-    const delivery = new Delivery(side, watch)
+    const delivery = deliveries.get(side) ?? openDelivery(side)
+    if (account.subject.kind === 'subuser') delivery.follow(() => deps.sockets.watch(side.descriptor))
+    return delivery
+  }
+
+  function openDelivery(side: Side): Delivery {
+    const delivery = new Delivery(side)
     deliveries.set(side, delivery)
     side.onClosed = () => {
       deliveries.delete(side)
@@ -151,6 +154,9 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
       sources.clear()
       return taken
     },
+
+    noteAsked: (id: string, pool: string): number =>
+      accounts.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
 
     allow(id: string, pool: string, upto: number): void {
       accountOf({ kind: 'subuser', id, pool }).allow(upto)

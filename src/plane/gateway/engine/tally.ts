@@ -11,11 +11,14 @@ export class Delivery {
   private final: number | undefined
   private closedAt: number | undefined
   private isCut = false
+  private watch: Watch | undefined
 
-  constructor(
-    private readonly side: Side,
-    private readonly watch: Watch | undefined,
-  ) {}
+  constructor(private readonly side: Side) {}
+
+  /** From now on somebody pays for what arrives on this connection. */
+  follow(watch: () => Watch | undefined): void {
+    this.watch ??= watch()
+  }
 
   /** Of all bytes written since the connection began. Never falls. */
   acknowledged(): number {
