@@ -87,7 +87,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   })
   /** What a customer has changed is on its way to the nodes before the answer is on its way to the customer. */
   async function answer(request: Request, from: Address | undefined): Promise<Response> {
-    const asked = URL.parse(request.url)
+    // Looked at closely only where it may be a node's.
+    const asked = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
     if (asked?.pathname.startsWith(nodeBase)) return nodeHttp(request, asked, from)
     const response = await http(request, from)
     if (request.method === 'POST' && response.status === 200) state.poke()

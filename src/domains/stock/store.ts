@@ -29,6 +29,19 @@ export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, 
   return rows.map(toPlace)
 }
 
+/** The next free place of a kind, taken in the same statement that finds it. What somebody else is looking at is passed over. */
+export async function leaseNext(tx: Tx, kind: Kind, after: number): Promise<Place | undefined> {
+  const row = await tx.first<PlaceRow>(
+    `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id = (
+       SELECT id FROM stock
+       WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
+       ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+     RETURNING id, address`,
+    [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER],
+  )
+  return row && toPlace(row)
+}
+
 /** Nobody else can have taken them: their rows are held. */
 export function setLeased(tx: Tx, ids: readonly number[]): void {
   for (const chunk of chunked(ids)) {
