@@ -20,8 +20,8 @@ describe('a gateway whose shop is away', () => {
     const url = (await shop.until(/open at (http:\/\/\S+)/))[1] ?? ''
     const first = startTurnpike(['gateway'], env)
     await first.until(/gateway open/)
-    const { post } = await createCaller(url, env.TURNPIKE_SANDBOX_TOKEN)
-    const bought = await post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
+    const customer = await createCaller(url, env.TURNPIKE_SANDBOX_TOKEN)
+    const bought = await customer.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
     const { username, password, exit_ip: from } = bought.data.proxies[0]
     const origin = startOrigin()
     const through = (secret: string) =>
