@@ -19,8 +19,8 @@ const perTestMs = isLong ? 1_800_000 : 120_000
 const wholeRunMs = isLong ? 6 * 3_600_000 : 900_000
 const staticStepMs = 300_000
 const stepsAtOnce = 2
-/** Each file in a process of its own: they share the database server and nothing else. */
-const filesAtOnce = 2
+/** Files run beside each other, each in a world of its own; many of them wait more than they compute. */
+const filesAtOnce = 3
 
 const staticSteps: readonly Step[] = [
   { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
@@ -81,7 +81,12 @@ async function runStaticSteps(): Promise<Tally> {
 
 async function runTests(postgres: Postgres): Promise<Tally> {
   const reportFile = join(reportFolder, 'report.xml')
-  const flags = ['--no-orphans', '--only-failures', `--parallel=${filesAtOnce}`, `--timeout=${perTestMs}`]
+  // How long each file took once, so that the longest begin first; `TURNPIKE_TEST_TIMINGS=1` writes it anew.
+  const timings = [
+    `--timings=${join(root, 'tools/timings.json')}`,
+    ...(process.env['TURNPIKE_TEST_TIMINGS'] ? ['--update-timings'] : []),
+  ]
+  const flags = [...timings, '--no-orphans', '--only-failures', `--parallel=${filesAtOnce}`, `--timeout=${perTestMs}`]
   const reporter = ['--reporter=junit', `--reporter-outfile=${reportFile}`]
   const step: Step = {
     name: 'tests',

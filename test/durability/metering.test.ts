@@ -106,13 +106,15 @@ describe.each([...engines])('an agent that is killed while it carries, before a 
         expect(total).toBeLessThanOrEqual(agents.said.get(run)?.will ?? 0)
       }
     }
-    await agents.run(500, 'ask')
+    const journals = () => readdirSync(folder).filter((name) => name.startsWith('journal-'))
+    // A stop that has no time for its last report leaves it to the next start.
+    for (let run = 0; run === 0 || (run < 4 && journals().length > 0); run += 1) await agents.run(500, 'ask')
     const counts = await countsOfBoots()
     for (const [run, { will, noted }] of agents.said) {
       expect(counts.get(run) ?? 0).toBeGreaterThanOrEqual(noted)
       expect(counts.get(run) ?? 0).toBeLessThanOrEqual(will)
     }
-    expect(readdirSync(folder).filter((name) => name.startsWith('journal-'))).toEqual([])
+    expect(journals()).toEqual([])
 
     // Leases of those who died come back, and then the books have used what was counted, and nothing is left aside.
     service.clock.advance(shippedTerms.leaseLastsMs + 1)

@@ -81,7 +81,7 @@ describe.each(engines)('traffic that runs out, on %s', (engine) => {
     await moving?.client.until(() => moving.client.total > 3 * leaseBytes)
     expect(moving?.client.total).toBeGreaterThan(3 * leaseBytes)
     expect(still.filter((client) => client.isClosed || client.hasEnded)).toEqual([])
-    await Promise.all([...still, moving?.client].map((client) => client?.reset()))
+    await Promise.all((moving ? [...still, moving.client] : still).map((client) => client.reset()))
     await road.stop()
     origin.stop()
   })
