@@ -83,28 +83,54 @@ export function toTable(outcomes: readonly Outcome[]): string {
   return `${lines.join('\n')}\n`
 }
 
-export function toMarkdown(outcomes: readonly Outcome[], machine: Machine, command: string): string {
+/** What the page holds of benches: the rows of each, and the command that gave them. */
+type Kept = Map<string, { readonly command: string; readonly rows: readonly string[] }>
+
+function toMarkdown(kept: Kept, order: readonly string[], machine: Machine): string {
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const names = [...kept.keys()].toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
+  const byCommand = Map.groupBy(names, (name) => kept.get(name)?.command ?? '')
   return [
     ...toLines(machine).map((line) => `- ${line}`),
-    '',
-    `\`${command}\``,
+    ...[...byCommand].map(([command, benches]) => `- \`${command}\`: ${benches.join(', ')}`),
     '',
     row(headings),
     row(headings.map(() => '---')),
-    ...cellsOf(outcomes).map(row),
+    ...names.flatMap((name) => kept.get(name)?.rows ?? []),
   ].join('\n')
+}
+
+/** Reads back what toMarkdown has written. */
+function readKept(markdown: string): Kept {
+  const kept: Kept = new Map()
+  for (const [, command = '', benches = ''] of markdown.matchAll(/^- `(npm run bench[^`]*)`: (.+)$/gm)) {
+    for (const bench of benches.split(', ')) {
+      const rows = markdown.split('\n').filter((line) => line.startsWith(`| ${bench} |`))
+      kept.set(bench, { command, rows })
+    }
+  }
+  return kept
 }
 
 const page = join(import.meta.dir, '..', 'docs', 'performance.md')
 const beginMark = '<!-- bench:begin -->'
 const endMark = '<!-- bench:end -->'
 
-/** Puts the figures between the marks of docs/performance.md and leaves the rest of the page alone. */
-export function writePage(markdown: string): void {
+/** Puts the figures between the marks of docs/performance.md, in place of the same benches' earlier ones, and leaves the rest of the page alone. */
+export function writePage(
+  outcomes: readonly Outcome[],
+  order: readonly string[],
+  machine: Machine,
+  command: string,
+): void {
   const text = readFileSync(page, 'utf8')
   const begin = text.indexOf(beginMark)
   const end = text.indexOf(endMark)
   if (begin < 0 || end < begin) throw new Error(`docs/performance.md has no ${beginMark} … ${endMark}`)
+  const kept = readKept(text.slice(begin, end))
+  for (const outcome of outcomes) {
+    kept.set(outcome.bench, { command, rows: cellsOf([outcome]).map((cells) => `| ${cells.join(' | ')} |`) })
+  }
+  const markdown = toMarkdown(kept, order, machine)
   writeFileSync(page, `${text.slice(0, begin + beginMark.length)}\n\n${markdown}\n\n${text.slice(end)}`)
 }

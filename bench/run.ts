@@ -14,7 +14,7 @@ import { findPgbench } from './pgbench.ts'
 import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
-import { type Outcome, toMarkdown, toTable, writePage } from './report.ts'
+import { type Outcome, toTable, writePage } from './report.ts'
 import { soak } from './soak.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
@@ -120,5 +120,12 @@ const command = [
 
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
 else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)
-if (values.write && failed.length === 0) writePage(toMarkdown(outcomes, machine, command))
+if (values.write && failed.length === 0) {
+  writePage(
+    outcomes,
+    benches.map((bench) => bench.name),
+    machine,
+    command,
+  )
+}
 process.exit(failed.length > 0 ? 1 : 0)

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
+import type { Command } from '../cli/command.ts'
 import { createAsk } from '../plane/agent/ask.ts'
 import { makeBoot } from '../plane/agent/boot-id.ts'
 import { sendEarlier } from '../plane/agent/earlier.ts'
@@ -18,6 +19,7 @@ import { BadSetting, type Config } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway-settings.ts'
 import { joinShop, linkTo, randomBytes } from './joining.ts'
 import type { Log } from './log.ts'
+import { configOf, logOf, untilStopped } from './roles.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
 const drainMs = 4000
@@ -165,4 +167,20 @@ function listen(engine: Engine, config: Config): number {
     if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine.`)
     throw error
   }
+}
+
+export const gatewayCommand: Command = {
+  name: 'gateway',
+  summary: 'Runs a gateway: proxies over HTTP and SOCKS5, for a shop here or elsewhere.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    const stop = new AbortController()
+    const stopped = untilStopped().then(() => stop.abort())
+    const gateway = await openGateway(config, logOf(config, 'gateway'), stop.signal)
+    await stopped
+    await gateway?.stop()
+    return { json: null, lines: [], exit: 0 }
+  },
 }

@@ -13,7 +13,7 @@ import { migrate, pending } from '../db/migrate.ts'
 import type { NodeWish } from '../domains/fleet/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { type Config, databaseAddress, shopUrl } from './config.ts'
-import { openGateway } from './gateway.ts'
+import { gatewayCommand } from './gateway.ts'
 import { configOf, logOf, untilStopped, upCommand } from './roles.ts'
 import {
   arrangementsOf,
@@ -87,21 +87,6 @@ const roleCommands: readonly Command[] = [
     },
   },
   {
-    name: 'gateway',
-    summary: 'Runs a gateway: proxies over HTTP and SOCKS5, for a shop here or elsewhere.',
-    takes: [],
-    options: [],
-    async run(given) {
-      const config = configOf(given)
-      const stop = new AbortController()
-      const stopped = untilStopped().then(() => stop.abort())
-      const gateway = await openGateway(config, logOf(config, 'gateway'), stop.signal)
-      await stopped
-      await gateway?.stop()
-      return { json: null, lines: [], exit: 0 }
-    },
-  },
-  {
     name: 'migrate',
     summary: 'Brings the database up to the schema of this version.',
     takes: [],
@@ -123,6 +108,7 @@ const roleCommands: readonly Command[] = [
 export const commands: readonly Command[] = [
   upCommand,
   ...roleCommands,
+  gatewayCommand,
   ...vpnNodeCommands,
   ...customerCommands(withServices),
   ...tokenCommands(withServices),

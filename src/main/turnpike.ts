@@ -21,9 +21,14 @@ async function main(typed: readonly string[]): Promise<number> {
   return print(await command.run(given), json)
 }
 
-/** `up` alone needs none of the others, nor the database, nor the API. */
+/** What runs all the time needs none of the others, and neither `up` nor a node the database or the API: each loads what it is made of. */
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
-  return typed[0] === 'up' && !typed.includes('--help') ? [upCommand] : (await import('./tool.ts')).commands
+  if (!typed.includes('--help')) {
+    if (typed[0] === 'up') return [upCommand]
+    if (typed[0] === 'gateway') return [(await import('./gateway.ts')).gatewayCommand]
+    if (typed[0] === 'vpn-node') return (await import('./vpn-node.ts')).vpnNodeCommands
+  }
+  return (await import('./tool.ts')).commands
 }
 
 function print(outcome: Outcome, json: boolean): number {

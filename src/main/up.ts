@@ -10,6 +10,8 @@ const healthyMs = 60_000
 /** A role that ends this quickly and often at its very start will not do better the tenth time. */
 const mostEarlyDeaths = 5
 const stopMs = 10_000
+/** The first role begins this much before the others. */
+const othersLaterMs = 400
 
 /**
  * Starts each role as a process of its own, starts it again when it dies, with a growing pause, and passes the order to
@@ -18,7 +20,8 @@ const stopMs = 10_000
  */
 export async function supervise(roles: readonly Role[], log: Log, stop: AbortSignal): Promise<number> {
   const [first, ...others] = roles
-  const rest = Promise.all(others.map((role) => keepAlive(role, log, stop)))
+  // Nodes can do nothing before their shop is there, and would only slow its start.
+  const rest = pause(othersLaterMs, stop).then(() => Promise.all(others.map((role) => keepAlive(role, log, stop))))
   const stopFirst = new AbortController()
   const onStop = (): void => void rest.then(() => stopFirst.abort())
   stop.addEventListener('abort', onStop)

@@ -247,6 +247,7 @@ describe('starting and stopping', () => {
     const up = startTurnpike(['up'], settings())
     await up.until(opened)
     const shop = pidOfShop(up.err())
+    await up.until(/"event":"started","part":"gateway"/)
     const gateway = pidOf('gateway', up.err())
     expect(isAlive(gateway)).toBe(true)
     const supervisor = Number(readFileSync(`/proc/${shop}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
