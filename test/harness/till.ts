@@ -97,6 +97,8 @@ export async function openTill(
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    // As the shop has it: Bun's own ten seconds would race with the limit on slow bodies.
+    idleTimeout: 30,
     development: false,
     fetch: (request, self) => http(request, readAddress(self.requestIP(request)?.address ?? '')),
   })
