@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { prepareMachine } from '../test/harness/apt.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { addTallies, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
@@ -118,6 +119,9 @@ async function runTestsWithPostgres(): Promise<Tally> {
 }
 
 const checks = await runStaticSteps()
+// Files that run beside each other must not install things beside each other.
+const lacking = await prepareMachine()
+if (lacking !== undefined) console.log(`note ${lacking}`)
 const tests = await runTestsWithPostgres()
 const all = addTallies(checks, tests)
 console.log(toVerdict(all))

@@ -1,4 +1,5 @@
 import { type Browser, chromium } from 'playwright-core'
+import { installPackages } from '../harness/apt.ts'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome']
 const installWithinMs = 480_000
@@ -38,9 +39,8 @@ let installed: Promise<string> | undefined
 async function findOrInstall(): Promise<string> {
   const found = findChromium()
   if (found !== undefined) return found
-  if (!isRoot() || Bun.which('apt-get') === null) throw new Error(howToGetIt)
-  await runAptGet('update')
-  await runAptGet('install', '-y', '--no-install-recommends', 'chromium')
+  const problem = await installPackages(['chromium'])
+  if (problem !== undefined) throw new Error(`${howToGetIt} ${problem}`)
   const now = findChromium()
   if (now === undefined) throw new Error(`${howToGetIt} apt-get said that it installed it, yet it is not on PATH.`)
   return now
@@ -55,19 +55,3 @@ function findChromium(): string | undefined {
 }
 
 const isRoot = () => process.getuid?.() === 0
-
-/** Another installation may hold the lock of the packages; it is waited for. */
-async function runAptGet(...words: string[]): Promise<void> {
-  const child = Bun.spawn(['apt-get', '-q', '-o', 'DPkg::Lock::Timeout=120', ...words], {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: installWithinMs / 2,
-    killSignal: 'SIGKILL',
-  })
-  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  if (exitCode === 0) return
-  const last = (out + err).trimEnd().split('\n').slice(-10).join('\n')
-  throw new Error(`${howToGetIt} apt-get ${words.join(' ')} failed:\n${last}`)
-}
