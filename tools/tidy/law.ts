@@ -77,7 +77,7 @@ export const law: Readonly<Record<Room, Sight>> = {
 }
 
 const ground = ['ledger', 'pricing', 'customers']
-const middle = ['stock', 'fleet', 'traffic', 'usage', 'payments']
+const middle = ['stock', 'fleet', 'traffic', 'payments']
 
 /** The other domains each domain may see. The ones that are sold see everything below them and never one another. */
 export const below: Readonly<Record<string, readonly string[]>> = {
@@ -88,7 +88,6 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   stock: [...ground, 'orders', ...middle],
   fleet: [...ground, 'orders', ...middle],
   traffic: [...ground, 'orders', ...middle],
-  usage: [...ground, 'orders', ...middle],
   payments: [...ground, 'orders', ...middle],
   dedicated: [...ground, 'orders', ...middle],
   premium: [...ground, 'orders', ...middle],
