@@ -69,7 +69,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
+  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })

@@ -77,7 +77,6 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     clock: around.clock,
-    sha256: around.sha256,
     isReady: () =>
       db.first('SELECT 1 AS one').then(
         () => true,
