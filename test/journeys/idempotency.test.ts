@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Refusal } from '../../src/kernel/refusal.ts'
 import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
 import { openTill, type Till } from '../harness/till.ts'
 import { addCustomer, credit, buy as sellThing } from '../harness/wired.ts'
-
-const refusalOf = (attempt: Promise<unknown>): Promise<string> =>
-  attempt.then(
-    () => 'none',
-    (error: Refusal) => error.code,
-  )
 
 describe.each([...engines])('a safe retry on %s', (engine) => {
   let till: Till
@@ -82,10 +76,11 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     const by = { customer: late, token: { id: token.id, cap: null } }
     expect((await sellThing(till.services, by, 900n)).replayed).toBe(false)
     await till.services.customers.revokeToken(token.id)
-    expect(await refusalOf(sellThing(till.services, by, 900n))).toBe('invalid_token')
+    expect((await refusalOf(sellThing(till.services, by, 900n))).code).toBe('invalid_token')
     expect((await buy(undefined, { count: 1 }, text)).status).toBe(401)
     await till.services.setBlocked(late, true)
-    expect(await refusalOf(sellThing(till.services, { customer: late, token: null }, 900n))).toBe('forbidden')
+    const blocked = await refusalOf(sellThing(till.services, { customer: late, token: null }, 900n))
+    expect(blocked.code).toBe('forbidden')
     expect((await till.services.ledger.balance(late)).balance).toBe(8_100n as never)
   })
 
