@@ -1,9 +1,9 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
-import shippedCatalogue from '../../src/main/catalogue.yaml'
-import { createServices, type Services } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import { createServices, type Services } from '../../src/main/shop/services.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
 

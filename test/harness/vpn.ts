@@ -1,10 +1,10 @@
+import { createLog } from '../../src/adapters/log.ts'
 import type { Ticket } from '../../src/domains/orders/index.ts'
 import type { Bought } from '../../src/domains/vpn/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId, NodeId } from '../../src/kernel/ids.ts'
-import { readConfig } from '../../src/main/config.ts'
-import { createLog } from '../../src/main/log.ts'
-import { openShop, type Shop } from '../../src/main/shop.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { surroundingsWith } from './clock.ts'
 import type { Service } from './service.ts'
 

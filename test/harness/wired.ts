@@ -1,11 +1,11 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
 import type { Placed } from '../../src/domains/orders/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../src/kernel/money.ts'
-import { createServices, realSurroundings, type Services } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
 /** All domains on a database, without HTTP before them. Without a clock, on the real one. */

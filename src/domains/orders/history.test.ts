@@ -8,7 +8,7 @@ import type { Database } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks, mostKopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import type { Services } from '../../main/services.ts'
+import type { Services } from '../../main/shop/services.ts'
 import type { Payer } from '../ledger/index.ts'
 import { keyKeptMs } from './rules.ts'
 
