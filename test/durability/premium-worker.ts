@@ -1,9 +1,9 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
 import { Refusal } from '../../src/kernel/refusal.ts'
-import { createServices, realSurroundings } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import { createServices, realSurroundings } from '../../src/main/shop/services.ts'
 
 /** A shop that does nothing but trade in bytes until it is killed. Each order is told once it has been answered. */
 const [address = '', customer = '', from = '', to = '', run = ''] = process.argv.slice(2)

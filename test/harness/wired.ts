@@ -1,11 +1,11 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
 import type { Answer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
-import { createServices, realSurroundings, type Services } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
 /** All domains on a database, without HTTP before them. Without a clock, on the real one. */

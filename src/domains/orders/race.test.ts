@@ -7,7 +7,7 @@ import type { Database } from '../../db/transaction.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import type { Services } from '../../main/services.ts'
+import type { Services } from '../../main/shop/services.ts'
 import type { Payer } from '../ledger/index.ts'
 import type { Answer } from './service.ts'
 
