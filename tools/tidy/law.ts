@@ -9,6 +9,7 @@ export type Room =
   | 'service'
   | 'door'
   | 'wire'
+  | 'shapes'
   | 'api'
   | 'jobs'
   | 'cli'
@@ -42,7 +43,16 @@ export const law: Readonly<Record<Room, Sight>> = {
   },
   service: { files: [kernel, 'src/db/transaction.ts', 'own/**', 'below/{index,rules}.ts'], packages: [hashing] },
   door: { files: ['own/**'], packages: [] },
-  wire: { files: [kernel, 'src/wire/**', 'src/domains/*/rules.ts'], packages: ['zod', '@hono/zod-openapi'] },
+  wire: { files: [kernel, 'src/wire/**'], packages: ['zod'] },
+  shapes: {
+    files: [
+      kernel,
+      'src/api/{fields,operation}.ts',
+      'src/api/*/*/{fields,shapes,shapes-*}.ts',
+      'src/domains/*/rules.ts',
+    ],
+    packages: ['@hono/zod-openapi'],
+  },
   api: {
     files: [kernel, 'src/wire/**', 'src/api/**', doors],
     packages: ['hono', 'hono/**', '@hono/**'],
@@ -50,9 +60,9 @@ export const law: Readonly<Record<Room, Sight>> = {
   jobs: { files: [kernel, 'src/wire/**', 'src/jobs/**', doors], packages: [] },
   cli: { files: [kernel, 'src/wire/**', 'src/cli/**', doors], packages: [anyPackage] },
   adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/{ports,rules}.ts'], packages: [anyPackage] },
-  plane: { files: [kernel, 'src/plane/**', 'src/wire/node.ts', 'src/wire/node/**'], packages: [anyPackage] },
+  plane: { files: [kernel, 'src/plane/**', 'src/wire/**'], packages: [anyPackage] },
   main: { files: ['src/**', 'migrations/**', 'console/**', 'package.json'], packages: [anyPackage] },
-  console: { files: [kernel, 'src/wire/**', 'console/**', 'src/console/**'], packages: [anyPackage] },
+  console: { files: [kernel, 'console/**', 'packages/client/**'], packages: [anyPackage] },
 }
 
 const ground = ['ledger', 'pricing', 'customers']
@@ -91,10 +101,17 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
   if (parts[0] === 'console') return { room: 'console' }
   if (parts[0] !== 'src') return undefined
   const room = plainRooms.find((name) => name === parts[1])
+  if (room === 'api' && isShapes(parts.at(-1) ?? '')) return { room: 'shapes' }
   if (room !== undefined && parts.length > 2) return { room }
   const [, folder, domain] = parts
   if (folder !== 'domains' || domain === undefined || parts.length < 4) return undefined
   return { room: roomOfDomainFile(parts.slice(3).join('/')), domain }
+}
+
+/** What an operation takes and answers, beside the routes that bind it: it knows values, and nothing that acts. */
+function isShapes(name: string): boolean {
+  const stem = name.replace(/\.tsx?$/, '')
+  return ['shapes', 'fields', 'operation'].includes(stem) || stem.startsWith('shapes-')
 }
 
 function roomOfDomainFile(name: string): Room {

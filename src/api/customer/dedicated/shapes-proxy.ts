@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
-import type { PortType, ProxyStatus } from '../../domains/dedicated/rules.ts'
-import type { Ipv } from '../../domains/stock/rules.ts'
-import { type CountryCode, readCountry } from '../../kernel/country.ts'
-import { toDateEnd, toIso } from '../../kernel/time.ts'
-import { bodyInteger, moment, queryInteger } from '../fields.ts'
+import type { PortType, ProxyStatus } from '../../../domains/dedicated/rules.ts'
+import type { Ipv } from '../../../domains/stock/rules.ts'
+import { type CountryCode, readCountry } from '../../../kernel/country.ts'
+import { toDateEnd, toIso } from '../../../kernel/time.ts'
+import { bodyInteger, moment, queryInteger } from '../../fields.ts'
 
 const ipvMeaning = '`3` IPv4 shared by up to three customers, `4` IPv4 of your own, `6` IPv6 of your own.'
 export const exampleMs = 1_760_000_000_000

@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
-import type { Posting } from '../../domains/ledger/rules.ts'
-import type { Order } from '../../domains/orders/rules.ts'
-import { type Kopecks, toRoubles } from '../../kernel/money.ts'
-import { toIso } from '../../kernel/time.ts'
-import { cursorAfter, moment, nextCursor, pageQuery, roubles } from '../fields.ts'
-import { operation } from '../operation.ts'
+import type { Posting } from '../../../domains/ledger/rules.ts'
+import type { Order } from '../../../domains/orders/rules.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { cursorAfter, moment, nextCursor, pageQuery, roubles } from '../../fields.ts'
+import { operation } from '../../operation.ts'
 
 const tag = 'Account'
 

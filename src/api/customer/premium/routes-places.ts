@@ -1,4 +1,6 @@
-import type { Premium } from '../../domains/premium/index.ts'
+import type { Premium } from '../../../domains/premium/index.ts'
+import { type Bound, bind } from '../../http.ts'
+import { readPlaces, readSubuser } from './reading.ts'
 import {
   getUsage,
   listAsns,
@@ -12,9 +14,7 @@ import {
   toStates,
   toUsage,
   toZipcodes,
-} from '../../wire/customer/premium-places.ts'
-import { type Bound, bind } from '../http.ts'
-import { readPlaces, readSubuser } from './premium-reading.ts'
+} from './shapes-places.ts'
 
 export function placeOperations({ exits, usage }: Premium): readonly Bound[] {
   return [

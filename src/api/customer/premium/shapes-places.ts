@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../domains/premium/rules.ts'
-import { bytes } from '../../kernel/bytes.ts'
-import { readIso, toIso } from '../../kernel/time.ts'
-import { moment } from '../fields.ts'
-import { operation } from '../operation.ts'
-import { gigabytes, poolType, refExample, subuserId, subuserRef, tag, toGb, toRef } from './premium-fields.ts'
-import { placeFields } from './premium-proxies.ts'
+import type { Subuser } from '../../../domains/premium/rules.ts'
+import { bytes } from '../../../kernel/bytes.ts'
+import { readIso, toIso } from '../../../kernel/time.ts'
+import { moment } from '../../fields.ts'
+import { operation } from '../../operation.ts'
+import { gigabytes, poolType, refExample, subuserId, subuserRef, tag, toGb, toRef } from './fields.ts'
+import { placeFields } from './shapes-access.ts'
 
 const exits = z.int().openapi({ description: 'How many exits are there now.', example: 8 })
 

@@ -1,8 +1,8 @@
-import type { Configuration, Drawing, View, Vpn } from '../domains/vpn/index.ts'
-import { readId } from '../kernel/ids.ts'
-import { toIso } from '../kernel/time.ts'
-import { linkPath } from '../wire/customer/vpn-shapes.ts'
-import type { PlainRoute } from './http.ts'
+import type { Configuration, Drawing, View, Vpn } from '../../../domains/vpn/index.ts'
+import { readId } from '../../../kernel/ids.ts'
+import { toIso } from '../../../kernel/time.ts'
+import type { PlainRoute } from '../../http.ts'
+import { linkPath } from './shapes-subscription.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly linksPerMinute: number }
 type Format = 'conf' | 'html' | 'svg' | 'png'

@@ -1,7 +1,9 @@
-import type { Ledger } from '../../domains/ledger/index.ts'
-import type { Orders } from '../../domains/orders/index.ts'
-import { type OrderId, readId } from '../../kernel/ids.ts'
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import type { Ledger } from '../../../domains/ledger/index.ts'
+import type { Orders } from '../../../domains/orders/index.ts'
+import { type OrderId, readId } from '../../../kernel/ids.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { defaultLimit, readCursor } from '../../fields.ts'
+import { type Bound, bind } from '../../http.ts'
 import {
   getBalance,
   getOrder,
@@ -11,9 +13,7 @@ import {
   toOrder,
   toOrders,
   toTransactions,
-} from '../../wire/customer/account.ts'
-import { defaultLimit, readCursor } from '../../wire/fields.ts'
-import { type Bound, bind } from '../http.ts'
+} from './shapes.ts'
 
 export function accountOperations(deps: { ledger: Ledger; orders: Orders }): readonly Bound[] {
   return [

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { scaled } from '../../../test/harness/scale.ts'
-import * as operations from './dedicated.ts'
-import { bodyIds, country, proxy, proxyExample, queryIds, toProxy } from './proxy.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import * as operations from './shapes.ts'
+import { bodyIds, country, proxy, proxyExample, queryIds, toProxy } from './shapes-proxy.ts'
 
 const runs = { numRuns: scaled(1000) }
 const ids = fc.uniqueArray(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })

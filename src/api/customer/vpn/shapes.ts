@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
-import { type Kopecks, toRoubles } from '../../kernel/money.ts'
-import { malformed } from '../../kernel/refusal.ts'
-import { toIso } from '../../kernel/time.ts'
-import { bodyInteger, moment, queryInteger, roubles } from '../fields.ts'
-import { operation } from '../operation.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { malformed } from '../../../kernel/refusal.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { bodyInteger, moment, queryInteger, roubles } from '../../fields.ts'
+import { operation } from '../../operation.ts'
 import {
   configExample,
   device,
@@ -22,9 +22,9 @@ import {
   toDevice,
   toLink,
   uuidField,
-} from './vpn-shapes.ts'
+} from './shapes-subscription.ts'
 
-export { toDevice, toOverview, toSubscription } from './vpn-shapes.ts'
+export { toDevice, toOverview, toSubscription } from './shapes-subscription.ts'
 
 const tag = 'VPN'
 const months = { min: 1, max: 120, example: 1, description: 'Months, of those that are sold.' }

@@ -1,5 +1,6 @@
-import type { Bought, Drawing, Vpn } from '../../domains/vpn/index.ts'
-import { toRoubles } from '../../kernel/money.ts'
+import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
+import { toRoubles } from '../../../kernel/money.ts'
+import { type Bound, bind, bindPurchase } from '../../http.ts'
 import {
   addVpnDevice,
   buyVpn,
@@ -22,8 +23,7 @@ import {
   toQuote,
   toReset,
   toSubscription,
-} from '../../wire/customer/vpn.ts'
-import { type Bound, bind, bindPurchase } from '../http.ts'
+} from './shapes.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 

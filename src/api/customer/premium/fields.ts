@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../domains/premium/rules.ts'
-import { type Bytes, toGigabytes } from '../../kernel/bytes.ts'
+import type { Subuser } from '../../../domains/premium/rules.ts'
+import { type Bytes, toGigabytes } from '../../../kernel/bytes.ts'
 
 export const tag = 'Premium'
 

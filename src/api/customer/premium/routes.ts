@@ -1,7 +1,12 @@
-import { type Premium, problemOfTemplate, templateOf } from '../../domains/premium/index.ts'
-import { noLimits } from '../../domains/premium/rules.ts'
-import { readId } from '../../kernel/ids.ts'
-import { type FieldProblem, malformed } from '../../kernel/refusal.ts'
+import { type Premium, problemOfTemplate, templateOf } from '../../../domains/premium/index.ts'
+import { noLimits } from '../../../domains/premium/rules.ts'
+import { readId } from '../../../kernel/ids.ts'
+import { type FieldProblem, malformed } from '../../../kernel/refusal.ts'
+import { defaultLimit, readCursor } from '../../fields.ts'
+import { type Bound, bind, bindPurchase } from '../../http.ts'
+import type { z } from '../../operation.ts'
+import { noSuchSubuser, readPlaces, readSubuser } from './reading.ts'
+import { placeOperations } from './routes-places.ts'
 import {
   addToWhitelist,
   generateProxies,
@@ -14,7 +19,7 @@ import {
   toGenerated,
   toRemoved,
   toWhitelist,
-} from '../../wire/customer/premium-proxies.ts'
+} from './shapes-access.ts'
 import {
   createSubuser,
   deleteSubuser,
@@ -24,7 +29,7 @@ import {
   toSubuser,
   toSubusers,
   updateSubuser,
-} from '../../wire/customer/premium-subusers.ts'
+} from './shapes-subusers.ts'
 import {
   buyTraffic,
   getTraffic,
@@ -34,12 +39,7 @@ import {
   toMoved,
   toTraffic,
   toTrafficQuote,
-} from '../../wire/customer/premium-traffic.ts'
-import { defaultLimit, readCursor } from '../../wire/fields.ts'
-import type { z } from '../../wire/operation.ts'
-import { type Bound, bind, bindPurchase } from '../http.ts'
-import { placeOperations } from './premium-places.ts'
-import { noSuchSubuser, readPlaces, readSubuser } from './premium-reading.ts'
+} from './shapes-traffic.ts'
 
 export function premiumOperations(deps: { premium: Premium }): readonly Bound[] {
   const { premium } = deps

@@ -1,6 +1,6 @@
-import { readId, type SubuserId } from '../../kernel/ids.ts'
-import { toSlug } from '../../kernel/login.ts'
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { readId, type SubuserId } from '../../../kernel/ids.ts'
+import { toSlug } from '../../../kernel/login.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
 
 export const noSuchSubuser = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such sub-user.', { charged: false })

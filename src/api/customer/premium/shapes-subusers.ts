@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
-import type { Limits, Subuser } from '../../domains/premium/rules.ts'
-import type { Bytes } from '../../kernel/bytes.ts'
-import type { OrderId } from '../../kernel/ids.ts'
-import { toIso } from '../../kernel/time.ts'
-import { bodyInteger, cursorAfter, moment, nextCursor, pageQuery } from '../fields.ts'
-import { operation } from '../operation.ts'
+import type { Limits, Subuser } from '../../../domains/premium/rules.ts'
+import type { Bytes } from '../../../kernel/bytes.ts'
+import type { OrderId } from '../../../kernel/ids.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { bodyInteger, cursorAfter, moment, nextCursor, pageQuery } from '../../fields.ts'
+import { operation } from '../../operation.ts'
 import {
   gigabytes,
   printable,
@@ -15,7 +15,7 @@ import {
   tag,
   toGb,
   toRef,
-} from './premium-fields.ts'
+} from './fields.ts'
 
 const mostLimitBytes = Number.MAX_SAFE_INTEGER
 

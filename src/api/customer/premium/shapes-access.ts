@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../domains/premium/rules.ts'
-import { longestSessionMinutes } from '../../kernel/login.ts'
-import { toIso } from '../../kernel/time.ts'
-import { bodyInteger, moment } from '../fields.ts'
-import { operation } from '../operation.ts'
-import { poolType, printable, refExample, subuserId, subuserRef, tag, toRef } from './premium-fields.ts'
+import type { Subuser } from '../../../domains/premium/rules.ts'
+import { longestSessionMinutes } from '../../../kernel/login.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { bodyInteger, moment } from '../../fields.ts'
+import { operation } from '../../operation.ts'
+import { poolType, printable, refExample, subuserId, subuserRef, tag, toRef } from './fields.ts'
 
 const mostPlaces = 50
 

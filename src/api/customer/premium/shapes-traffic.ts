@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../domains/premium/rules.ts'
-import { type Bytes, bytes } from '../../kernel/bytes.ts'
-import type { OrderId } from '../../kernel/ids.ts'
-import { type Kopecks, toRoubles } from '../../kernel/money.ts'
-import { toIso } from '../../kernel/time.ts'
-import { moment, roubles } from '../fields.ts'
-import { operation } from '../operation.ts'
+import type { Subuser } from '../../../domains/premium/rules.ts'
+import { type Bytes, bytes } from '../../../kernel/bytes.ts'
+import type { OrderId } from '../../../kernel/ids.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { moment, roubles } from '../../fields.ts'
+import { operation } from '../../operation.ts'
 import {
   bodyGigabytes,
   gigabytes,
@@ -17,7 +17,7 @@ import {
   tag,
   toGb,
   toRef,
-} from './premium-fields.ts'
+} from './fields.ts'
 
 const tier = z.object({
   from_gb: z.number().openapi({ description: 'From this volume on.' }),

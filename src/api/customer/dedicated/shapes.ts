@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi'
-import type { PortType } from '../../domains/dedicated/rules.ts'
-import type { Ipv } from '../../domains/stock/rules.ts'
-import { type CountryCode, countryName } from '../../kernel/country.ts'
-import { type Kopecks, toRoubles } from '../../kernel/money.ts'
-import { toDateEnd, toIso } from '../../kernel/time.ts'
-import { cursorAfter, moment, nextCursor, pageQuery, queryInteger, roubles } from '../fields.ts'
-import { operation } from '../operation.ts'
+import type { PortType } from '../../../domains/dedicated/rules.ts'
+import type { Ipv } from '../../../domains/stock/rules.ts'
+import { type CountryCode, countryName } from '../../../kernel/country.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { toDateEnd, toIso } from '../../../kernel/time.ts'
+import { cursorAfter, moment, nextCursor, pageQuery, queryInteger, roubles } from '../../fields.ts'
+import { operation } from '../../operation.ts'
 import {
   bodyIds,
   bodyPeriod,
@@ -22,7 +22,7 @@ import {
   shownIpv,
   toProxy,
   wishFields,
-} from './proxy.ts'
+} from './shapes-proxy.ts'
 
 const tag = 'Dedicated proxies'
 

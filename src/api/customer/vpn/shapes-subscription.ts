@@ -9,10 +9,10 @@ import {
   type Status,
   type Subscription,
   type SubscriptionId,
-} from '../../domains/vpn/rules.ts'
-import { type PeerId, readId } from '../../kernel/ids.ts'
-import { toIso } from '../../kernel/time.ts'
-import { moment } from '../fields.ts'
+} from '../../../domains/vpn/rules.ts'
+import { type PeerId, readId } from '../../../kernel/ids.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { moment } from '../../fields.ts'
 
 export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 export const exampleDevice = 'dev_01k73sf80000000000000000000'
