@@ -1,6 +1,6 @@
-import type { ProxyLogin } from '../../kernel/login.ts'
-import type { NodeExit } from '../../wire/node/state.ts'
-import type { Snapshot } from '../agent/snapshot.ts'
+import type { ProxyLogin } from '../../../kernel/login.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
 
 type Session = { exit: string; endsAt: number; turn: number }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { scaled } from '../../../test/harness/scale.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
 import { createBuckets, createTunnelLimits } from './limits.ts'
 
 function atHand(limits: Partial<Parameters<typeof createTunnelLimits>[0]> = {}) {

@@ -1,4 +1,4 @@
-import { type Address, contains, type Prefix, readPrefix } from '../../kernel/address.ts'
+import { type Address, contains, type Prefix, readPrefix } from '../../../kernel/address.ts'
 
 /** What kind of place an address is. Only 'public' is reached by customers. */
 export type Place =

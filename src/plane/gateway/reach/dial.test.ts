@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { someExit } from '../../../test/harness/desired.ts'
-import { startEcho } from '../../../test/harness/tunnel.ts'
-import { readAddress, readPrefix } from '../../kernel/address.ts'
+import { someExit } from '../../../../test/harness/desired.ts'
+import { startEcho } from '../../../../test/harness/tunnel.ts'
+import { readAddress, readPrefix } from '../../../kernel/address.ts'
+import { type Policy, shippedPorts } from '../decide/policy.ts'
 import { createDial, type Way } from './dial.ts'
-import { type Policy, shippedPorts } from './policy.ts'
 import { createResolve } from './resolve.ts'
 
 const sandbox: Policy = {

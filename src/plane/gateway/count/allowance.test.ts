@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { Account } from './account.ts'
+import { Account } from './allowance.ts'
 
 const lease = 1000
 

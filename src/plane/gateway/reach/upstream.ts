@@ -1,6 +1,6 @@
-import { readAddress } from '../../kernel/address.ts'
-import type { NodeExit } from '../../wire/node/state.ts'
-import { formatAuthority, type Target } from './protocol/authority.ts'
+import { readAddress } from '../../../kernel/address.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
+import { formatAuthority, type Target } from '../protocol/authority.ts'
 
 /** What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it failed. */
 type UpstreamStep =

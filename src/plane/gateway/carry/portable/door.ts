@@ -1,5 +1,8 @@
-import type { Found } from '../../../wire/node/state.ts'
-import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Found } from '../../../../wire/node/state.ts'
+import type { Snapshot } from '../../../agent/snapshot.ts'
+import type { Account } from '../../count/allowance.ts'
+import type { Metering } from '../../count/metering.ts'
+import type { Tally } from '../../count/tally.ts'
 import {
   type Access,
   admitByPassword,
@@ -9,18 +12,15 @@ import {
   poolOf,
   standing,
   type Verdict,
-} from '../admit.ts'
-import type { Dial, Way } from '../dial.ts'
-import type { TunnelLimits } from '../limits.ts'
-import type { Target } from '../protocol/authority.ts'
-import type { Credentials } from '../protocol/basic-auth.ts'
-import type { RefusalCode } from '../refusals.ts'
-import type { ExitChooser } from '../sessions.ts'
-import type { Account } from './account.ts'
-import type { Metering } from './metering.ts'
+} from '../../decide/admit.ts'
+import type { TunnelLimits } from '../../decide/limits.ts'
+import type { RefusalCode } from '../../decide/refusals.ts'
+import type { ExitChooser } from '../../decide/sessions.ts'
+import type { Target } from '../../protocol/authority.ts'
+import type { Credentials } from '../../protocol/basic-auth.ts'
+import type { Dial, Way } from '../../reach/dial.ts'
+import type { Sockets } from '../sockets.ts'
 import type { Side } from './side.ts'
-import type { Sockets } from './sockets.ts'
-import type { Tally } from './tally.ts'
 import { Valve } from './valve.ts'
 
 /** Somebody at the door: what it shows, how it speaks, and where it comes from. */

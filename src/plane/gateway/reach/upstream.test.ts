@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { someExit } from '../../../test/harness/desired.ts'
-import { byteByByte, splitAt, toBytes, toHex, toText } from '../../../test/harness/protocol.ts'
-import { scaled } from '../../../test/harness/scale.ts'
+import { someExit } from '../../../../test/harness/desired.ts'
+import { byteByByte, splitAt, toBytes, toHex, toText } from '../../../../test/harness/protocol.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
 import { talkTo } from './upstream.ts'
 
 const credentials = { username: 'näme', password: 'a:b' }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { settle } from '../../../test/harness/hand-timing.ts'
-import { formatAddress } from '../../kernel/address.ts'
+import { settle } from '../../../../test/harness/hand-timing.ts'
+import { formatAddress } from '../../../kernel/address.ts'
 import { createResolve, type Lookup, type Resolve } from './resolve.ts'
 
 /** A resolver by hand: what is asked of it is written down, and answered as told. */

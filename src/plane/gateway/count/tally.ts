@@ -1,6 +1,6 @@
-import type { Account } from './account.ts'
-import type { Side } from './side.ts'
-import type { Watch } from './sockets.ts'
+import type { Side } from '../carry/portable/side.ts'
+import type { Watch } from '../carry/sockets.ts'
+import type { Account } from './allowance.ts'
 
 /** How long a closed connection may take to have its last bytes acknowledged. */
 const settleMs = 30_000

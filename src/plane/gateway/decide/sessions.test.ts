@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { someExit } from '../../../test/harness/desired.ts'
-import { scaled } from '../../../test/harness/scale.ts'
-import { type ProxyLogin, readProxyLogin } from '../../kernel/login.ts'
-import type { NodeExit } from '../../wire/node/state.ts'
-import { createSnapshot } from '../agent/snapshot.ts'
+import { someExit } from '../../../../test/harness/desired.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { type ProxyLogin, readProxyLogin } from '../../../kernel/login.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
+import { createSnapshot } from '../../agent/snapshot.ts'
 import { createExitChooser } from './sessions.ts'
 
 const minute = 60_000

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
-import { type Address, readAddress } from '../../kernel/address.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { createBuckets } from './limits.ts'
+import { type Address, readAddress } from '../../../kernel/address.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { createBuckets } from '../decide/limits.ts'
 
 type Resolved =
   | { readonly addresses: readonly Address[] }

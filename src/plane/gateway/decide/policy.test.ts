@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { type Address, addressFromNumber, addressToNumber, readAddress, readPrefix } from '../../kernel/address.ts'
+import { type Address, addressFromNumber, addressToNumber, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { classify, isPortAllowed, mayName, mayReach, type Place, type Policy, shippedPorts } from './policy.ts'
 
 const shipped: Policy = {

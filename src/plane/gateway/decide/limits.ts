@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../../kernel/time.ts'
 
 /** What one customer may take of one gateway. */
 export type CustomerLimits = {

@@ -1,7 +1,7 @@
 import type { Agent, Carrier, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
-import { Account, type Subject } from './account.ts'
-import type { Side } from './side.ts'
-import type { Sockets } from './sockets.ts'
+import type { Side } from '../carry/portable/side.ts'
+import type { Sockets } from '../carry/sockets.ts'
+import { Account, type Subject } from './allowance.ts'
 import { Delivery, Tally } from './tally.ts'
 
 const noteEveryBytes = 1024 * 1024

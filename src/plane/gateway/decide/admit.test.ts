@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { sha256, someProxy, someSubuser } from '../../../test/harness/desired.ts'
-import type { NodeProxy, NodeSubuser } from '../../wire/node/state.ts'
-import { createSnapshot } from '../agent/snapshot.ts'
+import { sha256, someProxy, someSubuser } from '../../../../test/harness/desired.ts'
+import type { NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
+import { createSnapshot } from '../../agent/snapshot.ts'
 import { type Access, admitByPassword, admitBySource, hasExpired, poolOf, standing, type Verdict } from './admit.ts'
 
 const at = { nowMs: 500_000, contactMs: 500_000 }

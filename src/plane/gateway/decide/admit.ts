@@ -1,8 +1,8 @@
-import { contains, readAddress, readPrefix } from '../../kernel/address.ts'
-import { type ProxyLogin, readProxyLogin } from '../../kernel/login.ts'
-import type { NodeProxy, NodeSubuser } from '../../wire/node/state.ts'
-import type { Snapshot } from '../agent/snapshot.ts'
-import type { Credentials } from './protocol/basic-auth.ts'
+import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
+import { type ProxyLogin, readProxyLogin } from '../../../kernel/login.ts'
+import type { NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Credentials } from '../protocol/basic-auth.ts'
 import type { RefusalCode } from './refusals.ts'
 
 export type Protocol = 'http' | 'socks'
