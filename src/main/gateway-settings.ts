@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { type Prefix, readPrefix } from '../kernel/address.ts'
-import type { EngineLimits } from '../plane/gateway/carry/portable/engine.ts'
+import type { EngineLimits } from '../plane/gateway/carry/engine.ts'
 import { shippedLimits } from '../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../plane/gateway/decide/policy.ts'
 

@@ -1,17 +1,5 @@
 import { dlopen, ptr } from 'bun:ffi'
-
-/** `isOver`: reset, or closed by both. What was not acknowledged by then never will be. */
-type Standing = { readonly acknowledged: number; readonly isOver: boolean }
-
-/** A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived. */
-export type Watch = {
-  /** Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has acknowledged the end. */
-  standing(): Standing
-  /** Nothing more is written or read; what was written still goes out. */
-  shut(): void
-  /** Lets go of the socket; with `reset`, what has not gone out never does. */
-  close(reset: boolean): void
-}
+import type { Watch, WatchStanding } from '../count/tally.ts'
 
 /** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
 export type Sockets = {
@@ -63,7 +51,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     setsockopt(descriptor, level, option, ptr(value), value.byteLength)
   }
 
-  function standingOf(descriptor: number): Standing {
+  function standingOf(descriptor: number): WatchStanding {
     length[0] = infoBytes
     if (getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0)
       return { acknowledged: 0, isOver: true }

@@ -1,8 +1,8 @@
 /** How much of the last grant is left when the next one is asked for. */
 const askAtShare = 0.5
-/** Told that there is no more, an account asks again after this long, should somebody still want to pass. */
+/** Told that there is no more, an allowance is asked for again after this long, should somebody still want to pass. */
 const askAgainMs = 1000
-/** For a newcomer it asks sooner: he may have bought more a moment ago. */
+/** For a newcomer sooner: he may have bought more a moment ago. */
 const askAfreshMs = 200
 const mostHosts = 500
 /** The host under which the rest is counted once there are too many. */
@@ -10,16 +10,16 @@ const otherHosts = 'other'
 
 export type Counted = { received: number; sent: number }
 
-/** What an account is kept under, as the shop knows it. */
+/** Whose bytes they are, as the shop knows it. */
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
 
 /**
- * Bytes of one credential. A dedicated proxy's are counted; a sub-user's are leased as well: `reserved` never passes `upto`, so however many
- * tunnels pull at once, no more goes out than was allowed.
+ * What one credential may carry, and has carried. A dedicated proxy's bytes are counted; a sub-user's are leased as well: `reserved` never
+ * passes `upto`, so however many tunnels pull at once, no more goes out than was allowed.
  */
-export class Account {
+export class Allowance {
   readonly counted: Counted = { received: 0, sent: 0 }
   /** How many connections use it. */
   users = 0
@@ -75,7 +75,7 @@ export class Account {
     return this.isDry && !this.hasSome
   }
 
-  /** The answer to a wish. */
+  /** The shop's answer. */
   allow(upto: number): void {
     this.isAsking = false
     this.answers += 1
@@ -97,13 +97,13 @@ export class Account {
   }
 
   /** There may be more to have than the last answer said. */
-  hope(): void {
+  expectMore(): void {
     this.isRefused = false
     this.isDry = false
     this.askAgainAt = 0
   }
 
-  /** How long a newcomer waits before the shop is asked again on his account. */
+  /** How long a newcomer waits before the shop is asked again for him. */
   get askAfreshInMs(): number {
     return this.isRefused ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
   }

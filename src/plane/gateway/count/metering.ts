@@ -1,54 +1,59 @@
 import type { Agent, Carrier, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
-import type { Side } from '../carry/portable/side.ts'
-import type { Sockets } from '../carry/sockets.ts'
-import { Account, type Subject } from './allowance.ts'
-import { Delivery, Tally } from './tally.ts'
+import { Allowance, type Subject } from './allowance.ts'
+import { type CustomerEnd, Delivery, Tally, type Watch } from './tally.ts'
 
 const noteEveryBytes = 1024 * 1024
 const mostSources = 1000
-/** An account that nobody uses gives back what it holds after this long. */
+/** What nobody uses is given back after this long. */
 const idleMs = 60_000
 
-export type Metering = ReturnType<typeof createMetering>
+export type Metering<End extends CustomerEnd> = ReturnType<typeof createMetering<End>>
 
-/** Every byte of every customer on this gateway: who may still carry how much, and what has been carried. */
-export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: () => number }) {
+/**
+ * Every byte of every customer on this gateway: who may still carry how much, and what has been carried. `watch` follows what is written to a
+ * customer's end, where the system can tell; elsewhere what was written counts as delivered.
+ */
+export function createMetering<End extends CustomerEnd>(deps: {
+  agent: Agent
+  watch: (end: End) => Watch | undefined
+  clock: () => number
+}) {
   const { agent, clock } = deps
-  const accounts = new Map<string, Account>()
-  const changed = new Set<Account>()
+  const allowances = new Map<string, Allowance>()
+  const changed = new Set<Allowance>()
   const open = new Set<Tally>()
   /** Those of which something is on its way to the customer. */
   const moving = new Set<Tally>()
-  const deliveries = new Map<Side, Delivery>()
+  const deliveries = new Map<End, Delivery>()
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
-  const idleSince = new Map<Account, number>()
+  const idleSince = new Map<Allowance, number>()
   let sinceNoted = 0
   let carried = 0
 
-  function accountOf(subject: Subject): Account {
+  function allowanceOf(subject: Subject): Allowance {
     const key = keyOf(subject)
-    let account = accounts.get(key)
-    if (!account) {
+    let allowance = allowances.get(key)
+    if (!allowance) {
       const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-      account = new Account(subject, ask, clock)
-      accounts.set(key, account)
+      allowance = new Allowance(subject, ask, clock)
+      allowances.set(key, allowance)
     }
-    return account
+    return allowance
   }
 
   /** Only what is sold by the byte is followed to the customer's machine. */
-  function deliveryTo(side: Side, account: Account): Delivery {
-    const delivery = deliveries.get(side) ?? openDelivery(side)
-    if (account.subject.kind === 'subuser') delivery.follow(() => deps.sockets.watch(side.descriptor))
+  function deliveryTo(end: End, allowance: Allowance): Delivery {
+    const delivery = deliveries.get(end) ?? openDelivery(end)
+    if (allowance.subject.kind === 'subuser') delivery.follow(() => deps.watch(end))
     return delivery
   }
 
-  function openDelivery(side: Side): Delivery {
-    const delivery = new Delivery(side)
-    deliveries.set(side, delivery)
-    side.onClosed = () => {
-      deliveries.delete(side)
+  function openDelivery(end: End): Delivery {
+    const delivery = new Delivery(end)
+    deliveries.set(end, delivery)
+    end.onClosed = () => {
+      deliveries.delete(end)
       closing.add(delivery)
       settle(delivery)
     }
@@ -60,30 +65,30 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
     for (const tally of delivery.tallies) count(tally)
     if (!isOver) return
     closing.delete(delivery)
-    for (const tally of delivery.tallies) end(tally)
+    for (const tally of delivery.tallies) close(tally)
   }
 
   function count(tally: Tally): void {
-    if (tally.confirm() > 0) changed.add(tally.account)
+    if (tally.confirm() > 0) changed.add(tally.allowance)
   }
 
-  function end(tally: Tally): void {
+  function close(tally: Tally): void {
     moving.delete(tally)
     if (!open.delete(tally)) return
     tally.delivery.tallies.delete(tally)
-    tally.account.putBack(tally.undelivered)
+    tally.allowance.putBack(tally.undelivered)
   }
 
   return {
-    accountOf,
+    allowanceOf,
     /** There may be more to have for somebody who was told that there is none. */
-    hope: (id: string, pool: string): void => accounts.get(keyOf({ kind: 'subuser', id, pool }))?.hope(),
+    expectMore: (id: string, pool: string): void => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.expectMore(),
 
     /** Begins to count for one conversation on a customer's connection. */
-    begin(account: Account, side: Side, host: string | undefined): Tally {
-      const delivery = deliveryTo(side, account)
-      const tally = new Tally(account, side, delivery, host, (bytes) => {
-        changed.add(account)
+    begin(allowance: Allowance, end: End, host: string | undefined): Tally {
+      const delivery = deliveryTo(end, allowance)
+      const tally = new Tally(allowance, end, delivery, host, (bytes) => {
+        changed.add(allowance)
         moving.add(tally)
         carried += bytes
         sinceNoted += bytes
@@ -94,8 +99,8 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
       })
       delivery.tallies.add(tally)
       open.add(tally)
-      idleSince.delete(account)
-      account.users += 1
+      idleSince.delete(allowance)
+      allowance.users += 1
       return tally
     },
 
@@ -104,8 +109,8 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
       if (tally.isOver) return
       tally.isOver = true
       moving.add(tally)
-      tally.account.users -= 1
-      if (tally.account.users === 0) idleSince.set(tally.account, clock())
+      tally.allowance.users -= 1
+      if (tally.allowance.users === 0) idleSince.set(tally.allowance, clock())
     },
 
     noteSource: (id: string, address: string): void => {
@@ -115,12 +120,12 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
     /** Looks after connections that are closed and not yet acknowledged, and gives back what nobody uses. */
     sweep(): void {
       for (const delivery of closing) settle(delivery)
-      for (const [account, since] of idleSince) {
+      for (const [allowance, since] of idleSince) {
         if (clock() - since < idleMs) continue
-        idleSince.delete(account)
-        const { subject } = account
-        if (subject.kind === 'proxy' || !account.hasSome) continue
-        account.surrender()
+        idleSince.delete(allowance)
+        const { subject } = allowance
+        if (subject.kind === 'proxy' || !allowance.hasSome) continue
+        allowance.surrender()
         agent.giveBack(subject.id, subject.pool)
       }
     },
@@ -130,19 +135,19 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
         count(tally)
         if (tally.undelivered > 0) continue
         moving.delete(tally)
-        if (tally.isOver) end(tally)
+        if (tally.isOver) close(tally)
       }
       sinceNoted = 0
       const proxies: ProxyCount[] = []
       const subusers: SubuserCount[] = []
       const hosts: HostCount[] = []
-      for (const account of changed) {
-        const { subject, counted } = account
+      for (const allowance of changed) {
+        const { subject, counted } = allowance
         if (subject.kind === 'proxy') proxies.push({ id: subject.id, ...counted })
         else {
           const of = { id: subject.id, pool: subject.pool }
           subusers.push({ ...of, ...counted })
-          for (const each of account.takeChangedHosts()) hosts.push({ ...of, ...each })
+          for (const each of allowance.takeChangedHosts()) hosts.push({ ...of, ...each })
         }
       }
       changed.clear()
@@ -156,10 +161,10 @@ export function createMetering(deps: { agent: Agent; sockets: Sockets; clock: ()
     },
 
     noteAsked: (id: string, pool: string): number =>
-      accounts.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
+      allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
 
     allow(id: string, pool: string, upto: number): void {
-      accountOf({ kind: 'subuser', id, pool }).allow(upto)
+      allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
     },
 
     get carried(): number {

@@ -1,6 +1,27 @@
-import type { Side } from '../carry/portable/side.ts'
-import type { Watch } from '../carry/sockets.ts'
-import type { Account } from './allowance.ts'
+import type { Allowance } from './allowance.ts'
+
+/** `isOver`: reset, or closed by both. What was not acknowledged by then never will be. */
+export type WatchStanding = { readonly acknowledged: number; readonly isOver: boolean }
+
+/** A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived. */
+export type Watch = {
+  /** Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has acknowledged the end. */
+  standing(): WatchStanding
+  /** Nothing more is written or read; what was written still goes out. */
+  shut(): void
+  /** Lets go of the socket; with `reset`, what has not gone out never does. */
+  close(reset: boolean): void
+}
+
+/** A customer's end of a connection, as far as counting has to know it. Each way of carrying has its own. */
+export type CustomerEnd = {
+  /** Bytes that the system has taken, since the beginning. */
+  readonly written: number
+  /** Bytes that it could not take yet, and that go out before any others. */
+  readonly heldBytes: number
+  /** Called once, when it is closed. */
+  onClosed: (() => void) | undefined
+}
 
 /** How long a closed connection may take to have its last bytes acknowledged. */
 const settleMs = 30_000
@@ -13,7 +34,7 @@ export class Delivery {
   private isCut = false
   private watch: Watch | undefined
 
-  constructor(private readonly side: Side) {}
+  constructor(private readonly end: CustomerEnd) {}
 
   /** From now on somebody pays for what arrives on this connection. */
   follow(watch: () => Watch | undefined): void {
@@ -23,8 +44,8 @@ export class Delivery {
   /** Of all bytes written since the connection began. Never falls. */
   acknowledged(): number {
     if (this.final !== undefined) return this.final
-    if (!this.watch) return this.side.written
-    return Math.min(this.side.written, this.watch.standing().acknowledged)
+    if (!this.watch) return this.end.written
+    return Math.min(this.end.written, this.watch.standing().acknowledged)
   }
 
   /** From now on nothing more goes out, not even what the system holds. */
@@ -36,7 +57,7 @@ export class Delivery {
   settle(nowMs: number): boolean {
     if (this.final !== undefined) return true
     if (!this.watch) {
-      this.final = this.side.written
+      this.final = this.end.written
       return true
     }
     if (this.closedAt === undefined) {
@@ -44,9 +65,9 @@ export class Delivery {
       if (!this.isCut) this.watch.shut()
     }
     const { acknowledged, isOver } = this.watch.standing()
-    const left = Math.max(0, this.side.written - acknowledged)
+    const left = Math.max(0, this.end.written - acknowledged)
     if (left > 0 && !isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
-    this.final = this.side.written - left
+    this.final = this.end.written - left
     this.watch.close(left > 0)
     return true
   }
@@ -62,8 +83,8 @@ export class Tally {
   private from: number | undefined
 
   constructor(
-    readonly account: Account,
-    private readonly side: Side,
+    readonly allowance: Allowance,
+    private readonly end: CustomerEnd,
     readonly delivery: Delivery,
     /** Where it goes, for those who want that kept. */
     private readonly host: string | undefined,
@@ -72,16 +93,16 @@ export class Tally {
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
   takeSent(bytes: number): number {
-    const taken = this.account.take(bytes)
-    this.account.count(this.host, 0, taken)
+    const taken = this.allowance.take(bytes)
+    this.allowance.count(this.host, 0, taken)
     this.onTaken(taken)
     return taken
   }
 
   /** How many of so many bytes for the customer may pass. They are counted when they have reached him. */
   takeReceived(bytes: number): number {
-    this.from ??= this.side.written + this.side.heldBytes
-    const taken = this.account.take(bytes)
+    this.from ??= this.end.written + this.end.heldBytes
+    const taken = this.allowance.take(bytes)
     this.given += taken
     this.onTaken(taken)
     return taken
@@ -94,7 +115,7 @@ export class Tally {
     const added = reached - this.confirmed
     if (added <= 0) return 0
     this.confirmed = reached
-    this.account.count(this.host, added, 0)
+    this.allowance.count(this.host, added, 0)
     return added
   }
 

@@ -4,7 +4,7 @@ import type { NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
 import { createSnapshot } from '../../agent/snapshot.ts'
 import { type Access, admitByPassword, admitBySource, hasExpired, poolOf, standing, type Verdict } from './admit.ts'
 
-const at = { nowMs: 500_000, contactMs: 500_000 }
+const at = { nowMs: 500_000, lastContactAt: 500_000 }
 
 function snapshotOf(known: { proxies?: NodeProxy[]; subusers?: NodeSubuser[] }) {
   const snapshot = createSnapshot()
@@ -154,7 +154,7 @@ describe('expiry', () => {
   const expiresAt = 1_000_000
   const minute = 60_000
   const isOver = (afterMs: number, silentMs: number) =>
-    hasExpired(expiresAt, { nowMs: expiresAt + afterMs, contactMs: expiresAt + afterMs - silentMs })
+    hasExpired(expiresAt, { nowMs: expiresAt + afterMs, lastContactAt: expiresAt + afterMs - silentMs })
 
   test('is kept to the millisecond while the shop is heard', () => {
     for (const silentMs of [0, 1000, 10_000]) {

@@ -22,12 +22,16 @@ export type Access =
 export type Verdict = { readonly access: Access } | { readonly refusal: RefusalCode }
 
 /** The moment, and when the shop was last heard. */
-export type Moment = { readonly nowMs: number; readonly contactMs: number }
+export type Moment = { readonly nowMs: number; readonly lastContactAt: number }
 
 /** Heard of within this long, the shop would have told of a change. */
 const inContactMs = 10_000
 /** Out of contact, what may have been prolonged meanwhile is served for this long past the last word. */
 const doubtMs = 5 * 60_000
+
+/** The customer behind it, by a name that tells nothing of him. */
+export const ownerOf = (access: Access): string =>
+  `owner ${(access.kind === 'dedicated' ? access.proxy : access.subuser).owner}`
 
 export const proxyKey = (username: string): string => `proxy ${username}`
 export const subuserKey = (id: string): string => `subuser ${id}`
@@ -97,9 +101,9 @@ function standingOfSubuser(
 }
 
 /** To the second while the shop is heard; in doubt, in favour of the customer, for as long as promise 5 says. */
-export function hasExpired(expiresAt: number, { nowMs, contactMs }: Moment): boolean {
+export function hasExpired(expiresAt: number, { nowMs, lastContactAt }: Moment): boolean {
   if (nowMs < expiresAt) return false
-  const silentMs = nowMs - contactMs
+  const silentMs = nowMs - lastContactAt
   return silentMs <= inContactMs || silentMs >= doubtMs
 }
 

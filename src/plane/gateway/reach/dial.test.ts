@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
 import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../kernel/address.ts'
+import { dialler } from '../carry/portable/dialler.ts'
 import { type Policy, shippedPorts } from '../decide/policy.ts'
-import { createDial, type Way } from './dial.ts'
+import type { Way } from '../decide/way.ts'
+import { createDial } from './dial.ts'
 import { createResolve } from './resolve.ts'
 
 const sandbox: Policy = {
@@ -42,6 +44,7 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
   createDial({
     policy: () => policy,
     connectMs,
+    dialler,
     resolve: createResolve({
       clock: () => 0,
       namesPerSecond: 10_000,

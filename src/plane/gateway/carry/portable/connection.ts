@@ -1,3 +1,4 @@
+import type { Admission } from '../../decide/admission.ts'
 import type { Access } from '../../decide/admit.ts'
 import { type RefusalCode, refusalOf } from '../../decide/refusals.ts'
 import type { Target } from '../../protocol/authority.ts'
@@ -5,16 +6,15 @@ import { detect } from '../../protocol/detect.ts'
 import { answer } from '../../protocol/http-answer.ts'
 import { type HttpEvent, HttpRequestReader } from '../../protocol/http-request.ts'
 import { Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../../protocol/socks5.ts'
-import type { Door, Passage } from './door.ts'
+import type { Patience } from '../engine.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
+import type { Passage, Passages } from './passage.ts'
 import { Relay } from './relay.ts'
 import { Side, type SideOwner } from './side.ts'
 
-/** How long a client may take for what it has to say. */
-export type Patience = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
-
 export type ConnectionDeps = {
-  readonly door: Door
+  readonly admission: Admission
+  readonly passages: Passages
   readonly clock: () => number
   readonly patience: Patience
   /** The address it comes from. */
@@ -34,7 +34,7 @@ const mostRefusals = 20
 export class Connection implements SideOwner {
   readonly side = new Side(this)
   /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
-  deadline: number
+  deadlineAt: number
   private stage: Stage = 'detect'
   private readonly http = new HttpRequestReader()
   private socks: Socks5Reader | undefined
@@ -50,7 +50,7 @@ export class Connection implements SideOwner {
   private denial: RefusalCode | undefined
 
   constructor(private readonly deps: ConnectionDeps) {
-    this.deadline = deps.clock() + deps.patience.handshakeMs
+    this.deadlineAt = deps.clock() + deps.patience.handshakeMs
   }
 
   get source(): string {
@@ -98,7 +98,7 @@ export class Connection implements SideOwner {
     if (dialect === 'http') this.stage = 'http'
     else if (dialect === 'socks5') {
       this.stage = 'socks'
-      this.socks = new Socks5Reader({ allowAnonymous: this.deps.door.isPortOfSomebody(this.side.arrivedAt) })
+      this.socks = new Socks5Reader({ allowAnonymous: this.deps.admission.isPortOfSomebody(this.side.arrivedAt) })
     } else {
       if (dialect === 'socks4') this.side.write(socks4Refusal)
       this.close()
@@ -112,7 +112,7 @@ export class Connection implements SideOwner {
 
   private close(): void {
     this.stage = 'closed'
-    this.deadline = Number.POSITIVE_INFINITY
+    this.deadlineAt = Number.POSITIVE_INFINITY
     this.side.close()
     this.deps.onClosed(this)
   }
@@ -216,7 +216,7 @@ export class Connection implements SideOwner {
 
   private nextRequest(): void {
     this.stage = 'http'
-    this.deadline = this.deps.clock() + this.deps.patience.betweenRequestsMs
+    this.deadlineAt = this.deps.clock() + this.deps.patience.betweenRequestsMs
     // More answers would pile up here for somebody who asks and does not read.
     this.isClogged = this.side.heldBytes > 0
     if (this.isClogged) return
@@ -227,7 +227,7 @@ export class Connection implements SideOwner {
   }
 
   private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
-    return this.deps.door.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
+    return this.deps.admission.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -257,7 +257,7 @@ export class Connection implements SideOwner {
   /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
   private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
     this.wait()
-    const verdict = await this.deps.door.admit({
+    const verdict = await this.deps.admission.admit({
       credentials,
       protocol: 'socks',
       source: this.source,
@@ -272,7 +272,7 @@ export class Connection implements SideOwner {
     if ('access' in verdict) this.access = verdict.access
     else this.denial = verdict.refusal
     this.stage = 'socks'
-    this.deadline = this.deps.clock() + this.deps.patience.handshakeMs
+    this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
     this.side.write(this.socks.accept())
     this.takeSocks(this.socks.next())
     if (this.stage === 'socks') this.side.resume()
@@ -282,7 +282,7 @@ export class Connection implements SideOwner {
     const passage = await this.passTo(target, async () => {
       if (this.denial) return { refusal: this.denial }
       if (this.access) return { access: this.access }
-      return this.deps.door.admit({
+      return this.deps.admission.admit({
         credentials: undefined,
         protocol: 'socks',
         source: this.source,
@@ -304,18 +304,18 @@ export class Connection implements SideOwner {
   /** Nothing is read from the client until it is known where its bytes go. */
   private wait(): void {
     this.stage = 'busy'
-    this.deadline = Number.POSITIVE_INFINITY
+    this.deadlineAt = Number.POSITIVE_INFINITY
     this.side.pause()
   }
 
   private async passTo(
     target: Target,
-    admit: () => ReturnType<Door['admit']>,
+    admit: () => ReturnType<Admission['admit']>,
   ): Promise<Passage | { readonly refusal: RefusalCode }> {
     this.wait()
     const verdict = await admit()
     if ('refusal' in verdict || this.isGone()) return 'refusal' in verdict ? verdict : { refusal: 'gateway_stopping' }
-    const passage = await this.deps.door.open(verdict.access, target, this.side)
+    const passage = await this.deps.passages.open(verdict.access, target, this.side)
     if ('origin' in passage && this.isGone()) {
       passage.finish()
       passage.origin.abort()

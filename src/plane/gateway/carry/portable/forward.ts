@@ -1,6 +1,7 @@
 import type { HttpEvent } from '../../protocol/http-request.ts'
 import { HttpResponseReader, type ResponseEvent } from '../../protocol/http-response.ts'
-import type { Passage } from './door.ts'
+import type { Passage } from './passage.ts'
+import { Pipe } from './pipe.ts'
 import { Relay } from './relay.ts'
 import type { Side } from './side.ts'
 
@@ -20,18 +21,15 @@ export type ForwardOutcome =
 /** One request to one origin, and its answer, each in the framing that was read, never the one that was sent. */
 export class Forward {
   private readonly response: HttpResponseReader
-  /** The client has got something of the final answer. */
+  private readonly up: Pipe
+  private readonly down: Pipe
+  /** Something of the final answer has come, and is the client's next. */
   hasAnswered = false
   /** All of the request has come from the client. */
   hasWholeRequest = false
   private isOver = false
-  /** Of the client's bytes, those that were asked to be paid, and those of them that are not. */
+  /** How many of the client's bytes were asked to be paid. */
   private noted = 0
-  private owing = 0
-  /** What the client has said and not paid for yet, and what is to be said to it. */
-  private unpaid: (() => void)[] = []
-  private waiting: (() => void)[] = []
-  private forget: (() => void) | undefined
 
   constructor(
     private readonly client: Side,
@@ -43,6 +41,9 @@ export class Forward {
   ) {
     const { method, upgrade, version, keepAlive } = request
     this.response = new HttpResponseReader({ method, upgrade, clientKeepAlive: keepAlive, clientVersion: version })
+    const onExhausted = () => this.finish({ type: 'gone' })
+    this.up = new Pipe('up', client, passage, clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
+    this.down = new Pipe('down', client, passage, clock, { onExhausted })
     passage.cut = () => {
       passage.tally.cut()
       this.finish({ type: 'gone' })
@@ -65,10 +66,7 @@ export class Forward {
 
   /** A piece of the client's body, already in the framing the origin gets. */
   body(bytes: Uint8Array): void {
-    if (this.isOver) return
-    const isClear = this.passage.origin.write(bytes)
-    this.passage.valves.up.passed()
-    if (!isClear) this.client.pause()
+    this.up.send(bytes)
   }
 
   endOfRequest(): void {
@@ -80,129 +78,62 @@ export class Forward {
    * to be handed to whenPaid().
    */
   pay(taken: number): boolean {
-    this.passage.activeAt = this.clock()
-    this.owing += taken - this.noted
+    const added = taken - this.noted
     this.noted = taken
-    return this.payOwing()
+    return this.up.pay(added)
   }
 
   whenPaid(act: () => void): void {
-    this.unpaid.push(act)
+    this.up.after(act)
   }
 
   onClientDrain(): void {
-    if (this.waiting.length === 0) this.passage.origin.resume()
+    this.down.resume()
   }
 
   onClientGone(): void {
     this.finish({ type: 'gone' })
   }
 
-  private payOwing(): boolean {
-    if (this.owing > 0 && !this.isOver) this.owing -= this.passage.tally.takeSent(this.owing)
-    if (this.owing === 0) return true
-    this.client.pause()
-    this.hopeForTraffic()
-    return false
+  resumeClient(): void {
+    this.up.resume()
   }
 
   private take(events: readonly ResponseEvent[]): void {
     this.passage.activeAt = this.clock()
     for (const event of events) {
       if (this.isOver) return
-      // Once one piece waits for traffic, all that follow wait behind it.
-      if (this.waiting.length > 0) {
-        const kept = 'bytes' in event ? { ...event, bytes: event.bytes.slice() } : event
-        this.waiting.push(() => this.pass(kept))
-      } else this.pass(event)
+      this.pass(event)
     }
   }
 
+  /** In the order they came, also when some have to wait for traffic. */
   private pass(event: ResponseEvent): void {
     if (event.type === 'broken') {
-      this.finish(this.hasAnswered ? { type: 'gone' } : { type: 'failed' })
-      return
-    }
-    if (event.type === 'end') {
-      this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasWholeRequest })
-      return
-    }
-    const bytes = event.type === 'head' ? withExtra(event.bytes, this.passage.extra) : event.bytes
-    this.hasAnswered ||= event.type !== 'interim'
-    this.deliver(bytes, event.type === 'switch' ? () => this.switch() : undefined)
-  }
-
-  private deliver(bytes: Uint8Array, then: (() => void) | undefined): void {
-    if (this.isOver) return
-    const taken = this.passage.tally.takeReceived(bytes.length)
-    const isClear = taken === 0 || this.client.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
-    this.passage.valves.down.passed()
-    if (!isClear) this.passage.origin.pause()
-    if (taken === bytes.length) then?.()
-    else {
-      const rest = bytes.slice(taken)
-      this.wait(() => this.deliver(rest, then))
+      this.down.after(() => this.finish(this.hasAnswered ? { type: 'gone' } : { type: 'failed' }))
+    } else if (event.type === 'end') {
+      this.down.after(() => this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasWholeRequest }))
+    } else {
+      this.hasAnswered ||= event.type !== 'interim'
+      const bytes = event.type === 'head' ? withExtra(event.bytes, this.passage.extra) : event.bytes
+      this.down.carry(bytes, event.type === 'switch' ? () => this.switch() : undefined)
     }
   }
 
   /** 101: from here on both sides speak something else. */
   private switch(): void {
     this.isOver = true
+    this.up.close()
+    this.down.close()
     this.onOutcome({ type: 'switched' })
     new Relay(this.client, this.passage, this.clock).start(this.rest(), this.response.rest())
-  }
-
-  private wait(again: () => void): void {
-    this.passage.origin.pause()
-    this.waiting.unshift(again)
-    this.hopeForTraffic()
-  }
-
-  private hopeForTraffic(): void {
-    const { account } = this.passage.tally
-    this.forget ??= account.onChange(() => this.goOn())
-    if (account.isUsedUp) this.finish({ type: 'gone' })
-  }
-
-  private goOn(): void {
-    const { account } = this.passage.tally
-    if (!account.hasSome && account.isUsedUp) this.finish({ type: 'gone' })
-    if (!account.hasSome || this.isOver || !this.payOwing()) return
-    const acts = this.unpaid
-    this.unpaid = []
-    for (const act of acts) if (!this.isOver) act()
-    if (!this.deliverWaiting()) return
-    this.forget?.()
-    this.forget = undefined
-    if (this.client.heldBytes === 0) this.passage.origin.resume()
-    this.resumeClient()
-  }
-
-  /** False when something still waits, or all is over. */
-  private deliverWaiting(): boolean {
-    const pieces = this.waiting
-    this.waiting = []
-    for (const [index, piece] of pieces.entries()) {
-      if (this.isOver) return false
-      piece()
-      if (this.waiting.length > 0) {
-        this.waiting.push(...pieces.slice(index + 1))
-        return false
-      }
-    }
-    return !this.isOver
-  }
-
-  resumeClient(): void {
-    if (this.owing === 0 && this.passage.origin.heldBytes === 0 && !this.hasWholeRequest) this.client.resume()
   }
 
   private finish(outcome: ForwardOutcome): void {
     if (this.isOver) return
     this.isOver = true
-    this.forget?.()
-    this.waiting = []
-    this.unpaid = []
+    this.up.close()
+    this.down.close()
     this.passage.finish()
     this.passage.origin.abort()
     this.onOutcome(outcome)

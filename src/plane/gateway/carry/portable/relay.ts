@@ -1,48 +1,45 @@
-import type { Passage } from './door.ts'
+import type { Passage } from './passage.ts'
+import { Pipe } from './pipe.ts'
 import type { Side } from './side.ts'
 
-/**
- * Carries bytes both ways as they are, until either side is gone, and cuts at the byte when there is no traffic left. Reading from one side stops
- * while the other cannot take more.
- */
+/** Carries bytes both ways as they are, until either side is gone, and cuts at the byte when there is no traffic left. */
 export class Relay {
-  private parkedUp: Uint8Array | undefined
-  private parkedDown: Uint8Array | undefined
+  private readonly up: Pipe
+  private readonly down: Pipe
   private hasClientEnded = false
   private hasOriginEnded = false
   private isOver = false
-  private forget: (() => void) | undefined
 
   constructor(
     private readonly client: Side,
     private readonly passage: Passage,
-    private readonly clock: () => number,
-  ) {}
+    clock: () => number,
+  ) {
+    const owner = { onExhausted: () => this.exhaust(), onCleared: () => this.endSides() }
+    this.up = new Pipe('up', client, passage, clock, owner)
+    this.down = new Pipe('down', client, passage, clock, owner)
+  }
 
   /** `fromClient` and `fromOrigin` came before there was anybody to pass them to. */
   start(fromClient: Uint8Array, fromOrigin: Uint8Array): void {
-    const { client, passage } = this
+    const { client, passage, up, down } = this
     passage.cut = () => this.cut()
     client.own({
-      onData: (bytes) => this.up(bytes),
+      onData: (bytes) => up.carry(bytes),
       onEnd: () => {
         this.hasClientEnded = true
         this.endSides()
       },
-      onDrain: () => {
-        if (!this.parkedDown) passage.origin.resume()
-      },
+      onDrain: () => down.resume(),
       onClose: () => this.lose(),
     })
     passage.origin.own({
-      onData: (bytes) => this.down(bytes),
+      onData: (bytes) => down.carry(bytes),
       onEnd: () => {
         this.hasOriginEnded = true
         this.endSides()
       },
-      onDrain: () => {
-        if (!this.parkedUp) client.resume()
-      },
+      onDrain: () => up.resume(),
       onClose: () => this.loseOrigin(),
     })
     if (client.isClosed) this.lose()
@@ -50,70 +47,21 @@ export class Relay {
     else {
       client.resume()
       passage.origin.resume()
-      if (fromClient.length > 0) this.up(fromClient)
-      if (fromOrigin.length > 0) this.down(fromOrigin)
+      if (fromClient.length > 0) up.carry(fromClient)
+      if (fromOrigin.length > 0) down.carry(fromOrigin)
     }
-  }
-
-  private up(bytes: Uint8Array): void {
-    if (this.isOver) return
-    this.passage.activeAt = this.clock()
-    const taken = this.passage.tally.takeSent(bytes.length)
-    const isClear = taken === 0 || this.passage.origin.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
-    if (taken < bytes.length) {
-      this.parkedUp = bytes.slice(taken)
-      this.wait()
-    }
-    this.passage.valves.up.passed()
-    if (!isClear || this.parkedUp) this.client.pause()
-  }
-
-  private down(bytes: Uint8Array): void {
-    if (this.isOver) return
-    this.passage.activeAt = this.clock()
-    const taken = this.passage.tally.takeReceived(bytes.length)
-    const isClear = taken === 0 || this.client.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
-    if (taken < bytes.length) {
-      this.parkedDown = bytes.slice(taken)
-      this.wait()
-    }
-    this.passage.valves.down.passed()
-    if (!isClear || this.parkedDown) this.passage.origin.pause()
-  }
-
-  /** Bytes wait for the next lease; when it is sure that there is none, the tunnel ends where it is. */
-  private wait(): void {
-    this.forget ??= this.passage.tally.account.onChange(() => this.goOn())
-    if (this.passage.tally.account.isUsedUp) this.exhaust()
-  }
-
-  private goOn(): void {
-    const { account } = this.passage.tally
-    if (!account.hasSome) {
-      if (account.isUsedUp) this.exhaust()
-      return
-    }
-    const [up, down] = [this.parkedUp, this.parkedDown]
-    this.parkedUp = undefined
-    this.parkedDown = undefined
-    this.forget?.()
-    this.forget = undefined
-    if (up) this.up(up)
-    if (down) this.down(down)
-    if (this.isOver) return
-    if (!this.parkedUp && this.passage.origin.heldBytes === 0) this.client.resume()
-    if (!this.parkedDown && this.client.heldBytes === 0) this.passage.origin.resume()
-    this.endSides()
   }
 
   private endSides(): void {
-    this.passage.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
-    if (this.hasClientEnded && !this.parkedUp) this.passage.origin.finish()
-    if (this.hasOriginEnded && !this.parkedDown) this.client.finish()
-    if (!this.hasClientEnded || !this.hasOriginEnded || this.parkedUp || this.parkedDown) return
+    const { client, passage, up, down } = this
+    if (this.isOver) return
+    passage.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
+    if (this.hasClientEnded && up.isClear) passage.origin.finish()
+    if (this.hasOriginEnded && down.isClear) client.finish()
+    if (!this.hasClientEnded || !this.hasOriginEnded || !up.isClear || !down.isClear) return
     this.end()
-    this.client.release()
-    this.passage.origin.release()
+    client.release()
+    passage.origin.release()
   }
 
   private exhaust(): void {
@@ -143,7 +91,8 @@ export class Relay {
   private end(): void {
     if (this.isOver) return
     this.isOver = true
-    this.forget?.()
+    this.up.close()
+    this.down.close()
     this.passage.finish()
   }
 }
