@@ -47,7 +47,7 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/cli/verify.ts', '../db/open.ts', '../domains/ledger/index.ts'],
   ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
   ['src/plane/agent/sync.ts', '../../api/operation.ts', '../../wire/node/state.ts'],
-  ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/dial.ts'],
+  ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/reach/dial.ts'],
   ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
   ['src/api/http.ts', '../main/settings/config.ts', './status.ts'],
   ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],

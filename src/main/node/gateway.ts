@@ -13,8 +13,9 @@ import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync } from '../../plane/agent/sync.ts'
-import { createEngine, type Engine } from '../../plane/gateway/engine/engine.ts'
-import { createSockets } from '../../plane/gateway/engine/sockets.ts'
+import type { Engine } from '../../plane/gateway/carry/engine.ts'
+import { createEngine } from '../../plane/gateway/carry/portable/engine.ts'
+import { createSockets } from '../../plane/gateway/carry/sockets.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import { configOf, logOf, untilStopped } from '../roles.ts'
 import { BadSetting, type Config } from '../settings/config.ts'
@@ -118,7 +119,7 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     policy: rules.policy,
     limits: engineLimitsOf(config),
     clock: rules.clock,
-    contactMs() {
+    lastContactAt() {
       const lastMs = Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)
       return lastMs === 0 ? rules.heardAt() : rules.clock() - (realTiming.now() - lastMs)
     },
