@@ -13,6 +13,7 @@ export type Room =
   | 'service'
   | 'door'
   | 'wire'
+  | 'shapes'
   | 'api'
   | 'jobs'
   | 'cli'
@@ -63,7 +64,11 @@ export const law: Readonly<Record<Room, Sight>> = {
   },
   service: { files: [kernel, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
   door: { files: ['own/**'], packages: [] },
-  wire: { files: [kernel, 'src/wire/**', ...rules], packages: ['zod', '@hono/zod-openapi'] },
+  wire: { files: [kernel, 'src/wire/**'], packages: ['zod'] },
+  shapes: {
+    files: [kernel, 'src/api/{fields,operation}.ts', 'src/api/*/*/{fields,shapes,shapes-*}.ts', ...rules],
+    packages: ['@hono/zod-openapi'],
+  },
   api: {
     files: [kernel, 'src/wire/**', 'src/api/**', ...doors],
     packages: ['hono', 'hono/**', '@hono/**'],
@@ -71,9 +76,9 @@ export const law: Readonly<Record<Room, Sight>> = {
   jobs: { files: [kernel, 'src/wire/**', 'src/jobs/**', ...doors], packages: [] },
   cli: { files: [kernel, 'src/wire/**', 'src/cli/**', ...doors], packages: [anyPackage] },
   adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
-  plane: { files: [kernel, 'src/plane/**', 'src/wire/node.ts', 'src/wire/node/**'], packages: [anyPackage] },
+  plane: { files: [kernel, 'src/plane/**', 'src/wire/**'], packages: [anyPackage] },
   main: { files: ['src/**', 'migrations/**', 'console/**', 'package.json'], packages: [anyPackage] },
-  console: { files: [kernel, 'src/wire/**', 'console/**', 'src/console/**'], packages: [anyPackage] },
+  console: { files: [kernel, 'console/**', 'packages/client/**'], packages: [anyPackage] },
 }
 
 const ground = ['ledger', 'pricing', 'customers']
@@ -112,6 +117,7 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
   if (parts[0] === 'console') return { room: 'console' }
   if (parts[0] !== 'src') return undefined
   const room = plainRooms.find((name) => name === parts[1])
+  if (room === 'api' && isShapes(parts.at(-1) ?? '')) return { room: 'shapes' }
   if (room !== undefined && parts.length > 2) return { room }
   const [, folder, domain, ...inside] = parts
   const name = inside.at(-1)
@@ -119,6 +125,12 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
   const domainRoom = roomOfDomainFile(name)
   // A domain has one door, however many folders it has.
   return domainRoom === 'door' && inside.length > 1 ? undefined : { room: domainRoom, domain }
+}
+
+/** What an operation takes and answers, beside the routes that bind it: it knows values, and nothing that acts. */
+function isShapes(name: string): boolean {
+  const stem = name.replace(/\.tsx?$/, '')
+  return ['shapes', 'fields', 'operation'].includes(stem) || stem.startsWith('shapes-')
 }
 
 function roomOfDomainFile(name: string): Room {
