@@ -1,10 +1,10 @@
-import type { Database, Reader } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { emptyHead, type Sha256 } from '../../kernel/chain.ts'
-import type { Finding } from '../../kernel/finding.ts'
+import { attempt, type Finding } from '../../kernel/finding.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubleText, zero } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { type Account, checkpointText, type Posting, toHex } from './rules.ts'
+import { type Account, type CheckpointContent, checkpointText, type Posting, toHex } from './rules.ts'
 import { AccountWalk, type Checkpoint, CheckpointFold } from './rules-audit.ts'
 import { findPosting } from './store.ts'
 import * as store from './store-audit.ts'
@@ -21,8 +21,19 @@ const page = 500
 export type LedgerAudit = ReturnType<typeof createLedgerAudit>
 export type Charges = ReadonlyMap<number, Posting>
 
-export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
-  const { db, sha256 } = deps
+/** The history of rows that checkpoints cover beside the accounts. */
+type History = {
+  readonly stamp: (tx: Tx, checkpoint: number) => Promise<Covered>
+  readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered>
+  readonly lastStamp: (reader: Reader) => Promise<number>
+}
+type Covered = { readonly versions: number; readonly digest: Uint8Array }
+
+/** A checkpoint as it was kept elsewhere. */
+export type KeptCheckpoint = { readonly number: number | undefined; readonly hash: string }
+
+export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sha256; history: History }) {
+  const { db, sha256, history } = deps
 
   /** One account from its first posting on; each checkpoint notes where the account stood at its moment. */
   async function walkAccount(reader: Reader, account: Account, folds: readonly Folded[]): Promise<AccountWalk> {
@@ -60,8 +71,9 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       reader: Reader,
       caps: ReadonlyMap<string, Kopecks>,
       onCustomer: (customer: CustomerId, charges: Charges) => Promise<readonly Finding[]>,
+      onProgress?: (done: number) => void,
     ): Promise<{ findings: Finding[]; accounts: number; postings: number; checkpoints: number }> {
-      const chain = await walkCheckpoints(reader, sha256)
+      const chain = await walkCheckpoints(reader, sha256, history)
       const findings: Finding[] = [...chain.findings]
       const folds = chain.newest.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
       const spent = new Map<string, Kopecks>()
@@ -71,13 +83,16 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       for (let after = ''; ; ) {
         const batch = await store.accountsAfter(reader, after, page)
         for (const account of batch) {
-          const walk = await walkAccount(reader, account, folds)
-          findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
-          for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
           accounts += 1
           walked += account.seq
           balances += account.balance
+          await attempt(findings, { promise: 'balance', where: `account of ${account.customer}` }, async () => {
+            const walk = await walkAccount(reader, account, folds)
+            findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
+            for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
+          })
         }
+        onProgress?.(walked)
         const last = batch.at(-1)
         if (!last || batch.length < page) break
         after = last.customer
@@ -102,15 +117,56 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
           if (!last || batch.length < page) break
           after = last.customer
         }
-        return sealCheckpoint(fold, previous, upto, deps.clock(), sha256)
+        return { previous, content: contentOf(fold, previous, upto, deps.clock()) }
       })
       if (!made) return undefined
-      return (await db.transact((tx) => store.insertCheckpoint(tx, made))) ? made : undefined
+      return db.transact((tx) => insert(tx, made.previous, made.content)).catch((error: unknown) => {
+        if (error instanceof MadeByAnother) return undefined
+        throw error
+      })
+    },
+
+    /** Checkpoints that were kept elsewhere and are not here: what they cover was rewritten, or cut off. */
+    async compareWith(kept: readonly KeptCheckpoint[]): Promise<{ findings: Finding[]; compared: number }> {
+      const hashes = new Map<string, number>()
+      await db.snapshot(async (reader) => {
+        for (let after = 0; ; ) {
+          const batch = await store.checkpointsAfter(reader, after, page)
+          for (const each of batch) hashes.set(toHex(each.hash), each.number)
+          const last = batch.at(-1)
+          if (!last || batch.length < page) return
+          after = last.number
+        }
+      })
+      const isHere = ({ number, hash }: KeptCheckpoint): boolean => {
+        const here = hashes.get(hash)
+        return here !== undefined && (number === undefined || number === here)
+      }
+      const lost = kept.filter((each) => !isHere(each))
+      return {
+        findings: lost.map(({ number, hash }) => ({
+          promise: 'checkpoint',
+          where: number === undefined ? `checkpoint ${hash}` : `checkpoint ${number}, ${hash}`,
+          problem: 'it was kept elsewhere and is not in this database',
+        })),
+        compared: kept.length,
+      }
     },
 
     houseBalances: () => store.houseBalances(db),
   }
+
+  /** The versions of rows that are new go under the checkpoint's number in the same commit. */
+  async function insert(tx: Tx, previous: Checkpoint | undefined, content: CheckpointContent): Promise<Checkpoint> {
+    const covered = { ...content, history: await history.stamp(tx, content.number) }
+    const made = { ...covered, hash: sha256(checkpointText(previous?.hash ?? emptyHead, covered)) }
+    if (!(await store.insertCheckpoint(tx, made))) throw new MadeByAnother()
+    return made
+  }
 }
+
+/** Another process has made the checkpoint of this number; its transaction stands and this one is undone. */
+class MadeByAnother extends Error {}
 
 type Folded = { readonly checkpoint: Checkpoint; readonly fold: CheckpointFold }
 
@@ -125,23 +181,23 @@ async function foldAccount(reader: Reader, fold: CheckpointFold, account: Accoun
   else addStanding(fold, account.customer, await store.lastPostingAt(reader, account.customer, upto))
 }
 
-function sealCheckpoint(
+function contentOf(
   fold: CheckpointFold,
   previous: Checkpoint | undefined,
   upto: number,
   madeAt: number,
-  sha256: Sha256,
-): Checkpoint {
+): CheckpointContent {
   const digest = fold.finish()
-  const content = {
+  return {
     number: (previous?.number ?? 0) + 1,
     upto,
     accounts: fold.accounts,
     postings: fold.postings,
     balances: fold.balances,
     digest,
+    madeAt,
+    history: null,
   }
-  return { ...content, hash: sha256(checkpointText(previous?.hash ?? emptyHead, content)), madeAt }
 }
 
 /** Nothing may be posted outside the accounts, and what customers have is what the house owes them, to the kopeck. */
@@ -186,6 +242,7 @@ async function checkSpending(
 async function walkCheckpoints(
   reader: Reader,
   sha256: Sha256,
+  history: History,
 ): Promise<{ findings: Finding[]; newest: Checkpoint[]; count: number }> {
   const findings: Finding[] = []
   let newest: Checkpoint[] = []
@@ -193,13 +250,27 @@ async function walkCheckpoints(
   for (let count = 0; ; ) {
     const batch = await store.checkpointsAfter(reader, previous?.number ?? 0, page)
     for (const checkpoint of batch) {
-      findings.push(...checkLink(checkpoint, previous, sha256))
+      findings.push(...checkLink(checkpoint, previous, sha256), ...(await checkHistory(reader, checkpoint, history)))
       previous = checkpoint
     }
     count += batch.length
     newest = [...newest, ...batch].slice(-checkpointsVerified)
-    if (batch.length < page) return { findings, newest, count }
+    if (batch.length === page) continue
+    if ((await history.lastStamp(reader)) > (previous?.number ?? 0)) {
+      findings.push({ promise: 'checkpoint', where: 'checkpoints', problem: 'versions of rows name a later one' })
+    }
+    return { findings, newest, count }
   }
+}
+
+/** The versions of rows that a checkpoint covers are the ones it was made over. */
+async function checkHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<Finding[]> {
+  const now = await history.digestOf(reader, checkpoint.number)
+  const isSame = checkpoint.history
+    ? now.versions === checkpoint.history.versions && toHex(now.digest) === toHex(checkpoint.history.digest)
+    : now.versions === 0
+  const where = `checkpoint ${checkpoint.number}`
+  return isSame ? [] : [{ promise: 'checkpoint', where, problem: 'the versions of rows are not those it was made over' }]
 }
 
 function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Finding[] {
@@ -219,7 +290,10 @@ function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha
 function checkFolds(folds: readonly Folded[]): Finding[] {
   const changed = folds.filter(
     ({ checkpoint, fold }) =>
-      toHex(fold.finish()) !== toHex(checkpoint.digest) || fold.balances !== checkpoint.balances,
+      toHex(fold.finish()) !== toHex(checkpoint.digest) ||
+      fold.balances !== checkpoint.balances ||
+      fold.accounts !== checkpoint.accounts ||
+      fold.postings !== checkpoint.postings,
   )
   return changed.map(({ checkpoint }) => ({
     promise: 'checkpoint',

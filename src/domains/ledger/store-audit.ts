@@ -60,6 +60,8 @@ type CheckpointRow = {
   digest: Uint8Array
   hash: Uint8Array
   made_at: bigint
+  versions: bigint | null
+  versions_digest: Uint8Array | null
 }
 
 const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
@@ -71,6 +73,10 @@ const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
   digest: row.digest,
   hash: row.hash,
   madeAt: Number(row.made_at),
+  history:
+    row.versions === null || row.versions_digest === null
+      ? null
+      : { versions: Number(row.versions), digest: row.versions_digest },
 })
 
 export async function latestCheckpoint(reader: Reader): Promise<Checkpoint | undefined> {
@@ -87,12 +93,23 @@ export async function checkpointsAfter(reader: Reader, after: number, limit: num
   return rows.map(toCheckpoint)
 }
 
-/** Two processes may make the same checkpoint; the first one's stands, and they are equal. */
+/** Two processes may make a checkpoint of one number; the first one's stands, and the other one's is undone. */
 export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean> {
   const added = await tx.run(
-    `INSERT INTO checkpoints (number, upto, accounts, postings, balances, digest, hash, made_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (number) DO NOTHING`,
-    [of.number, of.upto, of.accounts, of.postings, of.balances, of.digest, of.hash, of.madeAt],
+    `INSERT INTO checkpoints (number, upto, accounts, postings, balances, digest, hash, made_at, versions, versions_digest)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (number) DO NOTHING`,
+    [
+      of.number,
+      of.upto,
+      of.accounts,
+      of.postings,
+      of.balances,
+      of.digest,
+      of.hash,
+      of.madeAt,
+      of.history?.versions ?? null,
+      of.history?.digest ?? null,
+    ],
   )
   return added === 1
 }

@@ -3,8 +3,10 @@ import { dirname, join } from 'node:path'
 import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter } from '../../db/counter.ts'
+import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
+import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
@@ -68,7 +70,8 @@ export type Services = ReturnType<typeof createServices>
 
 export function createServices(db: Database, around: Surroundings, arranged: Arrangements) {
   const ledger = createLedger({ db, ...around })
-  const ledgerAudit = createLedgerAudit({ db, ...around })
+  const history = createRowHistory(around)
+  const ledgerAudit = createLedgerAudit({ db, ...around, history })
   const customers = createCustomers({ db, ledger, ...around })
   const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
@@ -110,6 +113,9 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     terms,
   })
   const verifiers: readonly Verifier[] = [
+    createSchemaVerifier({ db, migrations: readMigrations }),
+    createIntegrityVerifier({ db, migrations: readMigrations }),
+    createHistoryVerifier({ db }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
     createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
     createVpnVerifier(vpnDeps),
