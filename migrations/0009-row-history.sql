@@ -133,9 +133,9 @@ CREATE VIEW vpn_addresses_noted AS SELECT ipv4,
     '0') AS content
   FROM vpn_addresses;
 CREATE VIEW proxies_noted AS SELECT id,
-    NULLIF(
-    QUOTE(renew_tried_at),
-    'NULL') AS content
+    CASE WHEN renew_tried_at IS NULL AND changed_at = started_at THEN NULL ELSE
+    QUOTE(renew_tried_at) || ',' || QUOTE(changed_at)
+    END AS content
   FROM proxies;
 CREATE VIEW stock_noted AS SELECT id,
     NULLIF(
@@ -195,7 +195,7 @@ CREATE VIEW row_contents AS
     FROM vpn_subscriptions_noted
   UNION ALL SELECT 'vpn_addresses', CAST(ipv4 AS TEXT), 0, content
     FROM vpn_addresses_noted
-  UNION ALL SELECT 'proxies, renewal', CAST(id AS TEXT), 0, content
+  UNION ALL SELECT 'proxies, last change', CAST(id AS TEXT), 0, content
     FROM proxies_noted
   UNION ALL SELECT 'stock, rest', CAST(id AS TEXT), 0, content
     FROM stock_noted;
@@ -714,12 +714,12 @@ BEGIN
   ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
 END;
 CREATE TRIGGER proxies_noted_since AFTER UPDATE OF
-  renew_tried_at ON proxies
+  renew_tried_at, changed_at ON proxies
 WHEN
-  OLD.renew_tried_at IS NOT NEW.renew_tried_at
+  OLD.renew_tried_at IS NOT NEW.renew_tried_at OR OLD.changed_at IS NOT NEW.changed_at
 BEGIN
   INSERT INTO row_history (of_table, row_key, version, content)
-  VALUES ('proxies, renewal', CAST(NEW.id AS TEXT), 0,
+  VALUES ('proxies, last change', CAST(NEW.id AS TEXT), 0,
     (SELECT content FROM proxies_noted WHERE id = NEW.id))
   ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
 END;
@@ -854,20 +854,23 @@ CREATE VIEW row_contents AS
   UNION ALL SELECT 'vpn_addresses', CAST(ipv4 AS text), 0,
     NULLIF(row_content(to_jsonb(each), '{free_at}'), '''0''')
   FROM vpn_addresses AS each
-  UNION ALL SELECT 'proxies, renewal', CAST(id AS text), 0,
-    NULLIF(row_content(to_jsonb(each), '{renew_tried_at}'), 'NULL')
+  UNION ALL SELECT 'proxies, last change', CAST(id AS text), 0,
+    NULLIF(row_content(to_jsonb(each), '{renew_tried_at,changed_at}'),
+      row_content(to_jsonb(each), '{none,started_at}'))
   FROM proxies AS each
   UNION ALL SELECT 'stock, rest', CAST(id AS text), 0,
     NULLIF(row_content(to_jsonb(each), '{rest_until}'), 'NULL')
   FROM stock AS each;
--- The arguments: the name it goes by, whether versions are kept, the columns of the key, those of the content, and the
--- content of a row that is as it began. An update that leaves the content as it was is no version.
+-- The arguments: the name it goes by, whether versions are kept, the columns of the key, those of the content, and how the
+-- content of a row that is as it began reads, or which columns it is then made of. An update that leaves the content as it
+-- was is no version.
 CREATE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   whole jsonb := CASE WHEN TG_OP = 'DELETE' THEN to_jsonb(OLD) ELSE to_jsonb(NEW) END;
   named text := (SELECT string_agg(whole ->> name, ' ' ORDER BY place)
     FROM unnest(TG_ARGV[2]::text[]) WITH ORDINALITY AS listed (name, place));
-  told text := CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE NULLIF(row_content(whole, TG_ARGV[3]::text[]), TG_ARGV[4]) END;
+  told text := CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE NULLIF(
+    NULLIF(row_content(whole, TG_ARGV[3]::text[]), TG_ARGV[4]), row_content(whole, TG_ARGV[5]::text[])) END;
 BEGIN
   IF TG_OP = 'UPDATE' AND row_content(whole, TG_ARGV[3]::text[]) = row_content(to_jsonb(OLD), TG_ARGV[3]::text[]) THEN
     RETURN NULL;
@@ -886,26 +889,26 @@ $$;
 CREATE TRIGGER shop_kept AFTER
   INSERT OR UPDATE OF mode, opened_at ON shop
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'shop', 'kept', '{one}', '{mode,opened_at}', '');
+  'shop', 'kept', '{one}', '{mode,opened_at}', '', '{}');
 CREATE TRIGGER migrations_kept AFTER
   INSERT OR UPDATE OF checksum, applied_at ON migrations
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'migrations', 'kept', '{name}', '{checksum,applied_at}', '');
+  'migrations', 'kept', '{name}', '{checksum,applied_at}', '', '{}');
 CREATE TRIGGER customers_kept AFTER
   INSERT OR UPDATE OF name, created_at, blocked_at ON customers
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'customers', 'kept', '{id}', '{name,created_at,blocked_at}', '');
+  'customers', 'kept', '{id}', '{name,created_at,blocked_at}', '', '{}');
 CREATE TRIGGER tokens_kept AFTER
   INSERT OR UPDATE OF customer_id, digest, hint, name, scopes, allowed_from, cap_kopecks,
   created_at, expires_at, revoked_at ON tokens
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'tokens', 'kept', '{id}',
   '{customer_id,digest,hint,name,scopes,allowed_from,cap_kopecks,created_at,expires_at,revoked_at}',
-  '');
+  '', '{}');
 CREATE TRIGGER catalogues_kept AFTER
   INSERT OR UPDATE OF text, applied_at ON catalogues
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'catalogues', 'kept', '{version}', '{text,applied_at}', '');
+  'catalogues', 'kept', '{version}', '{text,applied_at}', '', '{}');
 CREATE TRIGGER nodes_kept AFTER
   INSERT OR UPDATE OF kind, name, location, country_code, city, endpoint_host, endpoint_port,
   public_key, private_key, state, created_at, key_digest, key_expires_at, key_used_at,
@@ -914,18 +917,18 @@ FOR EACH ROW EXECUTE FUNCTION note_row (
   'nodes', 'kept', '{id}',
   '{kind,name,location,country_code,city,endpoint_host,endpoint_port,public_key,"?private_key",
     state,created_at,key_digest,key_expires_at,key_used_at,secret_digest,joined_at}',
-  '');
+  '', '{}');
 CREATE TRIGGER exits_kept AFTER
   INSERT OR UPDATE OF pool, kind, host, port, credentials, country, state, city, zip, asn,
   drained_at, created_at, changed_at ON exits
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'exits', 'kept', '{id}',
   '{pool,kind,host,port,"?credentials",country,state,city,zip,asn,drained_at,created_at,changed_at}',
-  '');
+  '', '{}');
 CREATE TRIGGER stock_prefixes_kept AFTER
   INSERT OR UPDATE OF country, ipv, added_at, retired_at ON stock_prefixes
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'stock_prefixes', 'kept', '{prefix}', '{country,ipv,added_at,retired_at}', '');
+  'stock_prefixes', 'kept', '{prefix}', '{country,ipv,added_at,retired_at}', '', '{}');
 CREATE TRIGGER subusers_kept AFTER
   INSERT OR UPDATE OF customer_id, login, name, is_default, digest, blocked_at, deleted_at,
   heir_id, closing_order, day_bytes, month_bytes, total_bytes, tunnels, keep_hosts, created_at ON subusers
@@ -933,15 +936,16 @@ FOR EACH ROW EXECUTE FUNCTION note_row (
   'subusers', 'kept', '{id}',
   '{customer_id,login,name,is_default,digest,blocked_at,deleted_at,heir_id,closing_order,day_bytes,
     month_bytes,total_bytes,tunnels,keep_hosts,created_at}',
-  '');
+  '', '{}');
 CREATE TRIGGER whitelist_entries_kept AFTER
   INSERT OR DELETE OR UPDATE OF comment, created_at ON whitelist_entries
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'whitelist_entries', 'kept', '{subuser_id,prefix}', '{comment,created_at}', '');
+  'whitelist_entries', 'kept', '{subuser_id,prefix}', '{comment,created_at}', '', '{}');
 CREATE TRIGGER gateway_ports_kept AFTER
   INSERT OR UPDATE OF subuser_id, parameters, ttl_minutes, session, created_at ON gateway_ports
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'gateway_ports', 'kept', '{port}', '{subuser_id,parameters,ttl_minutes,session,created_at}', '');
+  'gateway_ports', 'kept', '{port}', '{subuser_id,parameters,ttl_minutes,session,created_at}', '',
+  '{}');
 CREATE TRIGGER vpn_subscriptions_kept AFTER
   INSERT OR UPDATE OF customer_id, device_limit, speed_mbit, auto_renew_months, link_digest,
   created_at, disabled_at, swept_at, deleted_at ON vpn_subscriptions
@@ -949,73 +953,75 @@ FOR EACH ROW EXECUTE FUNCTION note_row (
   'vpn_subscriptions', 'kept', '{uuid}',
   '{customer_id,device_limit,speed_mbit,auto_renew_months,link_digest,created_at,disabled_at,
     swept_at,deleted_at}',
-  '');
+  '', '{}');
 CREATE TRIGGER vpn_peers_kept AFTER
   INSERT OR UPDATE OF subscription_uuid, name, public_key, own_key, ipv4, ipv6, location,
   created_at, removed_at ON vpn_peers
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'vpn_peers', 'kept', '{id}',
-  '{subscription_uuid,name,public_key,own_key,ipv4,ipv6,location,created_at,removed_at}', '');
+  '{subscription_uuid,name,public_key,own_key,ipv4,ipv6,location,created_at,removed_at}', '', '{}');
 CREATE TRIGGER proxies_kept AFTER
   UPDATE OF port_type, comment, renew_period ON proxies
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'proxies', 'kept', '{id}', '{port_type,comment,renew_period}', '''http'','''',NULL');
+  'proxies', 'kept', '{id}', '{port_type,comment,renew_period}', '''http'','''',NULL', '{}');
 CREATE TRIGGER leases_kept AFTER
   UPDATE OF ended_at, proxy_id ON leases
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'leases', 'kept', '{place_id,started_at}', '{ended_at,proxy_id}', '');
+  'leases', 'kept', '{place_id,started_at}', '{ended_at,proxy_id}', '', '{}');
 CREATE TRIGGER stock_kept AFTER
   UPDATE OF retiring ON stock
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'stock', 'kept', '{id}', '{retiring}', '''0''');
+  'stock', 'kept', '{id}', '{retiring}', '''0''', '{}');
 CREATE TRIGGER counters_noted AFTER
   INSERT OR UPDATE OF next ON counters
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'counters', 'latest', '{name}', '{next}', '');
+  'counters', 'latest', '{name}', '{next}', '', '{}');
 CREATE TRIGGER gateway_port_next_noted AFTER
   INSERT OR UPDATE OF next ON gateway_port_next
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'gateway_port_next', 'latest', '{one}', '{next}', '');
+  'gateway_port_next', 'latest', '{one}', '{next}', '', '{}');
 CREATE TRIGGER nodes_noted AFTER
   INSERT OR UPDATE OF version, last_seen_at, boot, tunnels, lag_ms, carried ON nodes
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'nodes, last word', 'latest', '{id}', '{version,last_seen_at,boot,tunnels,lag_ms,carried}', '');
+  'nodes, last word', 'latest', '{id}', '{version,last_seen_at,boot,tunnels,lag_ms,carried}', '',
+  '{}');
 CREATE TRIGGER usage_boots_noted AFTER
   INSERT OR UPDATE OF last_at, closed_at ON usage_boots
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'usage_boots', 'latest', '{node,boot}', '{last_at,closed_at}', '');
+  'usage_boots', 'latest', '{node,boot}', '{last_at,closed_at}', '', '{}');
 CREATE TRIGGER usage_nodes_noted AFTER
   INSERT OR UPDATE OF boot, since ON usage_nodes
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'usage_nodes', 'latest', '{node}', '{boot,since}', '');
+  'usage_nodes', 'latest', '{node}', '{boot,since}', '', '{}');
 CREATE TRIGGER whitelist_entries_noted AFTER
   DELETE OR UPDATE OF last_used_at ON whitelist_entries
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'whitelist_entries, last use', 'latest', '{subuser_id,prefix}', '{last_used_at}', 'NULL');
+  'whitelist_entries, last use', 'latest', '{subuser_id,prefix}', '{last_used_at}', 'NULL', '{}');
 CREATE TRIGGER subusers_noted AFTER
   INSERT OR UPDATE OF changed_at ON subusers
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'subusers, last change', 'latest', '{id}', '{changed_at}', '');
+  'subusers, last change', 'latest', '{id}', '{changed_at}', '', '{}');
 CREATE TRIGGER vpn_peers_noted AFTER
   INSERT OR UPDATE OF last_handshake_at, changed_at ON vpn_peers
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'vpn_peers, last change', 'latest', '{id}', '{last_handshake_at,changed_at}', '');
+  'vpn_peers, last change', 'latest', '{id}', '{last_handshake_at,changed_at}', '', '{}');
 CREATE TRIGGER vpn_subscriptions_noted AFTER
   UPDATE OF renew_after, renew_problem ON vpn_subscriptions
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'vpn_subscriptions, renewal', 'latest', '{uuid}', '{renew_after,renew_problem}', '''0'',NULL');
+  'vpn_subscriptions, renewal', 'latest', '{uuid}', '{renew_after,renew_problem}', '''0'',NULL',
+  '{}');
 CREATE TRIGGER vpn_addresses_noted AFTER
   UPDATE OF free_at ON vpn_addresses
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'vpn_addresses', 'latest', '{ipv4}', '{free_at}', '''0''');
+  'vpn_addresses', 'latest', '{ipv4}', '{free_at}', '''0''', '{}');
 CREATE TRIGGER proxies_noted AFTER
-  UPDATE OF renew_tried_at ON proxies
+  UPDATE OF renew_tried_at, changed_at ON proxies
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'proxies, renewal', 'latest', '{id}', '{renew_tried_at}', 'NULL');
+  'proxies, last change', 'latest', '{id}', '{renew_tried_at,changed_at}', '', '{none,started_at}');
 CREATE TRIGGER stock_noted AFTER
   UPDATE OF rest_until ON stock
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'stock, rest', 'latest', '{id}', '{rest_until}', 'NULL');
+  'stock, rest', 'latest', '{id}', '{rest_until}', 'NULL', '{}');
 CREATE TRIGGER row_history_stays BEFORE UPDATE ON row_history FOR EACH ROW
 WHEN (OLD.version > 0 AND (OLD.checkpoint IS NOT NULL OR NEW.content IS DISTINCT FROM OLD.content
   OR NEW.version <> OLD.version OR NEW.of_table <> OLD.of_table OR NEW.row_key <> OLD.row_key))

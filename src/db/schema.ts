@@ -17,15 +17,23 @@ export type Demand = {
 /** A schema as the migrations make it. */
 export type Schema = { readonly parts: readonly Part[]; readonly demands: readonly Demand[] }
 
-const known = new WeakMap<Database, Promise<Schema>>()
+/** By engine, its version and the migrations: the same three make the same schema. */
+const known = new Map<string, Promise<Schema>>()
+const mostKnown = 4
 
-/** Makes the schema anew somewhere where nobody is, and looks at it. Once for each open database. */
-export function expectedSchema(db: Database, migrations: readonly Migration[]): Promise<Schema> {
-  const before = known.get(db)
+/** Makes the schema anew somewhere where nobody is, and looks at it; once, because making it takes a second. */
+export async function expectedSchema(db: Database, migrations: readonly Migration[]): Promise<Schema> {
+  const version = await db.first<{ version: string }>(
+    db.engine === 'sqlite' ? 'SELECT sqlite_version() AS version' : 'SELECT version() AS version',
+  )
+  const texts = migrations.map((each) => Bun.hash(each.text).toString(36))
+  const name = [db.engine, version?.version, ...texts].join(' ')
+  const before = known.get(name)
   if (before) return before
   const made = db.engine === 'sqlite' ? makeInMemory(migrations) : makeAside(db, migrations)
-  known.set(db, made)
-  made.catch(() => known.delete(db))
+  if (known.size >= mostKnown) known.clear()
+  known.set(name, made)
+  made.catch(() => known.delete(name))
   return made
 }
 

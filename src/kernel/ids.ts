@@ -46,6 +46,13 @@ export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
   return text as Id<K>
 }
 
+/** When an id was made. */
+export function timeOfId(id: string): number {
+  let ms = 0
+  for (const character of id.slice(id.indexOf('_') + 1).slice(0, 10)) ms = ms * 32 + alphabet.indexOf(character)
+  return ms
+}
+
 /** 50 bits in ten characters, the last 48 of them the time. Halves, because bit operations know only 32 bits. */
 function timeText(ms: number): string {
   return halfText(Math.floor(ms / 2 ** 25)) + halfText(ms % 2 ** 25)

@@ -380,4 +380,30 @@ async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await keyed(anna.by, 'later three', (request) => vpn.buy(request as never, { months: 1 }))
   clock.advance(1000)
   await keyed(boris.by, 'later four', (request) => vpn.buy(request as never, { months: 1, autoRenew: true }))
+  await premium.intake.forgetHosts(1000)
+  await carryAgain({ services, clock }, anna, boris)
+}
+
+/** The day's traffic: what hosts are still kept of. */
+async function carryAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { intake, subusers } = services.premium
+  const all = [await subusers.load(anna.customer, undefined), await subusers.load(boris.customer, undefined)]
+  for (const [step, bytes] of [0n, 2_000_000n, 6_000_000n].entries()) {
+    clock.advance(step * 3_600_000)
+    await intake.report({
+      node: 'gate-1',
+      boot: '2026-03',
+      counts: all.map(({ id }, at) => ({ subuser: id, pool, received: bytes + BigInt(at), sent: bytes / 7n })),
+      wishes: all.map(({ id }) => ({ subuser: id, pool, turn: step + 1, want: 'lease' as const })),
+      hosts: all.flatMap(({ id }, at) =>
+        ['example.com', 'example.org'].map((host, place) => ({
+          subuser: id,
+          pool,
+          host,
+          received: bytes / 2n + BigInt(at),
+          sent: bytes / 20n + BigInt(place),
+        })),
+      ),
+    })
+  }
 }

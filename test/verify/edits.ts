@@ -169,7 +169,7 @@ export function editsOf(tables: readonly Table[], most: number): Edit[] {
 function editsOfColumn(table: Table, { name, nullable }: Column, most: number): Edit[] {
   const edits: Edit[] = []
   const add = (kind: Kind, before: readonly Row[], after: readonly Row[]): void => {
-    if (edits.filter((each) => each.kind === kind).length >= most) return
+    if (edits.filter((each) => each.kind === kind).length >= most || isNothing(before, after)) return
     edits.push({ table: table.name, column: name, kind, before, after })
   }
   for (const row of spread(table.rows)) {
@@ -205,6 +205,15 @@ function editsOfRows(table: Table, most: number): Edit[] {
       { table: table.name, column: '', kind: 'row doubled', before: [], after: [{ ...row, [key]: fresh }] },
     ]
   })
+}
+
+/** Whether the table is afterwards what it was before, as when two rows of the same content change names. */
+function isNothing(before: readonly Row[], after: readonly Row[]): boolean {
+  const text = (row: Row): string =>
+    Object.entries(row)
+      .map(([name, value]) => `${name} ${value instanceof Uint8Array ? value.toHex() : String(value)}`)
+      .join('\n')
+  return before.map(text).toSorted().join('\n\n') === after.map(text).toSorted().join('\n\n')
 }
 
 /** From the first, the last and the middle, so that few rows are of many kinds. */

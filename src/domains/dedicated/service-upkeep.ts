@@ -16,6 +16,7 @@ import {
   renewAheadMs,
   renewRetryMs,
   restMs,
+  subjectOf,
 } from './rules.ts'
 import type { Dedicated } from './service.ts'
 import * as store from './store.ts'
@@ -40,9 +41,6 @@ type Position = { readonly changedAt: number; readonly id: number }
 
 /** What a node has carried for a proxy since it booted. */
 type ProxyCount = { readonly id: number; readonly received: bigint; readonly sent: bigint }
-
-/** What counts of a proxy are kept under. */
-const subjectOf = (id: number): string => `proxy:${id}`
 
 /** What happens to proxies with time, and what nodes are told of them. */
 export function createDedicatedUpkeep(deps: {

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
 import { nameTaken, noSuchNode } from './errors.ts'
-import { type Endpoint, type Health, isLocationName, isNodeName, type Node, type NodeKind } from './rules.ts'
+import { contextOf, type Endpoint, type Health, isLocationName, isNodeName, type Node, type NodeKind } from './rules.ts'
 import { createEntry } from './service-entry.ts'
 import * as store from './store.ts'
 
@@ -95,5 +95,3 @@ export function createFleet(deps: {
     },
   }
 }
-
-const contextOf = (id: NodeId): string => `node ${id} private key`

@@ -63,6 +63,10 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       return posting?.kind === 'charge' ? posting : undefined
     },
 
+    /** What was given back of a charge, if anything was. */
+    refundOf: (reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> =>
+      store.refundOf(reader, customer, seq),
+
     /**
      * Recomputes every promise about money from the postings. `onCustomer` is told each customer's charges, so that
      * whoever owns the orders can compare them. `caps` are the spending caps of the tokens that have one.
@@ -85,8 +89,8 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
         for (const account of batch) {
           accounts += 1
           walked += account.seq
-          balances += account.balance
           await attempt(findings, { promise: 'balance', where: `account of ${account.customer}` }, async () => {
+            balances += account.balance
             const walk = await walkAccount(reader, account, folds)
             findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
             for (const [token, amount] of walk.spentByToken) spent.set(token, amount)

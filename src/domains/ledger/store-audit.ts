@@ -1,3 +1,4 @@
+import { readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -11,7 +12,12 @@ export async function accountsAfter(reader: Reader, after: string, limit: number
     'SELECT * FROM accounts WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     [after, limit],
   )
-  return rows.map(toAccount)
+  // Whatever stands there is taken as it is: a balance out of range is for `verify` to tell, not to stumble over.
+  return rows.map((row) => ({
+    ...toAccount({ ...row, balance: 0n, api_spent: 0n }),
+    balance: row.balance as Kopecks,
+    apiSpent: row.api_spent as Kopecks,
+  }))
 }
 
 /** One account's postings, oldest first, a page at a time. */
@@ -43,7 +49,10 @@ export async function countPostings(reader: Reader): Promise<number> {
 
 /** What each house account has, as the house sees it: the other side of every posting. */
 export async function houseBalances(reader: Reader): Promise<{ house: string; balance: bigint }[]> {
-  return reader.all('SELECT house, CAST(-SUM(amount) AS BIGINT) AS balance FROM postings GROUP BY house ORDER BY house')
+  const rows = await reader.all<WideSum<'amount'> & { house: string }>(
+    `SELECT house, ${wideSum('amount', 'amount')} FROM postings GROUP BY house ORDER BY house`,
+  )
+  return rows.map((row) => ({ house: row.house, balance: -readWide(row, 'amount') }))
 }
 
 export async function tokenSpending(reader: Reader): Promise<{ token: TokenId; spent: Kopecks }[]> {
@@ -112,4 +121,13 @@ export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean>
     ],
   )
   return added === 1
+}
+
+/** What was given back of a charge. */
+export async function refundOf(reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> {
+  const row = await reader.first<PostingRow>('SELECT * FROM postings WHERE customer_id = $1 AND refund_of = $2', [
+    customer,
+    seq,
+  ])
+  return row && toPosting(row)
 }

@@ -158,23 +158,51 @@ export async function overlaps(reader: Reader, most: number): Promise<number[]> 
   return rows.map((row) => Number(row.place_id))
 }
 
-/** Every open lease, a page at a time. */
-export async function openLeasesAfter(
+export type LeaseRecord = {
+  readonly place: number
+  readonly proxy: number
+  readonly startedAt: number
+  readonly endedAt: number | null
+  readonly address: string
+  readonly country: string
+  readonly ipv: number
+}
+
+type LeaseRow = {
+  place_id: bigint
+  proxy_id: bigint
+  started_at: bigint
+  ended_at: bigint | null
+  address: string
+  country: string
+  ipv: bigint
+}
+
+/** Every lease there ever was, place after place, a page at a time. */
+export async function leasesAfter(
   reader: Reader,
-  after: number,
+  after: { readonly place: number; readonly startedAt: number },
   limit: number,
-): Promise<{ place: number; proxy: number; address: string; country: string; ipv: number }[]> {
-  const rows = await reader.all<{ place_id: bigint; proxy_id: bigint; address: string; country: string; ipv: bigint }>(
-    `SELECT leases.place_id, leases.proxy_id, stock.address, stock.country, stock.ipv FROM leases
-     JOIN stock ON stock.id = leases.place_id
-     WHERE leases.ended_at IS NULL AND leases.place_id > $1 ORDER BY leases.place_id LIMIT $2`,
-    [after, limit],
+): Promise<LeaseRecord[]> {
+  const rows = await reader.all<LeaseRow>(
+    `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country, stock.ipv
+     FROM leases JOIN stock ON stock.id = leases.place_id
+     WHERE (leases.place_id, leases.started_at) > ($1, $2) ORDER BY leases.place_id, leases.started_at LIMIT $3`,
+    [after.place, after.startedAt, limit],
   )
   return rows.map((row) => ({
     place: Number(row.place_id),
     proxy: Number(row.proxy_id),
+    startedAt: Number(row.started_at),
+    endedAt: row.ended_at === null ? null : Number(row.ended_at),
     address: row.address,
     country: row.country,
     ipv: Number(row.ipv),
   }))
+}
+
+/** Every place there is, a page at a time, to look at it by itself. */
+export async function placesAfter(reader: Reader, after: number, limit: number): Promise<PlaceRecord[]> {
+  const rows = await reader.all<Row>('SELECT * FROM stock WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+  return rows.map(toRecord)
 }

@@ -1,6 +1,6 @@
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
-import { type Audit, type Finding, mostFindings, type Verifier } from '../../kernel/finding.ts'
+import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../kernel/finding.ts'
 import { type ByteAccount, readSubject, subjectOf, subjects } from './accounts/rules.ts'
 import { AccountWalk, type LeaseSums } from './accounts/rules-audit.ts'
 import * as store from './accounts/store.ts'
@@ -15,9 +15,9 @@ const page = 500
 export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
   return {
     name: 'traffic',
-    verify: () =>
+    verify: (onProgress) =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
-        const books = await checkAccounts(reader, deps.sha256)
+        const books = await checkAccounts(reader, deps.sha256, onProgress)
         const lines = await checkLeases(reader, books.sums)
         return {
           findings: [...books.findings, ...lines.findings].slice(0, mostFindings),
@@ -35,18 +35,22 @@ export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): V
 const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
 
 /** Every account from its first movement on; no movement outside of them; and what a move took out it put in. */
-async function checkAccounts(reader: Reader, sha256: Sha256) {
+async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done: number) => void) {
   const findings: Finding[] = []
   const sums = new Map<string, LeaseSums>()
   let movements = 0
   for (let after = { subuser: '', pool: '' }; ; ) {
     const batch = await store.accountsAfter(reader, after, page)
     for (const account of batch) {
-      const walk = await walkAccount(reader, account, sha256)
-      sums.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
-      findings.push(...walk.findings)
       movements += account.seq
+      const where = `account of ${account.pool} traffic of ${account.subuser}`
+      await attempt(findings, { promise: 'bytes', where }, async () => {
+        const walk = await walkAccount(reader, account, sha256)
+        sums.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
+        findings.push(...walk.findings)
+      })
     }
+    onProgress?.(movements)
     const last = batch.at(-1)
     if (!last || batch.length < page) break
     after = last
@@ -55,8 +59,11 @@ async function checkAccounts(reader: Reader, sha256: Sha256) {
   if (there !== movements) {
     findings.push(found('bytes', 'movements', `${there} exist, the accounts count ${movements}`))
   }
-  for (const { order_id: id, bytes } of await store.movedByOrder(reader, page)) {
-    findings.push(found('bytes', `order ${id}`, `it moved ${bytes} bytes more in than out`))
+  for (const { order, bytes } of await store.movedByOrder(reader, page)) {
+    findings.push(found('bytes', `order ${order}`, `it moved ${bytes} bytes more in than out`))
+  }
+  for (const lot of await store.strayLots(reader, page)) {
+    findings.push(found('lots', `${lot.pool} traffic of ${lot.subuser_id}`, 'lots belong to an account that is not there'))
   }
   return { findings, sums, movements }
 }
@@ -95,6 +102,9 @@ async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>)
   }
   for (const line of await leases.miscounted(reader, page)) {
     findings.push(found('lease', `${line.subject} at ${line.node}`, 'its count is not what the node reported'))
+  }
+  for (const count of await leases.strayCounts(reader, subjects, page)) {
+    findings.push(found('lease', `${count.subject} at ${count.node}`, count.problem))
   }
   return { findings, subjects: seen, quarantined }
 }

@@ -67,6 +67,9 @@ export type Peer = {
   readonly changedAt: number
 }
 
+/** How the words begin with which the unused part of a term is given back. */
+export const deletedNote = 'VPN deleted before its end'
+
 /** Past its end a subscription keeps its devices and their keys for this long, so that renewing brings all of it back. */
 export const keptAfterEndMs = 30 * 86_400_000
 /** How long an address rests before another device gets it. */

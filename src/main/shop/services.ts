@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
-import { createCounter } from '../../db/counter.ts'
+import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -10,10 +11,10 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import type { Database } from '../../db/transaction.ts'
 import { createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet } from '../../domains/fleet/index.ts'
+import { createFleet, createFleetVerifier } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
-import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
+import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../../domains/stock/index.ts'
@@ -50,6 +51,8 @@ export type Arrangements = {
   /** As shipped, unless said. */
   readonly vpn?: VpnArrangement
   readonly premium?: PremiumTerms
+  /** Where checkpoints are written down besides the database; nowhere unless said. */
+  readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
@@ -63,6 +66,7 @@ export const arrangementsOf = (config: Config): Arrangements => ({
     ports: config.premiumPorts,
   },
   vpn: vpnArrangementOf(config),
+  checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
 })
 
 /** All domains, wired to one database. */
@@ -78,7 +82,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const terms = arranged.premium ?? shippedTerms
   const traffic = createTraffic({ db, ...around, terms })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
-  const stockDesk = createStockDesk({ db, ...around })
+  const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
   const dedicated = createDedicated({
     db,
     ledger,
@@ -113,14 +117,25 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     terms,
   })
   const verifiers: readonly Verifier[] = [
+    createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
+    createDedicatedVerifier({
+      db,
+      orders,
+      pricing,
+      stockDesk,
+      traffic,
+      ...around,
+      vault: arranged.vault,
+      numbers: nextNumber,
+    }),
+    createVpnVerifier({ ...vpnDeps, ledgerAudit }),
+    createTrafficVerifier({ db, ...around }),
+    createPremiumVerifier(premiumDeps),
+    createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
     createHistoryVerifier({ db }),
-    createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
-    createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
-    createVpnVerifier(vpnDeps),
-    createTrafficVerifier({ db, ...around }),
-    createPremiumVerifier(premiumDeps),
   ]
   /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
   const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
@@ -134,6 +149,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     db,
     ledger,
     ledgerAudit,
+    keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
     customers,
     orders,
     pricing,

@@ -137,6 +137,15 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
     /** What was bought with an order. */
     boughtWith: store.boughtWith,
 
+    /** How many bytes were moved with an order, for `verify`. */
+    movedWith: store.movedWith,
+
+    /** All lots of an order, used up or not, for `verify`. */
+    lotsOf: store.allLotsOf,
+
+    /** The orders that lots name, in their order, a page at a time, for `verify`. */
+    lotOrders: store.lotOrders,
+
     /** The orders that movements name, in their order, a page at a time. */
     namedOrders: store.namedOrders,
   }

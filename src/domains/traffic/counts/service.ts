@@ -19,6 +19,10 @@ export function createCounts(deps: { clock: Clock }) {
     totals: (reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> =>
       store.sumCounts(reader, subjects),
 
+    /** The subjects of a kind, in their order, a page at a time, for `verify`. */
+    subjects: (reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> =>
+      store.subjectsAfter(reader, prefix, after, limit),
+
     /**
      * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on a row of
      * that node, so that the first report of a subject is not taken twice.

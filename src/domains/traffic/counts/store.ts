@@ -1,4 +1,4 @@
-import { list, sendRows } from '../../../db/rows.ts'
+import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import type { Count } from './rules.ts'
@@ -55,15 +55,28 @@ export async function forgetCounts(tx: Tx, prefix: string, before: number, most:
   )
 }
 
-/** PostgreSQL sums whole numbers into NUMERIC, which would come back as a text. */
+/** What was counted for each of these subjects in all. */
 export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> {
   if (subjects.length === 0) return new Map()
-  const rows = await reader.all<Row>(
-    `SELECT subject, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent FROM usage_counts
+  const rows = await reader.all<WideSum<'received' | 'sent'> & { subject: string }>(
+    `SELECT subject, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')} FROM usage_counts
      WHERE subject IN (${list(subjects.length)}) GROUP BY subject`,
     subjects,
   )
   return new Map(
-    rows.map((row) => [row.subject, { subject: row.subject, received: bytes(row.received), sent: bytes(row.sent) }]),
+    rows.map((row) => {
+      const [received, sent] = [bytes(readWide(row, 'received')), bytes(readWide(row, 'sent'))]
+      return [row.subject, { subject: row.subject, received, sent }]
+    }),
   )
+}
+
+/** The subjects that begin with `prefix`, a page at a time. */
+export async function subjectsAfter(reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ subject: string }>(
+    `SELECT DISTINCT subject FROM usage_counts WHERE subject > $1 AND subject >= $2 AND subject < $3
+     ORDER BY subject LIMIT $4`,
+    [after, prefix, `${prefix}\u{ffff}`, limit],
+  )
+  return rows.map((row) => row.subject)
 }

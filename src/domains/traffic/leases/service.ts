@@ -86,6 +86,9 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
       return silent.length
     },
 
+    /** What nodes counted for each of these accounts but for what is in quarantine, by subject; for `verify`. */
+    acceptedOf: store.acceptedOf,
+
     /** Claims that no lease covers, latest first. */
     quarantined: (most: number): Promise<store.Quarantined[]> => store.listQuarantined(db, most),
   }
