@@ -60,7 +60,8 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
         {
           flag: 'against',
           value: 'HASH|FILE',
-          meaning: 'a checkpoint that was kept elsewhere, or the file that they were kept in: each must be in this database',
+          meaning:
+            'a checkpoint that was kept elsewhere, or the file that they were kept in: each must be in this database',
         },
       ],
       run: (given) => {

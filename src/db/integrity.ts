@@ -27,7 +27,9 @@ function differences(expected: readonly Part[], live: readonly Part[]): Finding[
     ...expected.flatMap((part) => {
       const definition = there.get(part.name)
       if (definition === part.definition) return []
-      return [found('schema', part.name, definition === undefined ? 'it is missing' : 'it is not as the migrations made it')]
+      return [
+        found('schema', part.name, definition === undefined ? 'it is missing' : 'it is not as the migrations made it'),
+      ]
     }),
     ...live
       .filter((part) => !known.has(part.name) && isOurs(part.name))
@@ -76,6 +78,8 @@ async function checkFile(reader: Reader): Promise<Finding[]> {
     ...told
       .filter((row) => row.integrity_check !== 'ok')
       .map((row) => found('file', 'database file', row.integrity_check)),
-    ...lost.slice(0, mostFindings).map((row) => found('constraint', row.table, `a row names a row of ${row.parent} that is not there`)),
+    ...lost
+      .slice(0, mostFindings)
+      .map((row) => found('constraint', row.table, `a row names a row of ${row.parent} that is not there`)),
   ]
 }

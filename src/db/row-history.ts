@@ -13,8 +13,6 @@ type Version = { of_table: string; row_key: string; version: bigint; content: st
 export type Covered = { readonly versions: number; readonly digest: Uint8Array }
 
 /** The second book that the database keeps of what cannot be computed from other rows. */
-export type RowHistory = ReturnType<typeof createRowHistory>
-
 export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
   /** All versions that carry a checkpoint's number, in one order for ever. */
   async function digestOf(reader: Reader, checkpoint: number): Promise<Covered> {

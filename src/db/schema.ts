@@ -74,7 +74,11 @@ async function sqliteDemands(reader: Reader): Promise<Demand[]> {
     )
     for (const { name, type } of columns) {
       const held = { BIGINT: 'integer', TEXT: 'text', BYTEA: 'blob' }[type] ?? 'null'
-      demands.push({ table, name: `${name} is ${type}`, broken: counting(`typeof(${name}) NOT IN ('${held}', 'null')`) })
+      demands.push({
+        table,
+        name: `${name} is ${type}`,
+        broken: counting(`typeof(${name}) NOT IN ('${held}', 'null')`),
+      })
     }
   }
   const indexes = await reader.all<{ name: string; tbl_name: string; sql: string }>(

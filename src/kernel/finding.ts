@@ -7,7 +7,10 @@ export type Finding = { readonly promise: string; readonly where: string; readon
 export type Audit = { readonly findings: readonly Finding[]; readonly covered: Readonly<Record<string, number>> }
 
 /** One domain's part of `verify`. `onProgress` hears now and then how many things were looked at. */
-export type Verifier = { readonly name: string; readonly verify: (onProgress?: (done: number) => void) => Promise<Audit> }
+export type Verifier = {
+  readonly name: string
+  readonly verify: (onProgress?: (done: number) => void) => Promise<Audit>
+}
 
 /** Past this many a report helps nobody; the count goes on. */
 export const mostFindings = 1000
@@ -49,7 +52,8 @@ const advices: Readonly<Record<string, string>> = {
   file: 'stop the shop, copy the file aside, and restore the last backup that verifies; what was sold since is in the copy',
   constraint: 'read the rows with the question that the constraint asks, and restore them from a backup',
   history: 'read its versions in row_history and write the right one back; whoever changed it went past the shop',
-  checkpoint: 'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
+  checkpoint:
+    'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
 }
 
 /** What to do about a finding. */

@@ -1,7 +1,7 @@
 import { createVault } from '../../src/adapters/vault.ts'
 import type { Database } from '../../src/db/transaction.ts'
-import type { Payer } from '../../src/domains/ledger/index.ts'
 import type { OpenProxy } from '../../src/domains/dedicated/service.ts'
+import type { Payer } from '../../src/domains/ledger/index.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { readPrefix } from '../../src/kernel/address.ts'
@@ -67,7 +67,11 @@ const priceList = (deviceLimit: number): unknown => {
   }
 }
 
-async function addBuyer({ services, clock }: Shop, name: string, cap: ReturnType<typeof kopecks> | null): Promise<Buyer> {
+async function addBuyer(
+  { services, clock }: Shop,
+  name: string,
+  cap: ReturnType<typeof kopecks> | null,
+): Promise<Buyer> {
   const { id } = await services.customers.create(name)
   await services.db.transact((tx) => services.ledger.credit(tx, id, kopecks(10_000_000n), 'operator', `for ${name}`))
   const { token } = await services.customers.issueToken(id, { name: `${name}'s`, cap })
@@ -92,7 +96,12 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   const places = { location: 'frankfurt', countryCode: 'DE', city: 'Frankfurt' }
   const open = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', ...places }))
   await db.transact((tx) =>
-    fleet.add(tx, { kind: 'vpn', name: 'vpn-2', location: 'paris', endpoint: { host: 'v2.example.net', port: 51_820 } }),
+    fleet.add(tx, {
+      kind: 'vpn',
+      name: 'vpn-2',
+      location: 'paris',
+      endpoint: { host: 'v2.example.net', port: 51_820 },
+    }),
   )
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', ...places }))
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-2', location: 'paris' }))
@@ -279,9 +288,7 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await premium.traffic.refund(refunded.order, 'not used')
   await carry(shop, [own.id, child.id, gone.id], other.id)
   clock.advance(1000)
-  await keyed(anna.by, 'delete gone', (request) =>
-    premium.remove(request as never, { subuser: gone.id, to: child.id }),
-  )
+  await keyed(anna.by, 'delete gone', (request) => premium.remove(request as never, { subuser: gone.id, to: child.id }))
   await premium.subusers.update(anna.customer, child.id, { name: 'a child', blocked: true, limits: {} })
   await premium.subusers.resetPassword(anna.customer, own.id)
   await allowIn(shop, anna, boris)

@@ -1,5 +1,5 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Database as Sqlite } from 'bun:sqlite'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'

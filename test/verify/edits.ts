@@ -67,7 +67,11 @@ async function openSqliteHands(path: string): Promise<Hands> {
       const columns = list<{ name: string; notnull: bigint; pk: bigint }>(`PRAGMA table_info(${name})`)
       return {
         name,
-        columns: columns.map((each) => ({ name: each.name, nullable: each.notnull === 0n && each.pk === 0n, key: each.pk > 0n })),
+        columns: columns.map((each) => ({
+          name: each.name,
+          nullable: each.notnull === 0n && each.pk === 0n,
+          key: each.pk > 0n,
+        })),
         rows: list<Row>(`SELECT * FROM ${name}`),
       }
     })
@@ -131,13 +135,19 @@ async function openPostgresHands(url: string): Promise<Hands> {
     await sql.begin(async (tx) => {
       for (const row of gone) {
         const condition = keys.map((key, at) => `${key} = $${at + 1}`).join(' AND ')
-        await tx.unsafe(`DELETE FROM ${table.name} WHERE ${condition}`, keys.map((key) => row[key] ?? null))
+        await tx.unsafe(
+          `DELETE FROM ${table.name} WHERE ${condition}`,
+          keys.map((key) => row[key] ?? null),
+        )
       }
       for (const row of come) {
         const columns = Object.keys(row)
         const places = columns.map((_, at) => `$${at + 1}`)
         const insert = `INSERT INTO ${table.name} (${columns.join(', ')}) VALUES (${places.join(', ')})`
-        await tx.unsafe(insert, columns.map((column) => row[column] ?? null))
+        await tx.unsafe(
+          insert,
+          columns.map((column) => row[column] ?? null),
+        )
       }
     })
   }
@@ -163,7 +173,10 @@ async function refusedOr(work: () => Promise<void>): Promise<boolean> {
 
 /** Every single edit that can be made to what is there: each kind to each column, in `most` rows of its table. */
 export function editsOf(tables: readonly Table[], most: number): Edit[] {
-  return tables.flatMap((table) => [...table.columns.flatMap((column) => editsOfColumn(table, column, most)), ...editsOfRows(table, most)])
+  return tables.flatMap((table) => [
+    ...table.columns.flatMap((column) => editsOfColumn(table, column, most)),
+    ...editsOfRows(table, most),
+  ])
 }
 
 function editsOfColumn(table: Table, { name, nullable }: Column, most: number): Edit[] {
@@ -174,7 +187,9 @@ function editsOfColumn(table: Table, { name, nullable }: Column, most: number): 
   }
   for (const row of spread(table.rows)) {
     const value = row[name] ?? null
-    const other = table.rows.find((each) => each !== row && (each[name] ?? null) !== null && !isSame(each[name] ?? null, value))
+    const other = table.rows.find(
+      (each) => each !== row && (each[name] ?? null) !== null && !isSame(each[name] ?? null, value),
+    )
     if (value === null) {
       add('filled', [row], [{ ...row, [name]: other?.[name] ?? filling(table, name) }])
       continue
@@ -188,7 +203,14 @@ function editsOfColumn(table: Table, { name, nullable }: Column, most: number): 
     if (nullable) add('nulled', [row], [{ ...row, [name]: null }])
     if (other) {
       add('copied', [row], [{ ...row, [name]: other[name] ?? null }])
-      add('swapped', [row, other], [{ ...row, [name]: other[name] ?? null }, { ...other, [name]: value }])
+      add(
+        'swapped',
+        [row, other],
+        [
+          { ...row, [name]: other[name] ?? null },
+          { ...other, [name]: value },
+        ],
+      )
     }
   }
   return edits
@@ -199,7 +221,8 @@ function editsOfRows(table: Table, most: number): Edit[] {
   const key = table.columns.findLast((each) => each.key)?.name ?? ''
   return rows.flatMap((row): Edit[] => {
     const value = row[key] ?? null
-    const fresh = typeof value === 'string' ? changedText(changedText(value)) : BigInt((value ?? 0n) as bigint) + 100_000n
+    const fresh =
+      typeof value === 'string' ? changedText(changedText(value)) : BigInt((value ?? 0n) as bigint) + 100_000n
     return [
       { table: table.name, column: '', kind: 'row deleted', before: [row], after: [] },
       { table: table.name, column: '', kind: 'row doubled', before: [], after: [{ ...row, [key]: fresh }] },
@@ -221,7 +244,8 @@ function spread(rows: readonly Row[]): Row[] {
   const order: Row[] = []
   const middle = Math.floor(rows.length / 2)
   for (let step = 0; step < rows.length; step += 1) {
-    const row = step % 3 === 0 ? rows[step / 3] : step % 3 === 1 ? rows.at(-((step + 2) / 3)) : rows[middle + (step - 2) / 3]
+    const row =
+      step % 3 === 0 ? rows[step / 3] : step % 3 === 1 ? rows.at(-((step + 2) / 3)) : rows[middle + (step - 2) / 3]
     if (row && !order.includes(row)) order.push(row)
   }
   return order
@@ -232,7 +256,8 @@ const isSame = (a: Value, b: Value): boolean =>
 
 /** What a column could hold that holds nothing anywhere. */
 function filling(table: Table, column: string): Value {
-  if (/_at$|_id$|seq|bytes|limit|count|port$|period|mbit|asn|cap/.test(column) && !/heir|order|token/.test(column)) return 1_768_500_000_000n
+  if (/_at$|_id$|seq|bytes|limit|count|port$|period|mbit|asn|cap/.test(column) && !/heir|order|token/.test(column))
+    return 1_768_500_000_000n
   return /digest|key$|secret|credentials|hash/.test(column) && table.name !== 'vpn_peers' ? new Uint8Array(32) : 'x1'
 }
 

@@ -28,7 +28,16 @@ export const unseen: readonly Unseen[] = [
     table: 'proxies',
     column: 'username',
     kinds: ['changed'],
-    because: 'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
+    because:
+      'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
+  },
+  {
+    table: 'vpn_terms',
+    column: 'used_before',
+    kinds: ['raised', 'lowered', 'copied', 'swapped'],
+    of: (row) => row['seq'] !== 1n,
+    because:
+      'what was used before time that goes on is only remembered: within what was used since, no limit depends on it',
   },
   {
     table: 'traffic_hours',
@@ -52,25 +61,29 @@ export const unseen: readonly Unseen[] = [
     table: 'traffic_hosts',
     column: 'hour',
     kinds: ['swapped', 'copied'],
-    because: 'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
   {
     table: 'traffic_hosts',
     column: 'received',
     kinds: ['lowered', 'copied', 'swapped'],
-    because: 'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
   {
     table: 'traffic_hosts',
     column: 'sent',
     kinds: ['lowered', 'copied', 'swapped'],
-    because: 'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
   {
     table: 'traffic_hosts',
     column: '',
     kinds: ['row deleted'],
-    because: 'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
   {
     table: 'usage_counts',
@@ -81,7 +94,8 @@ export const unseen: readonly Unseen[] = [
     table: 'usage_counts',
     column,
     of: isUnpaid,
-    because: 'what dedicated proxies carry is not paid for, and hosts are shown and not billed; no other row repeats them',
+    because:
+      'what dedicated proxies carry is not paid for, and hosts are shown and not billed; no other row repeats them',
   })),
   ...(['ipv4', ''] as const).map((column) => ({
     table: 'vpn_addresses',
@@ -98,7 +112,8 @@ export const unseen: readonly Unseen[] = [
     table: 'usage_leases',
     column: 'claimable',
     kinds: ['lowered', 'copied'],
-    because: 'how much of a lapsed lease may still be claimed depends on questions that are not kept; no more than lapsed is found',
+    because:
+      'how much of a lapsed lease may still be claimed depends on questions that are not kept; no more than lapsed is found',
   },
   {
     table: 'usage_leases',

@@ -1,11 +1,4 @@
-import {
-  type Chain,
-  emptyChain,
-  endingWith,
-  problemsOfEnd,
-  problemsOfLink,
-  type Sha256,
-} from '../../kernel/chain.ts'
+import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../kernel/chain.ts'
 import type { Finding } from '../../kernel/finding.ts'
 import { LineDigest } from '../../kernel/line-digest.ts'
 import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'

@@ -124,10 +124,12 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
         return { previous, content: contentOf(fold, previous, upto, deps.clock()) }
       })
       if (!made) return undefined
-      return db.transact((tx) => insert(tx, made.previous, made.content)).catch((error: unknown) => {
-        if (error instanceof MadeByAnother) return undefined
-        throw error
-      })
+      return db
+        .transact((tx) => insert(tx, made.previous, made.content))
+        .catch((error: unknown) => {
+          if (error instanceof MadeByAnother) return undefined
+          throw error
+        })
     },
 
     /** Checkpoints that were kept elsewhere and are not here: what they cover was rewritten, or cut off. */
@@ -274,7 +276,9 @@ async function checkHistory(reader: Reader, checkpoint: Checkpoint, history: His
     ? now.versions === checkpoint.history.versions && toHex(now.digest) === toHex(checkpoint.history.digest)
     : now.versions === 0
   const where = `checkpoint ${checkpoint.number}`
-  return isSame ? [] : [{ promise: 'checkpoint', where, problem: 'the versions of rows are not those it was made over' }]
+  return isSame
+    ? []
+    : [{ promise: 'checkpoint', where, problem: 'the versions of rows are not those it was made over' }]
 }
 
 function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Finding[] {

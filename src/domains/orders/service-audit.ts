@@ -6,7 +6,7 @@ import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Charges, LedgerAudit } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
-import { openAnswer, type Order } from './rules.ts'
+import { type Order, openAnswer } from './rules.ts'
 import * as store from './store.ts'
 import * as audits from './store-audit.ts'
 

@@ -41,7 +41,12 @@ export async function findAudited(reader: Reader, ids: readonly OrderId[]): Prom
 }
 
 /** Orders that cost nothing, newest first, from just below `before`. */
-export async function freeBefore(reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Order[]> {
+export async function freeBefore(
+  reader: Reader,
+  customer: CustomerId,
+  before: string,
+  limit: number,
+): Promise<Order[]> {
   const rows = await reader.all<OrderRow>(
     'SELECT * FROM orders WHERE customer_id = $1 AND charge_seq IS NULL AND id < $2 ORDER BY id DESC LIMIT $3',
     [customer, before, limit],

@@ -63,7 +63,9 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
     findings.push(found('bytes', `order ${order}`, `it moved ${bytes} bytes more in than out`))
   }
   for (const lot of await store.strayLots(reader, page)) {
-    findings.push(found('lots', `${lot.pool} traffic of ${lot.subuser_id}`, 'lots belong to an account that is not there'))
+    findings.push(
+      found('lots', `${lot.pool} traffic of ${lot.subuser_id}`, 'lots belong to an account that is not there'),
+    )
   }
   return { findings, sums, movements }
 }

@@ -40,8 +40,10 @@ export function createVpnVerifier(deps: VpnDeps & { readonly ledgerAudit: Ledger
     }
     const last = terms.at(-1)
     const plan = (await findCatalogue(reader, last && orders.get(last.order)))?.vpn
-    if (plan && plan.speedMegabits !== subscription.speedMegabits) problems.push('it is not as fast as was last paid for')
-    if (plan && plan.deviceLimit > subscription.deviceLimit) problems.push('it has fewer devices than were last paid for')
+    if (plan && plan.speedMegabits !== subscription.speedMegabits)
+      problems.push('it is not as fast as was last paid for')
+    if (plan && plan.deviceLimit > subscription.deviceLimit)
+      problems.push('it has fewer devices than were last paid for')
     return problems
   }
 
@@ -153,7 +155,11 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
     const owners = subjects.length > 0 ? await peers.findOwners(reader, subjects) : new Map()
     for (const subject of subjects) {
       if (owners.has(subject)) continue
-      findings.push({ promise: 'vpn', where: `device ${subject}`, problem: 'nodes have counted for it, and it is not there' })
+      findings.push({
+        promise: 'vpn',
+        where: `device ${subject}`,
+        problem: 'nodes have counted for it, and it is not there',
+      })
     }
     const last = subjects.at(-1)
     if (last === undefined || subjects.length < pageSize) break

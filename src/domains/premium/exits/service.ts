@@ -4,7 +4,17 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { badPlace, noSuchExit, unknownPool } from '../errors.ts'
-import { contextOf, countPlaces, type Exit, narrow, type Part, type PlaceCount, type Placed, type Places, place } from './rules.ts'
+import {
+  contextOf,
+  countPlaces,
+  type Exit,
+  narrow,
+  type Part,
+  type PlaceCount,
+  type Placed,
+  type Places,
+  place,
+} from './rules.ts'
 import * as store from './store.ts'
 
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */

@@ -17,7 +17,9 @@ type Parts = {
   readonly db: Database
   readonly orders: Orders
   readonly pricing: Pricing
-  readonly traffic: { readonly accounts: Pick<Traffic['accounts'], 'boughtWith' | 'movedWith' | 'namedOrders' | 'lotsOf' | 'lotOrders'> }
+  readonly traffic: {
+    readonly accounts: Pick<Traffic['accounts'], 'boughtWith' | 'movedWith' | 'namedOrders' | 'lotsOf' | 'lotOrders'>
+  }
 }
 
 /** Each purchase has its bytes once, as many as its order says, at the price of its price list; nothing moves without an order. */
@@ -86,15 +88,15 @@ async function problemOfPurchase(deps: Parts, reader: Reader, order: Order): Pro
   if (!delivery) return 'it was paid and nothing was delivered'
   if (bought.length > 1) return 'it was delivered more than once'
   const told = (order.calculation ?? {}) as { catalogue?: unknown; pool_type?: unknown; gb?: unknown }
-  const asked = (order.wish ?? {}) as { pool_type?: unknown; gb?: unknown; subuser_id?: unknown }
-  if (asked.pool_type !== told.pool_type || asked.gb !== told.gb) return 'it was not priced as it was asked for'
-  if ((asked.subuser_id ?? delivery.subuser) !== delivery.subuser) return 'it was delivered to another sub-user'
   const tenths = typeof told.gb === 'number' ? Math.round(told.gb * 10) : 0
   if (delivery.pool !== told.pool_type || delivery.bytes !== BigInt(tenths) * 100_000_000n) {
     return 'what was delivered is not what it says'
   }
   const catalogue = typeof told.catalogue === 'number' ? await deps.pricing.version(reader, told.catalogue) : undefined
   if (!catalogue) return 'its price list is not there'
+  const asked = (order.wish ?? {}) as { pool_type?: unknown; gb?: unknown; subuser_id?: unknown }
+  if (asked.pool_type !== told.pool_type || asked.gb !== told.gb) return 'it was not priced as it was asked for'
+  if ((asked.subuser_id ?? delivery.subuser) !== delivery.subuser) return 'it was delivered to another sub-user'
   if (priceTraffic(catalogue, delivery.pool, tenths).total !== order.price) return 'its price is not its price list’s'
   return problemOfLots(deps, reader, order, delivery, catalogue)
 }

@@ -332,7 +332,5 @@ export async function movedByOrder(reader: Reader, most: number): Promise<{ orde
      HAVING SUM(amount / 1000000000) <> 0 OR SUM(amount % 1000000000) <> 0 ORDER BY order_id LIMIT $1`,
     [most],
   )
-  return rows
-    .map((row) => ({ order: row.order_id, bytes: readWide(row, 'bytes') }))
-    .filter((each) => each.bytes !== 0n)
+  return rows.map((row) => ({ order: row.order_id, bytes: readWide(row, 'bytes') })).filter((each) => each.bytes !== 0n)
 }
