@@ -1,13 +1,8 @@
+import type { Log } from '../kernel/log.ts'
+
 /** From the quietest; each says what those before it say. */
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof logLevels)[number]
-
-export type Log = {
-  error(event: string, fields?: Record<string, unknown>): void
-  warn(event: string, fields?: Record<string, unknown>): void
-  info(event: string, fields?: Record<string, unknown>): void
-  debug(event: string, fields?: Record<string, unknown>): void
-}
 
 /**
  * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets out.

@@ -1,12 +1,10 @@
 import type { LedgerAudit } from '../domains/ledger/index.ts'
 import { toHex } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
+import type { Log } from '../kernel/log.ts'
 
 /** What the chores tell. */
-export type Notes = {
-  info(event: string, fields?: Record<string, unknown>): void
-  error(event: string, fields?: Record<string, unknown>): void
-}
+export type Notes = Pick<Log, 'info' | 'error'>
 
 const minuteMs = 60_000
 const checkpointEveryMs = 60 * minuteMs

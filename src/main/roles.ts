@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { createLog, type Log } from '../adapters/log.ts'
+import { createLog } from '../adapters/log.ts'
 import type { Command, Given, Option } from '../cli/command.ts'
+import type { Log } from '../kernel/log.ts'
 import { type Config, readConfig, settings } from './settings/config.ts'
 import { supervise } from './up.ts'
 

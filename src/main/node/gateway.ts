@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import type { Log } from '../../adapters/log.ts'
 import type { Command } from '../../cli/command.ts'
+import type { Log } from '../../kernel/log.ts'
 import { createAsk } from '../../plane/agent/ask.ts'
 import { makeBoot } from '../../plane/agent/boot-id.ts'
 import { sendEarlier } from '../../plane/agent/earlier.ts'

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { type LogLevel, logLevels } from '../../adapters/log.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
-import { formatAddress, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
@@ -224,9 +224,11 @@ export function readConfig(
   }
 }
 
+/** Where the shop listens. A port of 0 is any that is free, so whoever has opened one says which. */
+export const listenUrl = (config: Config, port = config.port): string => `http://${hostAndPort(config.host, port)}`
+
 /** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
-export const shopUrl = (config: Config): string =>
-  config.publicUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
+export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)
 
 /** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')

@@ -1,5 +1,4 @@
 import manifest from '../../../package.json' with { type: 'json' }
-import type { Log } from '../../adapters/log.ts'
 import { createProxyProbe } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import type { RequestNote } from '../../api/answers.ts'
@@ -17,7 +16,8 @@ import { dedicatedChores } from '../../jobs/dedicated.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../../kernel/address.ts'
-import { BadSetting, type Config } from '../settings/config.ts'
+import type { Log } from '../../kernel/log.ts'
+import { BadSetting, type Config, listenUrl } from '../settings/config.ts'
 import { admitLocalNodes } from './local-nodes.ts'
 import { banner, openSandbox } from './sandbox.ts'
 import {
@@ -112,7 +112,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ],
     log,
   )
-  url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`
+  url = listenUrl(config, server.port)
   log.info('shop open', { url, engine: db.engine, version: manifest.version })
   return {
     url,
