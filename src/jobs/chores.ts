@@ -1,10 +1,14 @@
-import type { LedgerAudit } from '../domains/ledger/index.ts'
+import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import { toHex } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
 import type { Log } from '../kernel/log.ts'
 
 /** What the chores tell. */
 export type Notes = Pick<Log, 'info' | 'error'>
+
+/** One transaction of the shop's database, for what several domains do together. */
+export type Transacting = { transact<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> }
+type Tx = Parameters<Ledger['lock']>[0]
 
 const minuteMs = 60_000
 const checkpointEveryMs = 60 * minuteMs

@@ -2,8 +2,9 @@ import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
 import { type Command, helpText, type Outcome, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { commonOptions, upCommand } from './roles.ts'
-import { BadSetting } from './settings/config.ts'
+import { commonOptions } from './process.ts'
+import { BadSetting } from './settings/reading.ts'
+import { upCommand } from './up.ts'
 
 /** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
 async function main(typed: readonly string[]): Promise<number> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { BadSetting } from './config.ts'
+import { BadSetting } from './reading.ts'
 
 /**
  * The key lives outside the database: in the setting, or in a file of the data folder that its owner alone can read. Several

@@ -1,10 +1,8 @@
 import { createReadStream } from 'node:fs'
-import { join } from 'node:path'
 import { createLog } from '../adapters/log.ts'
-import type { Command, Given, Option } from '../cli/command.ts'
+import type { Given, Option } from '../cli/command.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Config, readConfig, settings } from './settings/config.ts'
-import { supervise } from './up.ts'
 
 /** What every command takes: how to answer, and all settings. */
 export const commonOptions: readonly Option[] = [
@@ -31,30 +29,4 @@ export function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
   })
-}
-
-/** It only looks after others, so it is kept apart from all that they need: it starts the sooner and weighs the less. */
-export const upCommand: Command = {
-  name: 'up',
-  summary:
-    'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node; each started again if it dies, all stopped in order.',
-  takes: [],
-  options: [],
-  async run(given) {
-    const config = configOf(given)
-    const log = logOf(config, 'up')
-    const stop = new AbortController()
-    void untilStopped().then(() => stop.abort())
-    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
-      flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
-    )
-    const role = (name: string, ...more: string[]) => ({
-      name,
-      command: [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), name, ...flags, ...more],
-    })
-    const isVpn = config.localNodes.includes('vpn')
-    const shop = role('shop', `--local-nodes=${isVpn ? 'gateway,vpn' : 'gateway'}`)
-    const roles = [shop, role('gateway'), ...(isVpn ? [role('vpn-node')] : [])]
-    return { json: null, lines: [], exit: await supervise(roles, log, stop.signal) }
-  },
 }
