@@ -5,7 +5,8 @@ export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof logLevels)[number]
 
 /**
- * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets out.
+ * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets
+ * out.
  */
 export function createLog(level: LogLevel, role: string, write: (line: string) => void, forEyes = false): Log {
   const most = logLevels.indexOf(level)
@@ -49,7 +50,10 @@ function toPlainError(error: Error, causesLeft: number): object {
   return { error: name, message, stack, ...shown }
 }
 
-/** API tokens, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys, wherever in a text they stand. */
+/**
+ * API tokens, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys,
+ * wherever in a text they stand.
+ */
 export function redact(text: string): string {
   return text
     .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')

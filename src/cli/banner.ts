@@ -2,6 +2,7 @@
 export function banner(baseUrl: string, token: string | undefined): string {
   const lines = [`Turnpike is open at ${baseUrl}`, `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
   if (token === undefined) return `${lines.join('\n')}\n`
+  const quote = `'${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`
   return `${[
     ...lines,
     '',
@@ -12,7 +13,7 @@ export function banner(baseUrl: string, token: string | undefined): string {
     'Try:',
     '',
     `  curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/api/v1/balance`,
-    `  curl -H "Authorization: Bearer $TOKEN" '${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`,
+    `  curl -H "Authorization: Bearer $TOKEN" ${quote}`,
     `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
     `    -d '{"country_code":"DE","period":30,"count":2,"ipv":4}' ${baseUrl}/api/v1/dedicated/buy`,
   ].join('\n')}\n`

@@ -40,8 +40,8 @@ export function moneyChores(services: { orders: Orders; ledgerAudit: LedgerAudit
 }
 
 /**
- * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes and
- * to miss: it looks at what the database holds and not at when it last ran.
+ * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes
+ * and to miss: it looks at what the database holds and not at when it last ran.
  */
 export function startChores(chores: readonly Chore[], notes: Notes) {
   const running = new Map<string, Promise<void>>()

@@ -1,6 +1,6 @@
 /**
- * Reads all there is, a page at a time, each from just past the last item of the page before. A page that is not full is the
- * last. What is added meanwhile behind the place that was reached is read too; nothing is read twice.
+ * Reads all there is, a page at a time, each from just past the last item of the page before. A page that is not full
+ * is the last. What is added meanwhile behind the place that was reached is read too; nothing is read twice.
  */
 export async function* pagesOf<Item, Key>(
   read: (after: Key, limit: number) => Promise<readonly Item[]>,

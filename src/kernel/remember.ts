@@ -8,8 +8,9 @@ export type Remembered<Key, Value> = {
 }
 
 /**
- * Asks once for all who ask the same within `forMs`, and tells all of them the same. A question that failed is forgotten at
- * once, and so is an answer that `isWorthKeeping` says no to. A clock that is set back makes nothing last longer.
+ * Asks once for all who ask the same within `forMs`, and tells all of them the same. A question that failed is
+ * forgotten at once, and so is an answer that `isWorthKeeping` says no to. A clock that is set back makes nothing last
+ * longer.
  */
 export function remember<Key, Value>(deps: {
   readonly ask: (key: Key) => Promise<Value>

@@ -19,7 +19,9 @@ export const configOf = (given: Given): Config => readConfig(process.env, given.
 export const logOf = (config: Config, role: string): Log =>
   createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
 
-/** Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. */
+/**
+ * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly.
+ */
 export function untilStopped(): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
   if (Number.isInteger(leash)) {

@@ -22,7 +22,10 @@ async function main(typed: readonly string[]): Promise<number> {
   return print(await command.run(given), json)
 }
 
-/** What runs all the time needs none of the others, and neither `up` nor a node the database or the API: each loads what it is made of. */
+/**
+ * What runs all the time needs none of the others, and neither `up` nor a node the database or the API: each loads what
+ * it is made of.
+ */
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
@@ -49,7 +52,9 @@ function explain(error: unknown, json: boolean): number {
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
 }
 
-/** Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave. */
+/**
+ * Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave.
+ */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (!(error instanceof Refusal && error.kind === 'unavailable' && error.cause instanceof Error)) return error.message

@@ -41,10 +41,10 @@ async function keepAlive(role: Role, log: Log, stop: AbortSignal): Promise<boole
   let pauseMs = firstPauseMs
   let earlyDeaths = 0
   while (!stop.aborted) {
-    const startedMs = performance.now()
+    const startedAt = performance.now()
     const code = await runOnce(role, log, stop)
     if (stop.aborted) return code === 0
-    const livedMs = performance.now() - startedMs
+    const livedMs = performance.now() - startedAt
     // A setting that cannot be used is not mended by trying again.
     if (code === 2) return false
     earlyDeaths = livedMs < healthyMs ? earlyDeaths + 1 : 0
@@ -82,11 +82,14 @@ async function runOnce(role: Role, log: Log, stop: AbortSignal): Promise<number>
   return code
 }
 
-/** It only looks after others, so it is kept apart from all that they need: it starts the sooner and weighs the less. */
+/**
+ * It only looks after others, so it is kept apart from all that they need: it starts the sooner and weighs the less.
+ */
 export const upCommand: Command = {
   name: 'up',
   summary:
-    'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node; each started again if it dies, all stopped in order.',
+    'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node. ' +
+    'Each is started again if it dies, and all are stopped in order.',
   takes: [],
   options: [],
   async run(given) {

@@ -132,7 +132,10 @@ export function createCustomers(deps: {
       return customer
     },
 
-    /** Blocks a customer or lets him go on, in the caller's transaction: what he has must be touched with it, for nodes to hear. */
+    /**
+     * Blocks a customer or lets him go on, in the caller's transaction: what he has must be touched with it, for nodes
+     * to hear.
+     */
     async setBlocked(tx: Tx, id: CustomerId, blocked: boolean): Promise<void> {
       if (!(await store.setBlocked(tx, id, blocked ? clock() : null))) throw noSuchCustomer()
     },

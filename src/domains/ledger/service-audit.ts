@@ -14,7 +14,9 @@ import * as store from './store-audit.ts'
  * transaction may run, with room for clocks that disagree.
  */
 const settledMs = 60_000
-/** How many checkpoints `verify` recomputes from the postings; the older ones are held by the chain that leads to them. */
+/**
+ * How many checkpoints `verify` recomputes from the postings; the older ones are held by the chain that leads to them.
+ */
 const checkpointsVerified = 32
 const page = 500
 
@@ -82,15 +84,15 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
 
     /** Writes down how every account stands. Returns its hash, worth keeping where this database cannot reach. */
     async makeCheckpoint(): Promise<Checkpoint | undefined> {
-      const upto = deps.clock() - settledMs
+      const settledAt = deps.clock() - settledMs
       const made = await db.snapshot(async (reader) => {
         const previous = await store.latestCheckpoint(reader)
-        if (previous && previous.upto >= upto) return undefined
+        if (previous && previous.upto >= settledAt) return undefined
         const fold = new CheckpointFold(sha256)
         for await (const batch of allAccounts(reader)) {
-          for (const account of batch) await foldAccount(reader, fold, account, upto)
+          for (const account of batch) await foldAccount(reader, fold, account, settledAt)
         }
-        return sealCheckpoint(fold, previous, upto, deps.clock(), sha256)
+        return sealCheckpoint(fold, previous, settledAt, deps.clock(), sha256)
       })
       if (!made) return undefined
       return (await db.transact((tx) => store.insertCheckpoint(tx, made))) ? made : undefined
@@ -184,7 +186,9 @@ async function checkSpending(
   return findings
 }
 
-/** Follows the checkpoints from the first, so that none is missing or changed. Hands back the newest, to be recomputed. */
+/**
+ * Follows the checkpoints from the first, so that none is missing or changed. Hands back the newest, to be recomputed.
+ */
 async function walkCheckpoints(
   reader: Reader,
   sha256: Sha256,

@@ -31,7 +31,10 @@ export type Agent = {
   readonly link: ShopLink
   /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
   readonly clock: () => number
-  /** Makes the two that talk with the shop: `sync` hears what is to be carried, `meter` tells what was. Neither begins by itself. */
+  /**
+   * Makes the two that talk with the shop: `sync` hears what is to be carried, `meter` tells what was. Neither begins
+   * by itself.
+   */
   attach(
     carrier: Carrier,
     onPage: (page: StatePage, place: PagePlace) => void,
@@ -39,9 +42,9 @@ export type Agent = {
 }
 
 /**
- * Opens the node's end of the protocol, the same for every kind of node: who it is, joined with a key if it has not joined
- * yet, and its line to the shop. `onRevoked` is called when the shop does not know it any more. Undefined when told to
- * stop before it has joined.
+ * Opens the node's end of the protocol, the same for every kind of node: who it is, joined with a key if it has not
+ * joined yet, and its line to the shop. `onRevoked` is called when the shop does not know it any more. Undefined when
+ * told to stop before it has joined.
  */
 export async function openAgent(
   config: Config,

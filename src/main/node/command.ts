@@ -9,7 +9,9 @@ export type RunningNode = {
   stop(): Promise<void>
 }
 
-/** A command that runs a node until it is told to stop or cannot go on. `open` may be told to stop before the node runs. */
+/**
+ * A command that runs a node until it is told to stop or cannot go on. `open` may be told to stop before the node runs.
+ */
 export const nodeCommand = (
   name: string,
   summary: string,

@@ -23,8 +23,8 @@ const lookAroundMs = 60_000
 export type Gateway = { readonly port: number; stop(): Promise<void> }
 
 /**
- * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined when
- * told to stop before that.
+ * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined
+ * when told to stop before that.
  */
 export async function openGateway(config: Config, log: Log, end: AbortSignal): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
@@ -34,7 +34,8 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   revoked.call = () => engine.shutOut(true)
   meter.start()
   const running = sync.run(end)
-  // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told no.
+  // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
+  // no.
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
   if (end.aborted) {
     await meter.stop()
@@ -105,8 +106,8 @@ function assemble(agent: Agent, config: Config, log: Log) {
     limits: engineLimitsOf(config),
     clock: agent.clock,
     contactMs() {
-      const lastMs = Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)
-      return lastMs === 0 ? rules.heardAt() : agent.clock() - (realTiming.now() - lastMs)
+      const lastAt = Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)
+      return lastAt === 0 ? rules.heardAt() : agent.clock() - (realTiming.now() - lastAt)
     },
     sha256,
     random: Math.random,

@@ -28,7 +28,7 @@ export const gatewaySettings = {
     value: 'URL',
     fallback: '',
     meaning:
-      'where a node finds its shop, https:// unless it is on this machine; else where the shop of these settings listens',
+      'where a node finds its shop, https:// unless on this machine; else where the shop of these settings listens',
   },
   nodeKey: {
     env: 'TURNPIKE_NODE_KEY',

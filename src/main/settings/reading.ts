@@ -12,7 +12,9 @@ export type Setting = {
   readonly meaning: string
 }
 
-/** How a part of the settings reads its own: a text, a whole number within bounds, a host, and the refusal of a bad one. */
+/**
+ * How a part of the settings reads its own: a text, a whole number within bounds, a host, and the refusal of a bad one.
+ */
 export type Reading<Name extends string> = {
   readonly text: (name: Name) => string
   readonly whole: (name: Name, min: number, max: number) => number

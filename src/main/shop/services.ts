@@ -111,7 +111,9 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createVpnVerifier(vpnDeps),
     createTrafficVerifier(premiumDeps),
   ]
-  /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
+  /**
+   * Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second.
+   */
   const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
     db.transact(async (tx) => {
       await customers.setBlocked(tx, id, blocked)
