@@ -18,8 +18,9 @@ export type Room =
   | 'console'
 
 /**
- * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each domain that one
- * may see; `pure` is a domain's rules.ts and any further file that is not a store, service, door, errors or ports. `packages` are globs of package, `node:` and `bun:` names. Type imports obey the same law.
+ * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each
+ * domain that one may see; `pure` is a domain's rules.ts and any further file that is not a store, service, door,
+ * errors or ports. `packages` are globs of package, `node:` and `bun:` names. Type imports obey the same law.
  */
 export type Sight = { readonly files: readonly string[]; readonly packages: readonly string[] }
 

@@ -35,7 +35,10 @@ function checkScripts(manifest: Manifest, text: string): Violation[] {
   }))
 }
 
-/** Migrations run in the order of their numbers, so a gap or a repeat means that one was lost or two were written at once. */
+/**
+ * Migrations run in the order of their numbers, so a gap or a repeat means that one was lost or two were written at
+ * once.
+ */
 function checkMigrations(files: Files): Violation[] {
   const paths = [...files.keys()].filter((path) => path.startsWith('migrations/') && !path.endsWith('.md')).toSorted()
   return paths.flatMap((path, index) => {
