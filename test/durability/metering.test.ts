@@ -9,6 +9,7 @@ import { engines } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
+import { quietly } from '../harness/wired.ts'
 
 const program = fileURLToPath(import.meta.resolve('./carry.ts'))
 const kills = scaled(50)
@@ -69,11 +70,10 @@ describe.each([...engines])('an agent that is killed while it carries, before a 
   async function makeSubusers(): Promise<SubuserId[]> {
     const { customer } = await service.newCustomer(100_000_000n)
     const { premium } = service.services
-    const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
     const ids: SubuserId[] = []
     for (let index = 0; index < subuserCount; index += 1) {
       const { id } = await premium.subusers.create(customer, { name: `s${index}` })
-      await premium.traffic.buy({ customer, token: null }, { pool, tenths: 1_000, subuser: id }, ticket)
+      await premium.traffic.buy(quietly(customer), { pool, tenths: 1_000, subuser: id })
       ids.push(id)
     }
     return ids

@@ -1,5 +1,5 @@
-import { readConfig } from '../../src/main/config.ts'
-import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { engineLimitsOf, policyOf } from '../../src/main/settings/gateway.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import type { Engine, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'

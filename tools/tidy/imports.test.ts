@@ -45,11 +45,11 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/plane/agent/sync.ts', '../../wire/customer/orders.ts', '../../wire/node/state.ts'],
   ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/reach/dial.ts'],
   ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
-  ['src/api/http.ts', '../main/config.ts', './status.ts'],
+  ['src/api/http.ts', '../main/settings/config.ts', './status.ts'],
   ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],
   ['console/pages/orders.ts', '../../src/api/http.ts', '../../src/wire/customer/orders.ts'],
   ['src/cli/verify.ts', 'bun:sqlite', 'node:fs'],
-  ['src/main/config.ts', 'bun:sqlite', 'bun'],
+  ['src/main/settings/config.ts', 'bun:sqlite', 'bun'],
 ]
 
 describe('the import law', () => {
@@ -83,8 +83,8 @@ describe('the import law', () => {
     expect(broken('src/kernel/ids.ts', 'export const a = Bun.hash("x")')).toEqual(['import-law'])
     expect(broken('src/kernel/ids.ts', '// Bun runs this.\nexport const a = 1')).toEqual([])
     expect(broken('src/cli/verify.ts', `const db = new Bun.SQL('x')`)).toEqual(['driver'])
-    expect(broken('src/main/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
-    expect(broken('src/main/shop.ts', `import { serve } from 'bun'`)).toEqual([])
+    expect(broken('src/main/shop/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
+    expect(broken('src/main/shop/shop.ts', `import { serve } from 'bun'`)).toEqual([])
     expect(broken('src/db/open.ts', `import { SQL } from 'bun'`)).toEqual([])
   })
 

@@ -9,7 +9,7 @@ import { type Clock, readIso } from '../../kernel/time.ts'
 import * as wire from '../../wire/customer/dedicated.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from '../../wire/customer/proxy.ts'
 import { defaultLimit, readCursor } from '../../wire/fields.ts'
-import { type Bound, bind, placed } from '../http.ts'
+import { type Bound, bind, bindPurchase } from '../http.ts'
 
 /** Tries a proxy for real, through the gateway that customers use. */
 export type ProxyProbe = (proxy: {
@@ -47,17 +47,17 @@ export function dedicatedOperations(deps: {
       }
     }),
 
-    bind(wire.buyDedicated, ({ caller, body, ticket }) => {
+    bindPurchase(wire.buyDedicated, toBought, (request, { body }) => {
       const { country_code: country, period, count, ipv } = body
-      return placed(dedicated.buy(caller, { country, period, count, ipv }, ticket(toBought)))
+      return dedicated.buy(request, { country, period, count, ipv })
     }),
 
     bind(wire.quoteProlonging, async ({ caller, query }) =>
       wire.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
     ),
 
-    bind(wire.prolongDedicated, ({ caller, body, ticket }) =>
-      placed(dedicated.prolong(caller, body.ids, body.period, ticket(wire.toProlonged))),
+    bindPurchase(wire.prolongDedicated, wire.toProlonged, (request, { body }) =>
+      dedicated.prolong(request, body.ids, body.period),
     ),
 
     bind(wire.setProtocol, async ({ caller, body }) => {

@@ -37,7 +37,7 @@ import {
 } from '../../wire/customer/premium-traffic.ts'
 import { defaultLimit, readCursor } from '../../wire/fields.ts'
 import type { z } from '../../wire/operation.ts'
-import { type Bound, bind, placed } from '../http.ts'
+import { type Bound, bind, bindPurchase } from '../http.ts'
 import { placeOperations } from './premium-places.ts'
 import { noSuchSubuser, readPlaces, readSubuser } from './premium-reading.ts'
 
@@ -57,10 +57,9 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
       toTrafficQuote(query.pool_type, query.gb, await traffic.quote(query.pool_type, query.gb)),
     ),
 
-    bind(buyTraffic, ({ caller, body, ticket }) => {
-      const wish = { pool: body.pool_type, tenths: body.gb, subuser: readSubuser(body.subuser_id) }
-      return placed(traffic.buy(caller, wish, ticket(toBought)))
-    }),
+    bindPurchase(buyTraffic, toBought, (request, { body }) =>
+      traffic.buy(request, { pool: body.pool_type, tenths: body.gb, subuser: readSubuser(body.subuser_id) }),
+    ),
 
     bind(getTraffic, async ({ caller, query }) =>
       toTraffic(
@@ -69,17 +68,16 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
       ),
     ),
 
-    bind(moveTraffic, ({ caller, body, ticket }) => {
+    bindPurchase(moveTraffic, toMoved, (request, { body }) => {
       if ((body.gb === undefined) === (body.all !== true)) {
         throw malformed([{ field: 'gb', problem: 'must be given, or "all": true in its place, and not both' }])
       }
-      const wish = {
+      return traffic.move(request, {
         pool: body.pool_type,
-        tenths: body.gb ?? ('all' as const),
+        tenths: body.gb ?? 'all',
         from: readSubuser(body.from_subuser_id),
         to: readSubuser(body.to_subuser_id),
-      }
-      return placed(traffic.move(caller, wish, ticket(toMoved)))
+      })
     }),
   ]
 }
@@ -118,10 +116,10 @@ function subuserOperations({ subusers, remove }: Premium): readonly Bound[] {
       return { subuser: toSubuser(await subusers.update(caller.customer, readSubuser(body.subuser_id), change)) }
     }),
 
-    bind(deleteSubuser, ({ caller, body, ticket }) => {
+    bindPurchase(deleteSubuser, toDeleted, (request, { body }) => {
       const subuser = readSubuser(body.subuser_id)
       if (subuser === undefined) throw noSuchSubuser()
-      return placed(remove(caller, { subuser, to: readSubuser(body.to_subuser_id) }, ticket(toDeleted)))
+      return remove(request, { subuser, to: readSubuser(body.to_subuser_id) })
     }),
   ]
 }

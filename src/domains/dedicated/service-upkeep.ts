@@ -75,16 +75,11 @@ export function createDedicatedUpkeep(deps: {
   /** One proxy's renewal. The key names the term that ends, so however many processes try, one term is bought. */
   async function renewOne(proxy: Proxy, period: number): Promise<boolean> {
     await db.transact((tx) => store.setRenewTried(tx, proxy.id, clock()))
-    const ticket = { key: `renewal ${proxy.id} ${proxy.expiresAt}`, request: new Uint8Array(), shape: () => '' }
+    const by = { customer: proxy.customer, token: null }
+    const request = { by, key: `renewal ${proxy.id} ${proxy.expiresAt}`, toBody: () => '' }
     try {
-      const placed = await deps.dedicated.prolong(
-        { customer: proxy.customer, token: null },
-        [proxy.id],
-        period,
-        ticket,
-        'renew',
-      )
-      return !placed.replayed
+      const answer = await deps.dedicated.prolong(request, [proxy.id], period, 'renew')
+      return !answer.replayed
     } catch (error) {
       // No money, no price any more, no wish any more, or another process is at it: the next hour may do better.
       if (error instanceof Refusal) return false

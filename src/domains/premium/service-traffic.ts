@@ -4,8 +4,8 @@ import type { CustomerId, OrderId, SubuserId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../kernel/money.ts'
 import { addDays } from '../../kernel/terms.ts'
 import type { Clock } from '../../kernel/time.ts'
-import type { Ledger, Payer } from '../ledger/index.ts'
-import type { Orders, Placed, Ticket } from '../orders/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Answer, Orders, PurchaseRequest } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../pricing/rules.ts'
 import type { Leases } from '../usage/index.ts'
@@ -166,32 +166,33 @@ export function createTraffic(deps: {
 
     /** Charges, adds the bytes and writes the answer in one commit: nobody pays for traffic that is not there. */
     async buy(
-      by: Payer,
+      request: PurchaseRequest<Bought>,
       wish: { pool: string; tenths: number; subuser: SubuserId | undefined },
-      ticket: Ticket<Bought>,
-    ): Promise<Placed> {
+    ): Promise<Answer> {
       const catalogue = await pricing.current()
-      const { total, perGigabyte } = price(catalogue, wish.pool, wish.tenths)
-      const added = (BigInt(wish.tenths) * bytesInGigabyte) / 10n
-      const asked = { pool_type: wish.pool, gb: wish.tenths / 10, subuser_id: wish.subuser ?? null }
-      return orders.place(by, { product, action: 'buy', wish: asked }, ticket, async (tx, order) => {
-        const subuser = await subusers.resolve(tx, by.customer, wish.subuser)
-        const account = await arrive(tx, await store.lockAccount(tx, subuser.id, wish.pool), 'bought', added, order)
-        const days = catalogue.premium.pools.get(wish.pool)?.expiresDays ?? null
-        const expiresAt = days === null ? never : addDays(clock(), days)
-        store.addToLot(tx, { subuser: subuser.id, pool: wish.pool, order, expiresAt }, added)
-        const left = await leftOf(tx, account)
-        return {
+      const { pool, tenths } = wish
+      const asked = { pool_type: pool, gb: tenths / 10, subuser_id: wish.subuser ?? null }
+      return orders.sell(request, { product, action: 'buy', wish: asked }, async (sale) => {
+        const { tx, order } = sale
+        const { total, perGigabyte } = price(catalogue, pool, tenths)
+        const subuser = await subusers.resolve(tx, request.by.customer, wish.subuser)
+        const account = await store.lockAccount(tx, subuser.id, pool)
+        const receipt = await sale.charge({
           price: total,
           calculation: {
             catalogue: catalogue.version,
-            pool_type: wish.pool,
-            gb: wish.tenths / 10,
+            pool_type: pool,
+            gb: tenths / 10,
             price_per_gb_rub: toRoubles(perGigabyte),
           },
-          note: `${wish.tenths / 10} GB ${wish.pool}`,
-          deliver: (paid) => ({ ...paid, pool: wish.pool, price: total, added: bytes(added), left, subuser }),
-        }
+          note: `${tenths / 10} GB ${pool}`,
+        })
+        const added = (BigInt(tenths) * bytesInGigabyte) / 10n
+        const after = await arrive(tx, account, 'bought', added, order)
+        const days = catalogue.premium.pools.get(pool)?.expiresDays ?? null
+        const expiresAt = days === null ? never : addDays(sale.nowMs, days)
+        store.addToLot(tx, { subuser: subuser.id, pool, order, expiresAt }, added)
+        return { ...receipt, pool, price: total, added: bytes(added), left: await leftOf(tx, after), subuser }
       })
     },
 
@@ -228,43 +229,43 @@ export function createTraffic(deps: {
 
     /** An order without a price: so a move has a number, is listed, and a repeat under one key moves once. */
     async move(
-      by: Payer,
+      request: PurchaseRequest<Moved>,
       wish: {
         pool: string
         tenths: number | 'all'
         from: SubuserId | undefined
         to: SubuserId | undefined
       },
-      ticket: Ticket<Moved>,
-    ): Promise<Placed> {
+    ): Promise<Answer> {
       const known = [...(await pricing.current()).premium.pools.keys()]
+      const { pool, tenths } = wish
       const asked = {
-        pool_type: wish.pool,
-        gb: wish.tenths === 'all' ? 'all' : wish.tenths / 10,
+        pool_type: pool,
+        gb: tenths === 'all' ? 'all' : tenths / 10,
         from_subuser_id: wish.from ?? null,
         to_subuser_id: wish.to ?? null,
       }
-      return orders.place(by, { product, action: 'move', wish: asked }, ticket, async (tx, order) => {
-        const from = await subusers.resolve(tx, by.customer, wish.from)
-        const to = await subusers.resolve(tx, by.customer, wish.to)
+      return orders.sell(request, { product, action: 'move', wish: asked }, async (sale) => {
+        const { tx, order } = sale
+        const from = await subusers.resolve(tx, request.by.customer, wish.from)
+        const to = await subusers.resolve(tx, request.by.customer, wish.to)
         if (from.id === to.id) throw sameSubuser()
-        const accounts = await lockPair(tx, from.id, to.id, wish.pool)
-        if (!known.includes(wish.pool) && accounts.from.seq === 0) throw unknownPool(known)
-        const amount = wish.tenths === 'all' ? accounts.from.balance : (BigInt(wish.tenths) * bytesInGigabyte) / 10n
+        const accounts = await lockPair(tx, from.id, to.id, pool)
+        if (!known.includes(pool) && accounts.from.seq === 0) throw unknownPool(known)
+        const amount = tenths === 'all' ? accounts.from.balance : (BigInt(tenths) * bytesInGigabyte) / 10n
         if (amount === 0n) throw nothingUnused()
-        const after = await transfer(tx, accounts, amount, order)
-        const [leftFrom, leftTo] = [await leftOf(tx, after.from), await leftOf(tx, after.to)]
-        return {
+        await sale.charge({
           price: kopecks(0n),
           calculation: { bytes: Number(amount) },
-          note: `moved ${wish.pool} traffic`,
-          deliver: (paid) => ({
-            order: paid.order,
-            pool: wish.pool,
-            moved: bytes(amount),
-            from: { subuser: from, left: leftFrom },
-            to: { subuser: to, left: leftTo },
-          }),
+          note: `moved ${pool} traffic`,
+        })
+        const after = await transfer(tx, accounts, amount, order)
+        return {
+          order,
+          pool,
+          moved: bytes(amount),
+          from: { subuser: from, left: await leftOf(tx, after.from) },
+          to: { subuser: to, left: await leftOf(tx, after.to) },
         }
       })
     },

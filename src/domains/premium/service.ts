@@ -5,8 +5,8 @@ import { kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
-import type { Ledger, Payer } from '../ledger/index.ts'
-import type { Orders, Placed, Ticket } from '../orders/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Answer, Orders, PurchaseRequest } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import type { Leases, Usage } from '../usage/index.ts'
 import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
@@ -46,7 +46,7 @@ export function createPremium(deps: {
   usage: Usage
   leases: Leases
 }) {
-  const { db, clock } = deps
+  const { db } = deps
   const subusers = createSubusers(deps)
   const exits = createExits(deps)
   const traffic = createTraffic({ ...deps, subusers })
@@ -72,26 +72,27 @@ export function createPremium(deps: {
      * when the node gives it back. The login is not given out again.
      */
     remove: (
-      by: Payer,
+      request: PurchaseRequest<Deleted>,
       wish: { subuser: SubuserId; to: SubuserId | undefined },
-      ticket: Ticket<Deleted>,
-    ): Promise<Placed> => {
+    ): Promise<Answer> => {
       const asked = { subuser_id: wish.subuser, to_subuser_id: wish.to ?? null }
-      return deps.orders.place(by, { product, action: 'delete', wish: asked }, ticket, async (tx, order) => {
-        const heir = await subusers.resolve(tx, by.customer, wish.to)
-        const { id } = await subusers.resolve(tx, by.customer, wish.subuser)
+      return deps.orders.sell(request, { product, action: 'delete', wish: asked }, async (sale) => {
+        const { tx, order } = sale
+        const { customer } = request.by
+        const heir = await subusers.resolve(tx, customer, wish.to)
+        const { id } = await subusers.resolve(tx, customer, wish.subuser)
         if (id === heir.id) throw wish.to === undefined ? defaultStays() : sameSubuser()
         const subuser = await store.lockSubuser(tx, id)
         if (!subuser || subuser.deletedAt !== null) throw noSuchSubuser()
         if (subuser.isDefault) throw defaultStays()
         const returned = await traffic.inherit(tx, subuser.id, heir.id, order)
-        store.closeSubuser(tx, subuser.id, heir.id, order, clock())
-        return {
+        await sale.charge({
           price: kopecks(0n),
           calculation: { bytes: Number(returned.reduce((sum, each) => sum + each.moved, 0n)) },
           note: `deleted sub-user ${subuser.login}`,
-          deliver: (paid) => ({ order: paid.order, subuser, heir, returned }),
-        }
+        })
+        store.closeSubuser(tx, subuser.id, heir.id, order, sale.nowMs)
+        return { order, subuser, heir, returned }
       })
     },
 

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
 import { openPremiumShop, type PremiumShop, pool } from '../../../test/harness/premium.ts'
 import { scaled } from '../../../test/harness/scale.ts'
+import { quietly } from '../../../test/harness/wired.ts'
 import type { OrderId, SubuserId } from '../../kernel/ids.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 
@@ -60,20 +61,15 @@ describe.each([...engines])('the byte account on %s', (engine) => {
   test('whatever is bought, moved, deleted, refunded and expires, bytes are where a simple model has them', async () => {
     const { premium } = shop.services
     const orders: OrderId[] = []
-    const ticket = {
-      key: undefined,
-      request: new Uint8Array(),
-      shape: (sold: { order: OrderId }) => {
-        orders.push(sold.order)
-        return ''
-      },
+    const toBody = (bought: { order: OrderId }): string => {
+      orders.push(bought.order)
+      return ''
     }
-    const quiet = { key: undefined, request: new Uint8Array(), shape: () => '' }
 
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
         const customer = await shop.newCustomer()
-        const by = { customer, token: null }
+        const request = quietly(customer)
         const ids: SubuserId[] = [(await premium.subusers.load(customer, undefined)).id]
         while (ids.length < people) ids.push((await premium.subusers.create(customer, { name: 'one' })).id)
         const model = ids.map(() => 0n)
@@ -82,7 +78,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
         for (const each of steps) {
           if (each.do === 'buy') {
             const wish = { pool, tenths: each.tenths, subuser: ids[each.who] }
-            expect(await isDone(premium.traffic.buy(by, wish, ticket))).toBe(gone[each.who] !== true)
+            expect(await isDone(premium.traffic.buy({ ...request, toBody }, wish))).toBe(gone[each.who] !== true)
             if (gone[each.who] !== true) model[each.who] = (model[each.who] ?? 0n) + BigInt(each.tenths) * tenth
           }
           if (each.do === 'move') {
@@ -90,7 +86,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
             const amount = each.tenths === 'all' ? has : BigInt(each.tenths) * tenth
             const may = !gone[each.from] && !gone[each.to] && each.from !== each.to && amount > 0n && amount <= has
             const wish = { pool, tenths: each.tenths, from: ids[each.from], to: ids[each.to] }
-            expect(await isDone(premium.traffic.move(by, wish, quiet))).toBe(may)
+            expect(await isDone(premium.traffic.move(request, wish))).toBe(may)
             if (may) {
               model[each.from] = has - amount
               model[each.to] = (model[each.to] ?? 0n) + amount
@@ -99,7 +95,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
           if (each.do === 'delete') {
             const may = each.who !== 0 && each.who !== each.heir && !gone[each.who] && !gone[each.heir]
             const wish = { subuser: ids[each.who] ?? ('' as SubuserId), to: ids[each.heir] }
-            expect(await isDone(premium.remove(by, wish, quiet))).toBe(may)
+            expect(await isDone(premium.remove(request, wish))).toBe(may)
             if (may) {
               model[each.heir] = (model[each.heir] ?? 0n) + (model[each.who] ?? 0n)
               model[each.who] = 0n

@@ -1,5 +1,5 @@
-import { kopecks } from '../kernel/money.ts'
-import shippedCatalogue from './catalogue.yaml'
+import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
+import { kopecks } from '../../kernel/money.ts'
 import { sandboxExits } from './sandbox-exits.ts'
 import { stockSandbox } from './sandbox-stock.ts'
 import type { Services } from './services.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { NodeKind } from '../domains/fleet/rules.ts'
-import type { Chore } from '../jobs/chores.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import type { Chore } from '../../jobs/chores.ts'
 import type { Services, Surroundings } from './services.ts'
 
 /** A node that was not heard of for this long may have lost its secret, and finds a new key when it comes back. */

@@ -1,4 +1,4 @@
-import type { ExitWish } from '../domains/premium/index.ts'
+import type { ExitWish } from '../../domains/premium/index.ts'
 
 type Spot = readonly [state: string, city: string, zip: string]
 

@@ -1,4 +1,6 @@
-import type { LogLevel } from './config.ts'
+/** From the quietest; each says what those before it say. */
+export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof logLevels)[number]
 
 export type Log = {
   error(event: string, fields?: Record<string, unknown>): void
@@ -7,17 +9,15 @@ export type Log = {
   debug(event: string, fields?: Record<string, unknown>): void
 }
 
-const order: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug']
-
 /**
  * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets out.
  */
 export function createLog(level: LogLevel, role: string, write: (line: string) => void, forEyes = false): Log {
-  const most = order.indexOf(level)
+  const most = logLevels.indexOf(level)
   const at =
     (name: LogLevel) =>
     (event: string, fields: Record<string, unknown> = {}) => {
-      if (order.indexOf(name) > most) return
+      if (logLevels.indexOf(name) > most) return
       const entry = { at: new Date().toISOString(), level: name, role, event, ...fields }
       write(`${redact(forEyes ? toReadable(entry, fields) : JSON.stringify(entry, plain))}\n`)
     }

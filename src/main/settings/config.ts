@@ -1,11 +1,9 @@
 import { join, resolve } from 'node:path'
-import type { NodeKind } from '../domains/fleet/rules.ts'
-import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
-import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway-settings.ts'
-import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn-settings.ts'
-
-export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
-const logLevels: readonly string[] = ['silent', 'error', 'warn', 'info', 'debug'] satisfies LogLevel[]
+import { type LogLevel, logLevels } from '../../adapters/log.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { formatAddress, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
+import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
 /** Everything that an operator can set, read and checked. */
 export type Config = {
@@ -188,8 +186,8 @@ export function readConfig(
   if (databaseUrl !== '' && !isPostgresUrl(databaseUrl)) throw bad('databaseUrl', 'must be a postgres:// address')
   const sandbox = read('sandbox')
   if (!['on', 'off'].includes(sandbox)) throw bad('sandbox', 'must be on or off')
-  const log = read('log')
-  if (!logLevels.includes(log)) throw bad('log', `must be one of ${logLevels.join(', ')}`)
+  const log = logLevels.find((level) => level === read('log'))
+  if (log === undefined) throw bad('log', `must be one of ${logLevels.join(', ')}`)
   const secretKey = read('secretKey')
   if (secretKey !== '' && !/^[0-9a-f]{64}$/i.test(secretKey)) throw bad('secretKey', 'must be 64 hexadecimal digits')
   return {
@@ -211,7 +209,7 @@ export function readConfig(
     chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
     localNodes: readNodeKinds(read('localNodes')),
-    log: log as LogLevel,
+    log,
     ...readGatewayConfig({
       text: read,
       whole: (name, min, max) => readWhole(name, read(name), min, max),

@@ -1,6 +1,6 @@
-import type { Ipv } from '../domains/stock/rules.ts'
-import { readPrefix } from '../kernel/address.ts'
-import { readCountry } from '../kernel/country.ts'
+import type { Ipv } from '../../domains/stock/rules.ts'
+import { readPrefix } from '../../kernel/address.ts'
+import { readCountry } from '../../kernel/country.ts'
 import type { Services } from './services.ts'
 
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']

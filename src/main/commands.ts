@@ -12,9 +12,10 @@ import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import type { NodeWish } from '../domains/fleet/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { type Config, databaseAddress, shopUrl } from './config.ts'
-import { gatewayCommand } from './gateway.ts'
+import { gatewayCommand } from './node/gateway.ts'
+import { vpnNodeCommands } from './node/vpn.ts'
 import { configOf, logOf, untilStopped, upCommand } from './roles.ts'
+import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
 import {
   arrangementsOf,
   createServices,
@@ -22,9 +23,8 @@ import {
   readMigrations,
   realSurroundings,
   type Services,
-} from './services.ts'
-import { openShop } from './shop.ts'
-import { vpnNodeCommands } from './vpn-node.ts'
+} from './shop/services.ts'
+import { openShop } from './shop/shop.ts'
 
 type Credit = Parameters<Services['ledger']['credit']>
 

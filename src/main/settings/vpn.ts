@@ -1,7 +1,7 @@
-import { isPool4, isPool6, type Pool } from '../domains/vpn/addresses.ts'
-import type { VpnArrangement } from '../domains/vpn/index.ts'
-import { formatPrefix, readAddress, readPrefix } from '../kernel/address.ts'
-import { deviceNamePattern } from '../plane/wireguard/device-name.ts'
+import { isPool4, isPool6, type Pool } from '../../domains/vpn/addresses.ts'
+import type { VpnArrangement } from '../../domains/vpn/index.ts'
+import { formatPrefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { deviceNamePattern } from '../../plane/wireguard/device-name.ts'
 
 /** What an operator can set about the VPN. */
 export type VpnConfig = {

@@ -1,11 +1,11 @@
-import manifest from '../../package.json' with { type: 'json' }
-import type { NodeKind } from '../domains/fleet/rules.ts'
-import { type Identity, IdentityError, takeIdentity } from '../plane/agent/identity.ts'
-import { createShopLink, LinkSettingError, type ShopLink } from '../plane/agent/shop-link.ts'
-import { realTiming } from '../plane/agent/surroundings.ts'
-import { BadSetting, type Config } from './config.ts'
-import { keyFile } from './local-nodes.ts'
-import type { Log } from './log.ts'
+import manifest from '../../../package.json' with { type: 'json' }
+import type { Log } from '../../adapters/log.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
+import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/agent/shop-link.ts'
+import { realTiming } from '../../plane/agent/surroundings.ts'
+import { BadSetting, type Config } from '../settings/config.ts'
+import { keyFile } from '../shop/local-nodes.ts'
 
 export const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
 

@@ -1,24 +1,24 @@
-import manifest from '../../package.json' with { type: 'json' }
-import { createProxyProbe } from '../adapters/proxy-probe.ts'
-import { drawing } from '../adapters/qr-drawing.ts'
-import type { RequestNote } from '../api/answers.ts'
-import { accountOperations } from '../api/customer/account.ts'
-import { dedicatedOperations } from '../api/customer/dedicated.ts'
-import { premiumOperations } from '../api/customer/premium.ts'
-import { vpnOperations } from '../api/customer/vpn.ts'
-import { createHttp } from '../api/http.ts'
-import { createNodeHttp, nodeBase } from '../api/node/http.ts'
-import { createStateDesk } from '../api/node/state.ts'
-import { vpnLinkRoute } from '../api/vpn-link.ts'
-import { migrate } from '../db/migrate.ts'
-import { moneyChores, startChores } from '../jobs/chores.ts'
-import { dedicatedChores } from '../jobs/dedicated.ts'
-import { premiumChores } from '../jobs/premium.ts'
-import { vpnChores } from '../jobs/vpn.ts'
-import { type Address, contains, readAddress } from '../kernel/address.ts'
-import { BadSetting, type Config } from './config.ts'
+import manifest from '../../../package.json' with { type: 'json' }
+import type { Log } from '../../adapters/log.ts'
+import { createProxyProbe } from '../../adapters/proxy-probe.ts'
+import { drawing } from '../../adapters/qr-drawing.ts'
+import type { RequestNote } from '../../api/answers.ts'
+import { accountOperations } from '../../api/customer/account.ts'
+import { dedicatedOperations } from '../../api/customer/dedicated.ts'
+import { premiumOperations } from '../../api/customer/premium.ts'
+import { vpnOperations } from '../../api/customer/vpn.ts'
+import { createHttp } from '../../api/http.ts'
+import { createNodeHttp, nodeBase } from '../../api/node/http.ts'
+import { createStateDesk } from '../../api/node/state.ts'
+import { vpnLinkRoute } from '../../api/vpn-link.ts'
+import { migrate } from '../../db/migrate.ts'
+import { moneyChores, startChores } from '../../jobs/chores.ts'
+import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { premiumChores } from '../../jobs/premium.ts'
+import { vpnChores } from '../../jobs/vpn.ts'
+import { type Address, contains, readAddress } from '../../kernel/address.ts'
+import { BadSetting, type Config } from '../settings/config.ts'
 import { admitLocalNodes } from './local-nodes.ts'
-import type { Log } from './log.ts'
 import { banner, openSandbox } from './sandbox.ts'
 import {
   arrangementsOf,
@@ -77,7 +77,6 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     clock: around.clock,
-    sha256: around.sha256,
     isReady: () =>
       db.first('SELECT 1 AS one').then(
         () => true,

@@ -1,30 +1,31 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { publicKeyOf } from '../adapters/wireguard-keys.ts'
-import { createCounter } from '../db/counter.ts'
-import type { Migration } from '../db/migrate.ts'
-import { openDatabase } from '../db/open.ts'
-import type { Database } from '../db/transaction.ts'
-import { createCustomers } from '../domains/customers/index.ts'
-import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../domains/dedicated/index.ts'
-import { createFleet } from '../domains/fleet/index.ts'
-import { createLedger, createLedgerAudit } from '../domains/ledger/index.ts'
-import { createMoneyVerifier, createOrders } from '../domains/orders/index.ts'
-import { createPremium, createTrafficVerifier } from '../domains/premium/index.ts'
-import { type PremiumTerms, shippedTerms } from '../domains/premium/rules.ts'
-import { createPricing } from '../domains/pricing/index.ts'
-import { createStock, createStockDesk } from '../domains/stock/index.ts'
-import { createLeases, createUsage } from '../domains/usage/index.ts'
-import { createVpn, createVpnVerifier, type VpnArrangement } from '../domains/vpn/index.ts'
-import type { Verifier } from '../kernel/finding.ts'
-import type { CustomerId, RandomBytes } from '../kernel/ids.ts'
-import type { Clock } from '../kernel/time.ts'
-import type { Vault } from '../kernel/vault.ts'
-import { type Config, databaseAddress } from './config.ts'
-import { createVault, loadKey } from './vault.ts'
-import { shippedVpn, vpnArrangementOf } from './vpn-settings.ts'
+import { createVault } from '../../adapters/vault.ts'
+import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
+import { createCounter } from '../../db/counter.ts'
+import type { Migration } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database } from '../../db/transaction.ts'
+import { createCustomers } from '../../domains/customers/index.ts'
+import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
+import { createFleet } from '../../domains/fleet/index.ts'
+import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
+import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
+import { createPremium, createTrafficVerifier } from '../../domains/premium/index.ts'
+import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
+import { createPricing } from '../../domains/pricing/index.ts'
+import { createStock, createStockDesk } from '../../domains/stock/index.ts'
+import { createLeases, createUsage } from '../../domains/usage/index.ts'
+import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
+import type { Verifier } from '../../kernel/finding.ts'
+import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+import { loadSecretKey } from '../settings/secret-key.ts'
+import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
 
-const projectFolder = join(import.meta.dir, '..', '..')
+const projectFolder = join(import.meta.dir, '../../..')
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
 export type Surroundings = {
@@ -50,7 +51,7 @@ export type Arrangements = {
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
-  vault: createVault(loadKey(config.secretKey, config.folder)),
+  vault: createVault(loadSecretKey(config.secretKey, config.folder)),
   gateway: { host: config.gatewayHost, address: config.gatewayAddress, port: config.gatewayPort },
   premium: {
     ...shippedTerms,
@@ -69,7 +70,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
+  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const usage = createUsage(around)
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
