@@ -12,7 +12,8 @@ import {
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Refusal } from '../../kernel/refusal.ts'
-import { type Log, must, type Run } from './run.ts'
+import type { Log } from '../agent/surroundings.ts'
+import { must, type Run } from './run.ts'
 
 /** One thing that a VPN node changed on its machine, with what it takes to undo it. */
 const changeSchema = z.discriminatedUnion('kind', [

@@ -1,10 +1,11 @@
 import { Refusal } from '../../kernel/refusal.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
+import type { Log } from '../agent/surroundings.ts'
 import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { createDumpReader, type DeviceState } from './dump.ts'
 import { toDeviceCall } from './render.ts'
-import { findProgram, type Log, must, programPath, type Run } from './run.ts'
+import { findProgram, must, programPath, type Run } from './run.ts'
 
 const readyWithinMs = 5_000
 const readyPollMs = 20

@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { NodePeer } from '../../wire/node/state.ts'
 import type { Carrier } from '../agent/carrier.ts'
+import type { Log } from '../agent/surroundings.ts'
 import { type Changes, clearRemains, createChanges, undoChanges } from './changes.ts'
 import { createPeerCounts } from './counts.ts'
 import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
@@ -11,7 +12,7 @@ import { raiseFirewall } from './firewall.ts'
 import { readForwarding, turnOnForwarding } from './forwarding.ts'
 import { toSetCalls } from './render.ts'
 import { findMissing, lookAtMachine, refuseMissing } from './requirements.ts'
-import { findProgram, type Log, must, type Run } from './run.ts'
+import { findProgram, must, type Run } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
 
 export type WireguardDeps = {
@@ -57,7 +58,7 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
   const changes = createChanges(folder, deviceName)
   const plan = { name: deviceName, setup, networks }
   try {
-    // The door is shut before it is hung: no packet passes a device that is not firewalled yet.
+    // The firewall comes first: no packet passes a device that is not behind it yet.
     await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding() }, changes, run)
     turnOnForwarding(changes)
     const device = await openDevice(plan, changes, run, log)
@@ -127,7 +128,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     const difference = diffPeers(peers, passing)
     for (const call of toSetCalls(deviceName, difference)) await must(run, call)
     await parts.speed.keep(passing)
-    desired.forgetAllBut(new Set(passing.map((each) => each.publicKey)))
+    desired.forgetAllBut(new Set(passing.map((each) => each.public_key)))
   }
 
   async function passOrMend(): Promise<void> {

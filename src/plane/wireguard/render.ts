@@ -27,7 +27,7 @@ export function toSetCalls(device: string, difference: Difference): string[][] {
 }
 
 const toRemoval = (publicKey: string): string[] => ['peer', publicKey, 'remove']
-const toSetting = (peer: WantedPeer): string[] => ['peer', peer.publicKey, 'allowed-ips', peer.allowed.join(',')]
+const toSetting = (peer: WantedPeer): string[] => ['peer', peer.public_key, 'allowed-ips', peer.allowed.join(',')]
 
 /** Settles the device itself. The private key is read from the standard input: arguments are for everybody to see. */
 export const toDeviceCall = (device: string, listenPort: number): string[] => [

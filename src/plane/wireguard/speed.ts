@@ -1,8 +1,9 @@
 import { addressToNumber, readPrefix } from '../../kernel/address.ts'
+import type { NodePeer } from '../../wire/node/state.ts'
+import type { Log } from '../agent/surroundings.ts'
 import type { Changes } from './changes.ts'
-import type { Passing } from './desired.ts'
 import { queueNameOf } from './device-name.ts'
-import type { Log, Run } from './run.ts'
+import type { Run } from './run.ts'
 
 /** A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead there. */
 type Place = {
@@ -11,7 +12,7 @@ type Place = {
   readonly entries: readonly { readonly version: 4 | 6; readonly address: string; readonly handle: string }[]
 }
 
-type Limited = Pick<Passing, 'id' | 'allowed' | 'speedMbit'>
+type Limited = Readonly<Pick<NodePeer, 'id' | 'allowed' | 'speed_mbit'>>
 
 /** tc(8) counts classes in 16 bits and entries of one row in 12. */
 const mostClasses = 0xfffe
@@ -29,7 +30,7 @@ export function createSpeedPlan(sides: readonly Side[]) {
   const minors = createNumbers(mostClasses)
   const rows = new Map<string, Numbers>()
 
-  function place(peer: Limited & { speedMbit: number }): Place | undefined {
+  function place(peer: Limited, mbit: number): Place | undefined {
     const minor = minors.take()
     if (minor === undefined) return undefined
     const entries: Place['entries'][number][] = []
@@ -44,7 +45,7 @@ export function createSpeedPlan(sides: readonly Side[]) {
       if (item === undefined) continue
       entries.push({ version, address, handle: `${row}:${item.toString(16)}` })
     }
-    return { mbit: peer.speedMbit, minor, entries }
+    return { mbit, minor, entries }
   }
 
   function free({ minor, entries }: Place): void {
@@ -63,16 +64,16 @@ export function createSpeedPlan(sides: readonly Side[]) {
       const wanted = new Map(passing.map((each) => [each.id, each]))
       for (const [id, held] of places) {
         const peer = wanted.get(id)
-        if (peer && peer.speedMbit !== null && isSamePlace(held, peer)) continue
+        if (peer && peer.speed_mbit !== null && isSamePlace(held, peer)) continue
         lines.push(...sides.flatMap((side) => toRemoval(side, held)))
         free(held)
         places.delete(id)
       }
       for (const peer of passing) {
         const held = places.get(peer.id)
-        const { speedMbit } = peer
-        if (speedMbit === null || held?.mbit === speedMbit) continue
-        const next = held ? { ...held, mbit: speedMbit } : place({ ...peer, speedMbit })
+        const mbit = peer.speed_mbit
+        if (mbit === null || held?.mbit === mbit) continue
+        const next = held ? { ...held, mbit } : place(peer, mbit)
         if (!next) {
           unlimited.push(peer.id)
           continue
@@ -179,7 +180,7 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
   return {
     /** Nothing is set up before the first peer with a limit. */
     async keep(passing: readonly Limited[]): Promise<void> {
-      if (state === 'none yet' && passing.some((each) => each.speedMbit !== null)) await open()
+      if (state === 'none yet' && passing.some((each) => each.speed_mbit !== null)) await open()
       if (typeof state === 'string') return
       const { lines, unlimited } = state.plan.change(passing)
       if (lines.length > 0) await batch(lines)
