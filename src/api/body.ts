@@ -1,5 +1,5 @@
 import { malformed, Refusal } from '../kernel/refusal.ts'
-import { type Json, readJson } from '../wire/json.ts'
+import { type Json, readJson } from './json.ts'
 
 const usualLimitBytes = 64 * 1024
 const arrivalLimitMs = 10_000

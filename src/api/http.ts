@@ -5,7 +5,6 @@ import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Operation, z } from '../wire/operation.ts'
 import {
   apiHeaders,
   bearerOf,
@@ -21,6 +20,7 @@ import {
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
 import { docsFile, docsPaths } from './docs.ts'
+import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { Stock } from '../stock/index.ts'
-import type { Usage } from '../usage/index.ts'
+import type { Usage } from '../traffic/index.ts'
 import {
   graceEnd,
   isHeld,

@@ -15,7 +15,7 @@ import { createPremium, createTrafficVerifier } from '../../domains/premium/inde
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../../domains/stock/index.ts'
-import { createLeases, createUsage } from '../../domains/usage/index.ts'
+import { createLeases, createUsage } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
 import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
