@@ -1,6 +1,9 @@
 import { type Address, contains, type Prefix, readPrefix, unmap } from './address.ts'
 
-/** What kind of place an address is. Only what is 'public' can be reached by customers, and only from there do strangers come. */
+/**
+ * What kind of place an address is. Only what is 'public' can be reached by customers, and only from there do strangers
+ * come.
+ */
 export type Place =
   | 'public'
   | 'loopback'
@@ -36,7 +39,10 @@ const metadata = ranges(
   'fd00:42::42', // Scaleway
 )
 
-/** The IANA IPv4 special-purpose registry (RFC 6890 and its updates), whole: also the few anycast services it calls reachable. */
+/**
+ * The IANA IPv4 special-purpose registry (RFC 6890 and its updates), whole: also the few anycast services it calls
+ * reachable.
+ */
 const special4: readonly Range[] = [
   ...metadata,
   ...ranges('reserved', '0.0.0.0/8'), // this network: RFC 791, 3.2
@@ -66,7 +72,7 @@ const special6: readonly Range[] = [
   ...ranges('reserved', '100::/64'), // discarded: RFC 6666
   ...ranges('reserved', '100:0:0:1::/64'), // dummy prefix: RFC 9780
   ...ranges('translated', '2001::/32'), // Teredo: RFC 4380
-  ...ranges('reserved', '2001::/23'), // IETF protocols: RFC 2928, with ORCHID (4843, 7343), benchmarks (5180), AMT, AS112, DRIP
+  ...ranges('reserved', '2001::/23'), // IETF protocols: RFC 2928, with ORCHID, benchmarks, AMT, AS112, DRIP
   ...ranges('documentation', '2001:db8::/32', '3fff::/20'), // RFC 3849, RFC 9637
   ...ranges('translated', '2002::/16'), // 6to4, retired by RFC 7526, whatever IPv4 address it carries: RFC 3056
   ...ranges('reserved', '2620:4f:8000::/48'), // AS112: RFC 7534
@@ -78,7 +84,10 @@ const special6: readonly Range[] = [
 ]
 const [globalUnicast] = ranges('public', '2000::/3')
 
-/** The ranges that an address can be in at all, by its first byte, in their order: most addresses are then judged by none or one. */
+/**
+ * The ranges that an address can be in at all, by its first byte, in their order: most addresses are then judged by
+ * none or one.
+ */
 const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly Range[])[] =>
   Array.from({ length: 256 }, (_, first) =>
     all.filter(({ prefix }) => {

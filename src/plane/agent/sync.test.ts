@@ -107,7 +107,7 @@ describe('keeping up with the shop', () => {
     const gaps = asked.slice(2).map((each, index) => each.atMs - asked[index + 1]!.atMs)
     expect(gaps).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
     expect(sync.lagMs).toBe(40_000)
-    expect(sync.lastContactMs).toBe(0)
+    expect(sync.lastContactAt).toBe(0)
     await timing.advance(10_000)
     answers = [page('c1', false)]
     wake()

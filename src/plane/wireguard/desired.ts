@@ -27,26 +27,33 @@ export function readTunnelAddress(text: string): TunnelAddress | undefined {
   return { text: `${addressText}/${length}`, own: address, network: { base, length } }
 }
 
-/** A peer that has been read: its key is one that WireGuard takes, its addresses are within the tunnel and in canonical text. */
+/**
+ * A peer that has been read: its key is one that WireGuard takes, its addresses are within the tunnel and in canonical
+ * text.
+ */
 type Held = {
   readonly peer: NodePeer
   /** What the peer had carried when the shop said how much is left. */
   readonly carriedBefore: number
 }
 
-/** What the shop wants of this node, as far as it has told. Decides by itself when time or traffic of a device is over. */
+/**
+ * What the shop wants of this node, as far as it has told. Decides by itself when time or traffic of a device is over.
+ */
 export function createDesired(deps: {
   readonly networks: readonly TunnelAddress[]
   readonly counts: Pick<PeerCounts, 'totalOf' | 'takenOf'>
   readonly refuse: (id: string, problem: string) => void
 }) {
   const held = new Map<string, Held>()
-  /** Whose key it is. Of two devices with one key the one that was told last has it: the shop lets a key be held once. */
+  /**
+   * Whose key it is. Of two devices with one key the one that was told last has it: the shop lets a key be held once.
+   */
   const owners = new Map<string, string>()
 
   /**
-   * What is left was true when the shop said so, and the shop knew at most what the agent had taken by then. The same number again
-   * says nothing new: otherwise each repetition would grant what was carried in between.
+   * What is left was true when the shop said so, and the shop knew at most what the agent had taken by then. The same
+   * number again says nothing new: otherwise each repetition would grant what was carried in between.
    */
   function carriedBefore(peer: NodePeer): number {
     const before = held.get(peer.id)

@@ -26,7 +26,10 @@ export type DevicePlan = {
   readonly networks: readonly TunnelAddress[]
 }
 
-/** Makes the device, addresses it and brings it up, without peers. The kernel's WireGuard if it has one, else wireguard-go. */
+/**
+ * Makes the device, addresses it and brings it up, without peers. The kernel's WireGuard if it has one, else
+ * wireguard-go.
+ */
 export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, log: Log): Promise<Device> {
   const { name } = plan
   if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
@@ -93,9 +96,9 @@ async function startUserspace(name: string, run: Run): Promise<{ close: () => Pr
     clearTimeout(killer)
     await listening
   }
-  const endMs = performance.now() + readyWithinMs
+  const giveUpAt = performance.now() + readyWithinMs
   while ((await run(['wg', 'show', name, 'listen-port'])).code !== 0) {
-    if (child.exitCode !== null || child.signalCode !== null || performance.now() > endMs) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > giveUpAt) {
       await close()
       throw new Error(`wireguard-go did not start: ${complaint.trim()}`)
     }

@@ -7,7 +7,10 @@ import { toDeviceCall, toSetCalls } from './render.ts'
 const keyOf = (index: number): string => Buffer.alloc(32, index + 1).toString('base64')
 const privateKey = Buffer.alloc(32, 0x55).toString('base64')
 
-/** A WireGuard device as far as `wg set` and `wg show dump` know it. A block that one peer is given, another loses (wg(8)). */
+/**
+ * A WireGuard device as far as `wg set` and `wg show dump` know it. A block that one peer is given, another loses
+ * (wg(8)).
+ */
 class Model {
   readonly peers = new Map<string, { allowed: Set<string>; rx: number; tx: number; handshake: number }>()
   readonly touched = new Set<string>()

@@ -16,8 +16,8 @@ export type FirewallPlan = {
 const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
 
 /**
- * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds: what somebody
- * else's firewall drops stays dropped.
+ * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds:
+ * what somebody else's firewall drops stays dropped.
  */
 export function toRuleset({ device, networks, forwarding }: FirewallPlan): string {
   const table = tableOf(device)

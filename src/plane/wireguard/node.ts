@@ -42,11 +42,16 @@ export type WireguardNode = {
   close(): Promise<void>
 }
 
-/** How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes its time when there are many peers, and is then taken less often, but always within `mostPauseMs`. */
+/**
+ * How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes
+ * its time when there are many peers, and is then taken less often, but always within `mostPauseMs`.
+ */
 const pauseMs = 900
 const mostPauseMs = 3_000
 const restPerLook = 4
-/** The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend. */
+/**
+ * The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend.
+ */
 const mostFailures = 5
 
 /** Makes this machine a VPN node: firewall, forwarding, device; then whatever peers it is told. */
@@ -113,8 +118,8 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   let timer: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * Looks, counts, then changes. What was carried is credited to whoever had the key until now, before anything new is heard, and a
-   * peer that goes has been counted just before.
+   * Looks, counts, then changes. What was carried is credited to whoever had the key until now, before anything new is
+   * heard, and a peer that goes has been counted just before.
    */
   async function pass(): Promise<void> {
     const { peers } = await device.look()
@@ -145,7 +150,9 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     }
   }
 
-  /** A device that is gone is made anew. It counts from nothing again, and has no peers, so they are given back at once. */
+  /**
+   * A device that is gone is made anew. It counts from nothing again, and has no peers, so they are given back at once.
+   */
   async function mend(): Promise<void> {
     const isThere = await device.look().then(
       () => true,
@@ -163,9 +170,9 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   const turns = createTurns(async () => {
     clearTimeout(timer)
     if (isClosing) return
-    const beganMs = performance.now()
+    const beganAt = performance.now()
     await passOrMend().catch((error: unknown) => log.error('the device could not be mended', { error }))
-    const restMs = (performance.now() - beganMs) * restPerLook
+    const restMs = (performance.now() - beganAt) * restPerLook
     if (!isClosing) timer = setTimeout(() => void turns.next(), Math.min(mostPauseMs, Math.max(pauseMs, restMs)))
   })
   timer = setTimeout(() => void turns.next(), pauseMs)

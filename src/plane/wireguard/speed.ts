@@ -5,7 +5,10 @@ import type { Changes } from './changes.ts'
 import { queueNameOf } from './device-name.ts'
 import type { Run } from './run.ts'
 
-/** A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead there. */
+/**
+ * A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead
+ * there.
+ */
 type Place = {
   readonly mbit: number
   readonly minor: number
@@ -22,8 +25,8 @@ const mostInRow = 0xfff
 type Side = { readonly device: string; readonly end: 'src' | 'dst' }
 
 /**
- * Decides what `tc` must be told when the wanted limits differ from the kept ones. An address is found by its last eight bits in a table
- * of 256 rows, so that a packet passes a thousand limits as quickly as four.
+ * Decides what `tc` must be told when the wanted limits differ from the kept ones. An address is found by its last
+ * eight bits in a table of 256 rows, so that a packet passes a thousand limits as quickly as four.
  */
 export function createSpeedPlan(sides: readonly Side[]) {
   const places = new Map<string, Place>()
@@ -106,33 +109,51 @@ const hex = (number: number): string => number.toString(16)
 /** What 25 milliseconds carry may come at once, and never less than a few packets. */
 const burstOf = (mbit: number): number => Math.max(16_000, Math.floor((mbit * 1_000_000) / 8 / 40))
 
+const protocolOf = (version: 4 | 6): string => (version === 4 ? 'ip' : 'ipv6')
+
+/** One line for `tc`, whose words are easier to read below one another. */
+const line = (...words: readonly string[]): string => words.join(' ')
+
 const toClass = ({ device }: Side, { mbit, minor }: Place): string =>
-  `class replace dev ${device} parent 1: classid 1:${hex(minor)} htb rate ${mbit}mbit burst ${burstOf(mbit)} quantum 3000`
+  line(
+    `class replace dev ${device} parent 1: classid 1:${hex(minor)}`,
+    `htb rate ${mbit}mbit burst ${burstOf(mbit)} quantum 3000`,
+  )
 
 const toEntries = ({ device, end }: Side, { minor, entries }: Place): string[] =>
   entries.map(({ version, address, handle }) => {
-    const [table, row, item] = handle.split(':')
-    const protocol = version === 4 ? 'ip' : 'ipv6'
-    const match = version === 4 ? `match ip ${end} ${address}` : `match ip6 ${end} ${address}`
-    return `filter add dev ${device} parent 1: protocol ${protocol} prio ${version} handle ${table}:${row}:${item} u32 ht ${table}:${row}: ${match} flowid 1:${hex(minor)}`
+    const [table, row] = handle.split(':')
+    return line(
+      `filter add dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version} handle ${handle}`,
+      `u32 ht ${table}:${row}: match ${version === 4 ? 'ip' : 'ip6'} ${end} ${address} flowid 1:${hex(minor)}`,
+    )
   })
 
-const toRemoval = (side: Side, { minor, entries }: Place): string[] => [
-  ...entries.map(
-    ({ version, handle }) =>
-      `filter delete dev ${side.device} parent 1: protocol ${version === 4 ? 'ip' : 'ipv6'} prio ${version} handle ${handle} u32`,
+const toRemoval = ({ device }: Side, { minor, entries }: Place): string[] => [
+  ...entries.map(({ version, handle }) =>
+    line(
+      `filter delete dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version}`,
+      `handle ${handle} u32`,
+    ),
   ),
-  `class delete dev ${side.device} classid 1:${hex(minor)}`,
+  `class delete dev ${device} classid 1:${hex(minor)}`,
 ]
 
-/** The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1, RFC 8200 3. */
+/**
+ * The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1,
+ * RFC 8200 3.
+ */
 function toFrame({ device, end }: Side): string[] {
   const [at4, at6] = end === 'src' ? [12, 20] : [16, 36]
-  const table = (version: 4 | 6, protocol: string, at: number) => [
-    `filter add dev ${device} parent 1: prio ${version} handle ${version}: protocol ${protocol} u32 divisor 256`,
-    `filter add dev ${device} parent 1: prio ${version} protocol ${protocol} u32 match u32 0 0 at 0 hashkey mask 0x000000ff at ${at} link ${version}:`,
-  ]
-  return [`qdisc add dev ${device} root handle 1: htb default 0`, ...table(4, 'ip', at4), ...table(6, 'ipv6', at6)]
+  const table = (version: 4 | 6, at: number) => {
+    const filter = `filter add dev ${device} parent 1: prio ${version}`
+    const protocol = `protocol ${protocolOf(version)}`
+    return [
+      `${filter} handle ${version}: ${protocol} u32 divisor 256`,
+      `${filter} ${protocol} u32 match u32 0 0 at 0 hashkey mask 0x000000ff at ${at} link ${version}:`,
+    ]
+  }
+  return [`qdisc add dev ${device} root handle 1: htb default 0`, ...table(4, at4), ...table(6, at6)]
 }
 
 export type Speed = ReturnType<typeof createSpeed>
@@ -172,7 +193,10 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
     }
     const redirect = [
       `qdisc add dev ${device} handle ffff: ingress`,
-      `filter add dev ${device} parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev ${queue}`,
+      line(
+        `filter add dev ${device} parent ffff: protocol all prio 1`,
+        `u32 match u32 0 0 action mirred egress redirect dev ${queue}`,
+      ),
     ]
     if (await batch([...toFrame(up), ...redirect])) state = { plan: createSpeedPlan([down, up]) }
   }

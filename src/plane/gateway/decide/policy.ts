@@ -21,7 +21,10 @@ export type Policy = {
   readonly ports: Ports
 }
 
-/** May a customer reach this address and port? Undefined for yes, or why not. To be asked of every address before it is dialled. */
+/**
+ * May a customer reach this address and port? Undefined for yes, or why not. To be asked of every address before it is
+ * dialled.
+ */
 export function mayReach(address: Address, port: number, policy: Policy): Denial | undefined {
   if (!isPortAllowed(port, policy.ports)) return 'port_denied'
   const plain = unmap(address)
@@ -51,9 +54,9 @@ const fileSharingPorts = [135, 137, 138, 139, 445]
 const amplifierPorts = [17, 19, 53, 69, 111, 123, 161, 389, 520, 1900, 3702, 5353, 5355, 11_211]
 
 /**
- * As shipped: the web, and what programs open for themselves. Denied also to an operator who allows more, unless he says so: mail, because
- * one spammer costs an address its name; Windows file sharing, because nothing but worms crosses the internet there; and the
- * services that are abused to multiply traffic. 8080 and 8443 lie within the last range.
+ * As shipped: the web, and what programs open for themselves. Denied also to an operator who allows more, unless he
+ * says so: mail, because one spammer costs an address its name; Windows file sharing, because nothing but worms crosses
+ * the internet there; and the services that are abused to multiply traffic. 8080 and 8443 lie within the last range.
  */
 export const shippedPorts: Ports = {
   allow: [

@@ -43,8 +43,8 @@ export function readRequestHead(line: RequestLine, fields: readonly Field[]): Re
 }
 
 /**
- * RFC 9112, 3.2: one Host that is an authority, whatever it names; the target URI decides (3.2.2). It may be missing from
- * HTTP/1.0, and from CONNECT, where hand-written clients leave it out and the target is whole without it.
+ * RFC 9112, 3.2: one Host that is an authority, whatever it names; the target URI decides (3.2.2). It may be missing
+ * from HTTP/1.0, and from CONNECT, where hand-written clients leave it out and the target is whole without it.
  */
 function checkHost(line: RequestLine, fields: readonly Field[]): HttpRefusal | undefined {
   const hosts = valuesOf(fields, 'host')
@@ -108,8 +108,8 @@ function readExpectation(line: RequestLine, fields: readonly Field[], framing: F
 }
 
 /**
- * RFC 9110, 7.8: asked for by Upgrade and by Connection, in HTTP/1.1. With a body, or for h2c (whose settings are a hop-by-hop field
- * and whose upgrade RFC 9113 gave up), the wish is dropped and the request goes on without it.
+ * RFC 9110, 7.8: asked for by Upgrade and by Connection, in HTTP/1.1. With a body, or for h2c (whose settings are a
+ * hop-by-hop field and whose upgrade RFC 9113 gave up), the wish is dropped and the request goes on without it.
  */
 function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Framing, named: ReadonlySet<string>) {
   const wishes = valuesOf(fields, 'upgrade')
@@ -125,8 +125,9 @@ function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Fr
 }
 
 /**
- * The head the origin gets: fields in the client's order and spelling, less those of this hop; Host, length and Connection written anew
- * from what was read, each where the client had it. Nothing is added that tells of the client or of this proxy.
+ * The head the origin gets: fields in the client's order and spelling, less those of this hop; Host, length and
+ * Connection written anew from what was read, each where the client had it. Nothing is added that tells of the client
+ * or of this proxy.
  */
 export function toOriginHead(line: RequestLine, head: RequestHead, fields: readonly Field[]): Uint8Array {
   const regenerated = new Map([

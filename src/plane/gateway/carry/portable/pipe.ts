@@ -15,8 +15,9 @@ type PipeOwner = {
 }
 
 /**
- * One direction of a passage. Bytes are taken from the allowance and written; what the allowance does not cover waits, in order, for the next
- * lease. Nothing is read from where they come while something waits or the other side cannot take more.
+ * One direction of a passage. Bytes are taken from the allowance and written; what the allowance does not cover waits,
+ * in order, for the next lease. Nothing is read from where they come while something waits or the other side cannot
+ * take more.
  */
 export class Pipe {
   private readonly from: Side
@@ -53,7 +54,10 @@ export class Pipe {
     else this.park({ bytes: bytes.slice(taken), due: bytes.length - taken, onPassed })
   }
 
-  /** Pays for bytes that are passed on in another form, with send(). False while some are unpaid: then what they said waits with after(). */
+  /**
+   * Pays for bytes that are passed on in another form, with send(). False while some are unpaid: then what they said
+   * waits with after().
+   */
   pay(bytes: number): boolean {
     if (this.isClosed) return false
     this.passage.activeAt = this.clock()

@@ -17,8 +17,8 @@ const mostDiscarded = 1024 * 1024
 const flushMs = 30_000
 
 /**
- * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so that no more is held
- * than one read gave.
+ * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so
+ * that no more is held than one read gave.
  */
 export class Side {
   /** Bytes that the system has taken, since the beginning. */
@@ -81,7 +81,10 @@ export class Side {
     this.endWhenEmpty()
   }
 
-  /** Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes would destroy the answer. */
+  /**
+   * Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes
+   * would destroy the answer.
+   */
   close(): void {
     if (this.isClosed || this.ending === 'close') return
     this.ending = 'close'
