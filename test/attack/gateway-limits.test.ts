@@ -4,7 +4,7 @@ import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { Side } from '../../src/plane/gateway/carry/portable/side.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
 import { loginLine, openEngine, type Stand, type StandWish, until } from '../harness/engine.ts'
-import { converse, tellHeard } from '../harness/raw-case.ts'
+import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { greet, socksLogin, socksTo, socksWish } from '../harness/socks-client.ts'
@@ -275,7 +275,7 @@ describe('a peer that never reads', () => {
     })
     mute.send(name === 'a forwarded request' ? get('/a') : 'x')
     await until(() => most > 0)
-    await Bun.sleep(50)
+    await letItWork(stand.port)
     expect(most).toBeLessThanOrEqual(mostHeld)
     origin.play({})
     expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
@@ -290,7 +290,7 @@ describe('a peer that never reads', () => {
     await until(() => client.receivedBytes > 4 * 1024 * 1024)
     client.pause()
     await until(() => most > 0)
-    await Bun.sleep(50)
+    await letItWork(stand.port)
     expect(most).toBeLessThanOrEqual(512 * 1024)
     client.reset()
   })
@@ -310,7 +310,7 @@ describe('a peer that never reads', () => {
       if (!isTunnel) client.send(get('/a').replace('\r\n\r\n', `\r\nContent-Length: ${length}\r\n\r\n`))
       client.send(Buffer.alloc(length, 97))
       await until(() => most > 0)
-      await Bun.sleep(50)
+      await letItWork(stand.port)
       expect(most).toBeLessThanOrEqual(mostHeld)
       expect(client.unsent).toBeGreaterThan(0)
       origin.play({})
@@ -328,7 +328,7 @@ describe('a peer that never reads', () => {
     mute.pause()
     mute.send(get('/a').repeat(count))
     await until(() => most > 0)
-    await Bun.sleep(300)
+    await letItWork(stand.port, 100)
     expect(most).toBeLessThanOrEqual(mostHeld)
     mute.resume()
     await until(() => mute.receivedBytes >= count * size, 10_000)
@@ -339,8 +339,9 @@ describe('a peer that never reads', () => {
     open({})
     const mute = await RawClient.open(stand.port)
     mute.pause()
+    await until(() => stand.engine.standing.connections === 1)
     mute.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000))
-    await Bun.sleep(50)
+    await until(() => stand.engine.standing.connections === 0)
     expect(most).toBeLessThanOrEqual(20 * 1024)
     mute.reset()
   })

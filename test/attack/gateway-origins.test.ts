@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { converse, tellHeard } from '../harness/raw-case.ts'
+import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
 import { socksTo } from '../harness/socks-client.ts'
@@ -216,7 +216,7 @@ describe('an origin that answers before the request is whole', () => {
     client.send('hello')
     await client.hear((text) => text.endsWith('hello'))
     client.send('x'.repeat(1_000_000))
-    await Bun.sleep(30)
+    await letItWork(stand.port)
     answer('world')
     await client.hear((text) => text.includes('helloworld'))
     expect(client.text).toContain('helloworld')

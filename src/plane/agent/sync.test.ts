@@ -194,7 +194,6 @@ describe('keeping up over real sockets', () => {
       }
       if (cursor === undefined) return page('c1', true, 'a')
       if (cursor === 'c1') return page('c2', false, 'b')
-      await Bun.sleep(50)
       return page('c2', false)
     }
     const heard: string[] = []
