@@ -6,7 +6,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { Stock } from '../stock/index.ts'
-import type { Usage } from '../traffic/index.ts'
+import type { Traffic } from '../traffic/index.ts'
 import {
   graceEnd,
   isHeld,
@@ -49,7 +49,7 @@ export function createDedicatedUpkeep(deps: {
   db: Database
   customers: Pick<Customers, 'blockedAmong'>
   stock: Stock
-  usage: Usage
+  traffic: Pick<Traffic, 'counts'>
   sha256: (text: string) => Uint8Array
   dedicated: Pick<Dedicated, 'prolong'>
   clock: Clock
@@ -142,7 +142,7 @@ export function createDedicatedUpkeep(deps: {
     takeCounts: (node: string, boot: string, counts: readonly ProxyCount[]): Promise<void> =>
       db.transact(async (tx) => {
         const known = await store.knownAmong(tx, [...new Set(counts.map((each) => each.id))])
-        await deps.usage.take(tx, {
+        await deps.traffic.counts.take(tx, {
           node,
           boot,
           counts: counts

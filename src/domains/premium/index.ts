@@ -1,5 +1,5 @@
 export type { ExitWish } from './exits/service.ts'
 export { problemOfTemplate, templateOf } from './generate/rules.ts'
 export { createPremium, type Premium } from './service.ts'
-export { createTrafficVerifier } from './traffic/service-audit.ts'
+export { createPremiumVerifier } from './traffic/service-audit.ts'
 export type { NodeReport } from './usage/service-intake.ts'

@@ -5,11 +5,11 @@ import { readProxyLogin, writeProxyLogin } from '../../kernel/login.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
+import type { Traffic } from '../traffic/index.ts'
 import * as access from './access/store.ts'
 import { listEntriesOf, listPortsOf, type Port } from './access/store.ts'
 import type { Exits } from './exits/service.ts'
 import * as store from './subusers/store-nodes.ts'
-import { listAccountsOf } from './traffic/store.ts'
 
 /**
  * A sub-user as a node needs it: enough to let somebody in, and nothing of customers, prices or plain passwords. `ports` are the
@@ -41,6 +41,7 @@ export function createNodeView(deps: {
   clock: Clock
   sha256: (text: string) => Uint8Array
   customers: Pick<Customers, 'blockedAmong'>
+  traffic: { readonly accounts: Pick<Traffic['accounts'], 'list'> }
   exits: Exits
 }) {
   const { db } = deps
@@ -52,7 +53,7 @@ export function createNodeView(deps: {
       deps.customers.blockedAmong(rows.map((row) => row.customer)),
       listEntriesOf(db, ids),
       listPortsOf(db, ids),
-      listAccountsOf(db, ids),
+      deps.traffic.accounts.list(db, ids),
     ])
     const entries = Map.groupBy(parts[0], (each) => each.subuser)
     const ports = Map.groupBy(parts[1], (each) => each.subuser)

@@ -8,16 +8,17 @@ import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Answer, Orders, PurchaseRequest } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
-import type { Leases, Usage } from '../traffic/index.ts'
+import type { Traffic } from '../traffic/index.ts'
 import { createWhitelist } from './access/service.ts'
 import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
 import { createExits } from './exits/service.ts'
 import { createGenerator, type Gateway } from './generate/service.ts'
 import { createNodeView } from './nodes.ts'
-import type { PremiumTerms, Subuser } from './rules.ts'
+import type { PremiumTerms } from './rules.ts'
+import type { Subuser } from './subusers/rules.ts'
 import { createSubusers } from './subusers/service.ts'
 import * as store from './subusers/store.ts'
-import { createTraffic, product } from './traffic/service.ts'
+import { createTrafficSales, product } from './traffic/service.ts'
 import { createUsageReport } from './usage/service.ts'
 import { createIntake } from './usage/service-intake.ts'
 
@@ -43,13 +44,12 @@ export function createPremium(deps: {
   customers: Customers
   orders: Orders
   pricing: Pricing
-  usage: Usage
-  leases: Leases
+  traffic: Traffic
 }) {
   const { db } = deps
   const subusers = createSubusers(deps)
   const exits = createExits(deps)
-  const traffic = createTraffic({ ...deps, subusers })
+  const traffic = createTrafficSales({ ...deps, subusers })
 
   /** A sub-user that inherits must itself be there to use it; otherwise the customer's default one does. */
   async function findHeir(id: SubuserId, customer: Subuser['customer']): Promise<SubuserId> {
@@ -64,7 +64,7 @@ export function createPremium(deps: {
     whitelist: createWhitelist({ ...deps, subusers }),
     generate: createGenerator({ ...deps, subusers, exits }),
     usage: createUsageReport({ ...deps, subusers }),
-    intake: createIntake({ ...deps, traffic }),
+    intake: createIntake(deps),
     nodes: createNodeView({ ...deps, exits }),
 
     /**

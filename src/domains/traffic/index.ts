@@ -1,3 +1,3 @@
-export { createUsage, type Usage } from './counts/service.ts'
-export { allowance, type Effect, type Line } from './leases/rules.ts'
-export { createLeases, type Leases, leaseSteps, type Wish } from './leases/service.ts'
+export type { Standing } from './accounts/service.ts'
+export { createTraffic, type Traffic } from './service.ts'
+export { createTrafficVerifier } from './service-audit.ts'

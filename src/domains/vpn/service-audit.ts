@@ -55,7 +55,7 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
     const orders = new Map((await deps.orders.findMany(reader, ids)).map((order) => [order.id as string, order]))
     const all = await peers.listAll(reader, uuids)
     const devices = Map.groupBy(all, (each) => each.peer.subscription)
-    const counts = await deps.usage.totals(
+    const counts = await deps.traffic.counts.totals(
       reader,
       all.map((each) => each.peer.id),
     )

@@ -13,7 +13,7 @@ import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import type { Catalogue } from '../pricing/rules.ts'
-import type { Usage } from '../traffic/index.ts'
+import type { Traffic } from '../traffic/index.ts'
 import { ipv6Of, type Pool, rangeOf } from './addresses.ts'
 import {
   badLocation,
@@ -97,7 +97,7 @@ export type VpnDeps = {
   readonly customers: Customers
   readonly pricing: Pricing
   readonly fleet: Fleet
-  readonly usage: Usage
+  readonly traffic: Pick<Traffic, 'counts'>
   readonly arranged: VpnArrangement
 }
 

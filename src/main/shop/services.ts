@@ -11,11 +11,11 @@ import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from 
 import { createFleet } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
-import { createPremium, createTrafficVerifier } from '../../domains/premium/index.ts'
+import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../../domains/stock/index.ts'
-import { createLeases, createUsage } from '../../domains/traffic/index.ts'
+import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
 import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
@@ -72,7 +72,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const customers = createCustomers({ db, ledger, ...around })
   const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
-  const usage = createUsage(around)
+  const terms = arranged.premium ?? shippedTerms
+  const traffic = createTraffic({ db, ...around, terms })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockDesk = createStockDesk({ db, ...around })
   const dedicated = createDedicated({
@@ -85,7 +86,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, usage, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, traffic, ...around })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const vpnDeps = {
     db,
@@ -94,26 +95,26 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     customers,
     pricing,
     fleet,
-    usage,
+    traffic,
     ...around,
     vault: arranged.vault,
     publicKeyOf,
     arranged: arranged.vpn ?? shippedVpn,
   }
   const vpn = createVpn(vpnDeps)
-  const leases = createLeases({ db, usage, ...around })
-  const premiumDeps = { db, ledger, customers, orders, pricing, usage, leases, ...around }
+  const premiumDeps = { db, ledger, customers, orders, pricing, traffic, ...around }
   const premium = createPremium({
     ...premiumDeps,
     vault: arranged.vault,
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
-    terms: arranged.premium ?? shippedTerms,
+    terms,
   })
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
     createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
     createVpnVerifier(vpnDeps),
-    createTrafficVerifier(premiumDeps),
+    createTrafficVerifier({ db, ...around }),
+    createPremiumVerifier(premiumDeps),
   ]
   /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
   const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
@@ -130,7 +131,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     customers,
     orders,
     pricing,
-    usage,
+    traffic,
     stock,
     stockDesk,
     dedicated,

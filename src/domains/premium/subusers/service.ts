@@ -3,8 +3,8 @@ import { type CustomerId, makeId, type RandomBytes, type SubuserId } from '../..
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import { loginTaken, noSuchSubuser, tooManySubusers } from '../errors.ts'
-import { type Limits, makeLogin, makePassword, mostSubusers, noLimits, type Subuser } from '../rules.ts'
 import { forgetHostsOf } from '../usage/store.ts'
+import { type Limits, makeLogin, makePassword, mostSubusers, noLimits, type Subuser } from './rules.ts'
 import * as store from './store.ts'
 
 export type SubuserWish = {

@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
-import type { Limits, Subuser } from '../rules.ts'
+import type { Limits, Subuser } from './rules.ts'
 
 type Row = {
   id: string

@@ -114,7 +114,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
           }
           if (each.do === 'wait') {
             shop.clock.advanceDays(each.days)
-            await premium.traffic.expire(1000)
+            await shop.services.traffic.accounts.expire(1000)
             // After a month nothing of what is there now is good any more.
             if (each.days > 30) model.fill(0n)
             else

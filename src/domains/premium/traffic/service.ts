@@ -8,34 +8,12 @@ import type { Ledger } from '../../ledger/index.ts'
 import type { Answer, Orders, PurchaseRequest } from '../../orders/index.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/rules.ts'
-import type { Leases } from '../../traffic/index.ts'
+import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
+import type { Standing, Traffic } from '../../traffic/index.ts'
 import { noSuchTrafficOrder, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
-import { type Subuser, subjectOf } from '../rules.ts'
+import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { touchSubuser } from '../subusers/store.ts'
-import {
-  type Cause,
-  type Change,
-  comeIn,
-  goOut,
-  type Lot,
-  move,
-  never,
-  type TrafficAccount,
-  takeFromLots,
-  usedBy,
-} from './rules.ts'
-import * as store from './store.ts'
-
-export type Traffic = ReturnType<typeof createTraffic>
-
-/** How an account stands, as a customer counts: what nodes have carried is used, settled or not. */
-export type Standing = {
-  readonly pool: string
-  readonly left: Bytes
-  readonly used: Bytes
-  readonly updatedAt: number | null
-}
 
 export type Bought = {
   readonly order: OrderId
@@ -57,105 +35,47 @@ export type Moved = {
 
 export const product = 'premium'
 
-const lotsAtOnce = 8
-
-export function createTraffic(deps: {
+/** Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic domain's. */
+export function createTrafficSales(deps: {
   db: Database
   clock: Clock
-  sha256: (text: string) => Uint8Array
   ledger: Ledger
   orders: Orders
   pricing: Pricing
-  leases: Leases
+  traffic: Pick<Traffic, 'accounts'>
   subusers: Subusers
 }) {
   const { db, clock, orders, pricing, subusers } = deps
+  const { accounts: store } = deps.traffic
+  const { lockPair, left: leftOf } = store
 
-  /** Moves bytes of an account that this transaction has locked. What is used is taken from the lots, what ends first first. */
-  async function apply(
-    tx: Tx,
-    account: TrafficAccount,
-    changes: readonly Change[],
-    cause: Cause,
-  ): Promise<TrafficAccount> {
-    let current = account
-    for (const change of changes) {
-      if (change.amount === 0n && change.aside === 0n && change.owed === 0n) continue
-      const moved = move(current, change, cause, clock(), deps.sha256)
-      store.writeMovement(tx, moved.account, moved.movement)
-      current = moved.account
-      const used = usedBy(change)
-      if (used > 0n) await takeLots(tx, current, used)
-    }
-    return current
+  /** Nodes that had been told there was nothing left are told to ask again. */
+  function touchIfEmpty(tx: Tx, account: ByteAccount): void {
+    if (account.balance === 0n) touchSubuser(tx, account.subuser, clock())
   }
 
-  /** Takes bytes from an account's lots; a few at a time, because the first ones nearly always hold enough. */
-  async function takeLots(
-    tx: Tx,
-    of: { subuser: SubuserId; pool: string },
-    amount: bigint,
-  ): Promise<{ lot: Lot; taken: bigint }[]> {
-    const takings: { lot: Lot; taken: bigint }[] = []
-    let missing = amount
-    for (let after = { expiresAt: -1, order: '' }; missing > 0n; ) {
-      const lots = await store.listLots(tx, of, after, lotsAtOnce)
-      const last = lots.at(-1)
-      if (!last) throw new RangeError('the lots hold less than their account')
-      for (const { lot, taken } of takeFromLots(lots, missing)) {
-        store.takeFromLot(tx, lot, taken)
-        takings.push({ lot, taken })
-        missing -= taken
-      }
-      after = last
-    }
-    return takings
-  }
-
-  /** Fresh bytes. Nodes that had been told there were none are told to ask again. */
   async function arrive(
     tx: Tx,
-    account: TrafficAccount,
+    account: ByteAccount,
     kind: 'bought' | 'moved_in',
     amount: bigint,
     order: OrderId,
-  ): Promise<TrafficAccount> {
-    if (account.balance === 0n) touchSubuser(tx, account.subuser, clock())
-    return apply(tx, account, comeIn(account, kind, amount), { order })
+  ): Promise<ByteAccount> {
+    touchIfEmpty(tx, account)
+    return store.arrive(tx, account, kind, amount, order)
   }
 
-  /** Moves bytes from one sub-user to another with the orders they came from, so that they expire and are refunded alike. */
   async function transfer(
     tx: Tx,
-    accounts: { from: TrafficAccount; to: TrafficAccount },
+    between: { from: ByteAccount; to: ByteAccount },
     amount: bigint,
     order: OrderId,
-  ): Promise<{ from: TrafficAccount; to: TrafficAccount }> {
-    const from = await apply(tx, accounts.from, [goOut('moved_out', amount)], { order })
-    const to = await arrive(tx, accounts.to, 'moved_in', amount, order)
-    for (const { lot, taken } of await takeLots(tx, from, amount)) {
-      store.addToLot(tx, { subuser: to.subuser, pool: to.pool, order: lot.order, expiresAt: lot.expiresAt }, taken)
-    }
-    return { from, to }
-  }
-
-  /** Both accounts in one order whoever comes: two who move crosswise do not wait for each other for ever. */
-  async function lockPair(tx: Tx, from: SubuserId, to: SubuserId, pool: string) {
-    const [first, second] = from < to ? [from, to] : [to, from]
-    const a = await store.lockAccount(tx, first, pool)
-    const b = await store.lockAccount(tx, second, pool)
-    return from < to ? { from: a, to: b } : { from: b, to: a }
-  }
-
-  async function leftOf(tx: Tx, account: TrafficAccount): Promise<Bytes> {
-    if (account.aside === 0n) return bytes(account.balance)
-    const open = await deps.leases.open(tx, [subjectOf(account.subuser, account.pool)])
-    return bytes(account.balance + account.aside - sumOf(open))
+  ): Promise<{ from: ByteAccount; to: ByteAccount }> {
+    touchIfEmpty(tx, between.to)
+    return store.transfer(tx, between, amount, order)
   }
 
   return {
-    apply,
-
     async quote(pool: string, tenths: number): Promise<TrafficPrice> {
       return price(await pricing.current(), pool, tenths)
     },
@@ -203,28 +123,13 @@ export function createTraffic(deps: {
       pool: string | undefined,
     ): Promise<{ subuser: Subuser; pools: Standing[] }> {
       const subuser = await subusers.load(customer, id)
-      const accounts = await store.listAccounts(db, subuser.id)
+      const standings = await store.standings(subuser.id)
       const known = [...(await pricing.current()).premium.pools.keys()]
-      const names = [...new Set([...known, ...accounts.map((each) => each.pool)])]
+      const names = [...new Set([...known, ...standings.keys()])]
       if (pool !== undefined && !names.includes(pool)) throw unknownPool(known)
+      const nothing = { left: bytes(0n), used: bytes(0n), updatedAt: null }
       const shown = pool === undefined ? names : [pool]
-      const open = await deps.leases.open(
-        db,
-        shown.map((each) => subjectOf(subuser.id, each)),
-      )
-      const standings = shown.map((name): Standing => {
-        const account = accounts.find((each) => each.pool === name)
-        const carried = open.get(subjectOf(subuser.id, name))?.unsettled ?? 0n
-        if (!account) return { pool: name, left: bytes(0n), used: bytes(0n), updatedAt: null }
-        return {
-          pool: name,
-          // The two were read one after the other; a settlement between them must not show less than nothing.
-          left: bytes(atLeastZero(account.balance + account.aside - carried)),
-          used: bytes(account.used + carried),
-          updatedAt: account.seq === 0 ? null : account.lastAt,
-        }
-      })
-      return { subuser, pools: standings }
+      return { subuser, pools: shown.map((name) => standings.get(name) ?? { pool: name, ...nothing }) }
     },
 
     /** An order without a price: so a move has a number, is listed, and a repeat under one key moves once. */
@@ -273,7 +178,7 @@ export function createTraffic(deps: {
     /** Hands all that a sub-user has free to another, pool by pool. */
     async inherit(tx: Tx, from: SubuserId, to: SubuserId, order: OrderId): Promise<{ pool: string; moved: Bytes }[]> {
       const moved: { pool: string; moved: Bytes }[] = []
-      for (const { pool } of await store.listAccounts(tx, from)) {
+      for (const { pool } of await store.list(tx, [from])) {
         const accounts = await lockPair(tx, from, to, pool)
         const amount = accounts.from.balance
         if (amount === 0n) continue
@@ -295,38 +200,13 @@ export function createTraffic(deps: {
         const order = await orders.find(tx, id)
         if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
         await deps.ledger.lock(tx, order.customer)
-        let returned = 0n
-        for (const { subuser, pool } of await store.lotsOfOrder(tx, id)) {
-          const account = await store.lockAccount(tx, subuser, pool)
-          const lot = await store.findLot(tx, subuser, pool, id)
-          const free = least(lot?.rest ?? 0n, account.balance)
-          if (!lot || free === 0n) continue
-          await apply(tx, account, [goOut('refunded', free)], { order: id })
-          store.takeFromLot(tx, lot, free)
-          returned += free
-        }
+        const returned = await store.takeBack(tx, id)
         const bought = (await store.boughtWith(tx, id)).reduce((sum, each) => sum + each.bytes, 0n)
         const money = bought === 0n ? 0n : (order.price * returned) / bought
         if (money === 0n) throw nothingUnused()
         const posting = await deps.ledger.refund(tx, order.customer, order.chargeSeq, kopecks(money), note)
         return { order: id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
       }),
-
-    /** Lets bytes past their end go. Returns how many lots it looked at; call again while it is as many as asked for. */
-    async expire(most: number): Promise<number> {
-      const ended = await store.lotsEnded(db, clock(), most)
-      for (const { subuser, pool, order } of ended) {
-        await db.transact(async (tx) => {
-          const account = await store.lockAccount(tx, subuser, pool)
-          const lot = await store.findLot(tx, subuser, pool, order)
-          const free = least(lot?.rest ?? 0n, account.balance)
-          if (!lot || free === 0n || lot.expiresAt > clock()) return
-          await apply(tx, account, [goOut('expired', free)], { order })
-          store.takeFromLot(tx, lot, free)
-        })
-      }
-      return ended.length
-    },
   }
 }
 
@@ -336,8 +216,3 @@ function price(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice
   if (!pools.has(pool)) throw unknownPool([...pools.keys()])
   return priceTraffic(catalogue, pool, tenths)
 }
-
-const sumOf = (open: ReadonlyMap<string, { unsettled: bigint }>): bigint =>
-  [...open.values()].reduce((sum, each) => sum + each.unsettled, 0n)
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-const atLeastZero = (value: bigint): bigint => (value > 0n ? value : 0n)

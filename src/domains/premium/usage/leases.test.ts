@@ -164,7 +164,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
       if (each.do === 'wait') {
         shop.clock.advance(each.ms)
         for (const one of nodes) one.stopIfSilent(shop.clock.nowMs)
-        await shop.services.premium.intake.lapse()
+        await shop.services.traffic.leases.lapse()
       }
       if (each.do === 'buy') await shop.buy(customer, 1)
       // There may be too little to take away; anything but that refusal is a fault.
@@ -179,7 +179,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     for (const message of flying) await report(message)
     for (const one of nodes) await report(one.message(subuser, 'return'))
     shop.clock.advance(leaseLastsMs + 1)
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     const books = await shop.account(subuser)
     const lines = await shop.services.db.all<{
       boot: string
@@ -262,7 +262,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(lease(name, subuser, 1))
     await report(lease(name, subuser, 2, leaseBytes + 555n))
     expect(await shop.account(subuser)).toMatchObject({ used: leaseBytes, owed: 0n })
-    const claims = await shop.services.premium.intake.quarantined(1000)
+    const claims = await shop.services.traffic.leases.quarantined(1000)
     expect(claims.find((each) => each.node === name)?.bytes).toBe(555n)
     expect(await shop.findings()).toEqual([])
   })
@@ -270,7 +270,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
   test('a claim for a sub-user that nobody knows bills nobody', async () => {
     const stranger = 'sub_00000000000000000000000000' as SubuserId
     await report(lease(`ghost-${engine}`, stranger, 1, 1000n))
-    const claims = await shop.services.premium.intake.quarantined(1000)
+    const claims = await shop.services.traffic.leases.quarantined(1000)
     expect(claims.find((each) => each.node === `ghost-${engine}`)?.bytes).toBe(1000n)
     expect(await shop.findings()).toEqual([])
   })
@@ -280,10 +280,10 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     const name = `silent-${engine}`
     await report(lease(name, subuser, 1))
     shop.clock.advance(leaseLastsMs - 1)
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
     shop.clock.advance(1)
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     expect(await shop.account(subuser)).toMatchObject({ aside: 0n, balance: 100_000_000n })
     const late = { ...lease(name, subuser, 0, 4_000_000n), wishes: [] }
     await report(late)
@@ -299,7 +299,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     shop.clock.advance(leaseLastsMs)
     // The keeper speaks, so only the other one lapses.
     await report({ ...lease(`keeper-${engine}`, subuser, 0), wishes: [] })
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     await shop.move(customer, 'all', undefined, other)
     await report({ ...lease(name, subuser, 0, leaseBytes), wishes: [] })
     expect(await shop.account(subuser)).toMatchObject({ balance: 0n, owed: leaseBytes, used: 0n })
@@ -360,10 +360,10 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(lease(name, subuser, 1, 0n, 'first'))
     await report(lease(name, subuser, 1, 0n, 'second'))
     expect((await report(lease(name, subuser, 2, 0n, 'first'))).replaced).toBe(true)
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     await report({ ...lease(name, subuser, 0, 1_000n, 'first'), wishes: [] })
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, aside: leaseBytes })
-    const claims = await shop.services.premium.intake.quarantined(1000)
+    const claims = await shop.services.traffic.leases.quarantined(1000)
     expect(claims.find((each) => each.node === name)).toMatchObject({ boot: `${name}-first`, bytes: 1000n })
   })
 
@@ -371,7 +371,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     const { subuser } = await newSubuser(1)
     await report(lease('late', subuser, 1, 0n, 'first'))
     shop.clock.advance(leaseLastsMs)
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     await report(lease('late', subuser, 1, 0n, 'second'))
     await report({ ...lease('late', subuser, 0, 1000n, 'first'), wishes: [] })
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, owed: 0n, balance: 90_000_000n })
@@ -403,12 +403,12 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     for (const turn of [1, 2, 3]) {
       await report(lease('often', subuser, turn))
       shop.clock.advance(leaseLastsMs)
-      await shop.services.premium.intake.lapse()
+      await shop.services.traffic.leases.lapse()
     }
     await shop.move(customer, 'all', undefined, other)
     await report({ ...lease('often', subuser, 0, 3n * leaseBytes), wishes: [] })
     expect(await shop.account(subuser)).toMatchObject({ owed: leaseBytes })
-    const [claim] = await shop.services.premium.intake.quarantined(10)
+    const [claim] = await shop.services.traffic.leases.quarantined(10)
     expect(claim?.bytes).toBe(2n * leaseBytes)
     expect(await shop.findings()).toEqual([])
   })
@@ -417,7 +417,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     const { subuser } = await newSubuser(1)
     await report(lease('done', subuser, 1))
     shop.clock.advance(leaseLastsMs)
-    await shop.services.premium.intake.lapse()
+    await shop.services.traffic.leases.lapse()
     await report({ ...lease('done', subuser, 2), wishes: [{ subuser, pool, turn: 2, want: 'return' }] })
     await report({ ...lease('done', subuser, 0, 1000n), wishes: [] })
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, balance: 100_000_000n })

@@ -2,8 +2,9 @@ import type { Database } from '../../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { longRange } from '../errors.ts'
-import { dayStart, hourMs, hourOf, type Subuser } from '../rules.ts'
+import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
+import { dayStart, hourMs, hourOf } from './rules.ts'
 import { sumUsage, type UsageQuestion, type UsageRow } from './store.ts'
 
 type UsageBy = UsageQuestion['by']

@@ -1,13 +1,7 @@
 import { sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
-
-export type Carried = {
-  readonly subuser: SubuserId
-  readonly pool: string
-  readonly received: bigint
-  readonly sent: bigint
-}
+import type { Carried } from '../../traffic/leases/rules.ts'
 
 /** Adds to the hour. Rows come sorted, so that two reports never wait for each other crosswise. */
 export function addHours(tx: Tx, hour: number, carried: readonly Carried[]): void {

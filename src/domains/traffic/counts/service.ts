@@ -7,12 +7,13 @@ import * as store from './store.ts'
 
 const mostCounts = 1000
 
-export type Usage = ReturnType<typeof createUsage>
+export type Counts = ReturnType<typeof createCounts>
 
 /** What a report added for one subject. */
 export type Added = { readonly subject: string; readonly received: Bytes; readonly sent: Bytes }
 
-export function createUsage(deps: { clock: Clock }) {
+/** What nodes have counted, each count taken once. */
+export function createCounts(deps: { clock: Clock }) {
   return {
     /** What was counted for each of these subjects in all, over nodes and boots. */
     totals: (reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> =>

@@ -1,3 +1,27 @@
+import type { AccountKey } from '../accounts/rules.ts'
+
+/** How much a node may hold of an account at a time, and how long it may be silent before that is taken back. */
+export type LeaseTerms = { readonly leaseBytes: bigint; readonly leaseLastsMs: number }
+
+/** A node's numbered wish about one account: to go on carrying, or to give back what it has. */
+export type Wish = AccountKey & {
+  readonly turn: number
+  readonly want: 'lease' | 'return'
+  /** Bytes that are not counted yet and not free either. */
+  readonly moving?: bigint | undefined
+}
+
+/** Bytes carried for an account: to the customer, and from the customer. */
+export type Carried = AccountKey & { readonly received: bigint; readonly sent: bigint }
+
+/** What one boot of a node has carried since it began, and what it wishes. It may come twice, late or out of order. */
+export type LeaseReport = {
+  readonly node: string
+  readonly boot: string
+  readonly counts: readonly Carried[]
+  readonly wishes: readonly Wish[]
+}
+
 /**
  * What one boot of one node was allowed to carry for one subject, and what became of it. All numbers are cumulative but `aside`
  * and `claimable`, so that a message that comes twice, late or out of order finds nothing left to do.

@@ -1,102 +1,92 @@
-import type { Database, Reader, Tx } from '../../../db/transaction.ts'
+import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Sha256 } from '../../../kernel/chain.ts'
+import type { SubuserId } from '../../../kernel/ids.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import type { Report } from '../counts/rules.ts'
-import type { Added, Usage } from '../counts/service.ts'
-import { tooManyWishes } from '../errors.ts'
-import { count, type Effect, giveBack, grant, type Line, lapse, newLine } from './rules.ts'
+import {
+  type ByteAccount,
+  comeBack,
+  readSubject,
+  setAside,
+  spendAside,
+  spendLate,
+  subjectOf,
+} from '../accounts/rules.ts'
+import { createMovements } from '../accounts/service-movements.ts'
+import { listAccounts, lockKnownAccount } from '../accounts/store.ts'
+import type { Counts } from '../counts/service.ts'
+import { type Effect, type LeaseReport, type LeaseTerms, type Line, lapse } from './rules.ts'
+import { type Intake, openIntake } from './service-intake.ts'
 import * as store from './store.ts'
 
-const mostWishes = 1000
-/** How many lines of a silent boot are taken back in one transaction. */
+/** How many silent boots are looked at in one go, and how many lines of one are taken back in one transaction. */
+const bootsAtOnce = 100
 const lapseAtOnce = 200
 
-/** A node's numbered wish about one subject: to go on carrying, or to give back what it has. `moving` is not counted yet and not free either. */
-export type Wish = {
-  readonly subject: string
-  readonly turn: number
-  readonly want: 'lease' | 'return'
-  readonly moving?: bigint | undefined
-}
+type Boot = { readonly node: string; readonly boot: string }
 
-export type LeaseReport = Report & { readonly wishes: readonly Wish[] }
+/** Byte leases: what nodes may carry before they must ask again. */
+export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256; counts: Counts; terms: LeaseTerms }) {
+  const { db, clock, terms } = deps
+  const { apply } = createMovements(deps)
 
-/** Lines that a transaction has read, each with what it may still set aside. Written back when all is decided. */
-export type Intake = {
-  readonly lines: Map<string, Line>
-  readonly added: readonly Added[]
-  readonly closed: boolean
-  readonly wishes: readonly Wish[]
-}
+  /** Moves the bytes that a step of a lease asks for. */
+  async function carryOut(
+    tx: Tx,
+    account: ByteAccount,
+    effect: Effect,
+    line: Line,
+    kind: 'returned' | 'lapsed' = 'returned',
+  ): Promise<ByteAccount> {
+    const cause = { node: line.node, boot: line.boot }
+    let current = account
+    if (effect.settle > 0n) current = await apply(tx, current, [spendAside(effect.settle)], cause)
+    if (effect.late > 0n) current = await apply(tx, current, [spendLate(current, effect.late)], cause)
+    if (effect.giveBack > 0n) current = await apply(tx, current, comeBack(current, kind, effect.giveBack), cause)
+    if (effect.grant > 0n) current = await apply(tx, current, [setAside(effect.grant)], cause)
+    return current
+  }
 
-export type Leases = ReturnType<typeof createLeases>
-
-/** Byte leases: what nodes may carry before they must ask again. Whose bytes they are is for the products to say. */
-export function createLeases(deps: { db: Database; clock: Clock; usage: Usage }) {
-  const { db, clock } = deps
+  /** Takes back a bounded part of what a boot holds, if it is still as silent as it looked. Returns how many lines that was. */
+  async function takeBack(tx: Tx, { node, boot }: Boot): Promise<number> {
+    await store.lockNode(tx, node, boot, clock())
+    if (!(await store.isSilent(tx, node, boot, clock() - terms.leaseLastsMs))) return 0
+    const closed = await store.isClosed(tx, node, boot)
+    const subjects = await store.openSubjects(tx, node, boot, lapseAtOnce)
+    if (subjects.length === 0) return 0
+    const lines = await store.lockLines(tx, node, boot, subjects)
+    const outcomes = [...lines.values()].map((line) => lapse(line, closed, terms.leaseBytes))
+    const changed = outcomes.map((each) => each.line)
+    store.writeLines(tx, changed, clock())
+    for (const { line, effect } of outcomes) {
+      const key = readSubject(line.subject)
+      const account = key && (await lockKnownAccount(tx, key))
+      if (account) await carryOut(tx, account, effect, line, 'lapsed')
+    }
+    return outcomes.length
+  }
 
   return {
-    /**
-     * Takes a report in and locks the lines that it is about. One node's reports take turns. A wish of a later boot makes it the
-     * one that holds the node's leases; one that was replaced gets nothing more.
-     */
-    async take(tx: Tx, report: LeaseReport): Promise<Intake> {
-      if (report.wishes.length > mostWishes) throw tooManyWishes(mostWishes)
-      const nowMs = clock()
-      const holder = await store.lockNode(tx, report.node, report.boot, nowMs)
-      const added = await deps.usage.take(tx, report)
-      if (report.counts.length === 0) await deps.usage.heard(tx, report.node, report.boot)
-      // Boots are named so that a later one sorts later: an old one's message that comes late must not displace the new one.
-      const closed = report.boot < holder || (await store.isClosed(tx, report.node, report.boot))
-      if (closed) store.closeBoot(tx, report.node, report.boot, nowMs)
-      else if (holder !== report.boot && report.wishes.some((wish) => wish.want === 'lease')) {
-        store.holdWith(tx, report.node, report.boot, nowMs)
-        store.closeBoot(tx, report.node, holder, nowMs)
+    /** Opens a node's report in the caller's transaction. */
+    open: (tx: Tx, report: LeaseReport): Promise<Intake> =>
+      openIntake(tx, report, { counts: deps.counts, terms, nowMs: clock(), carryOut }),
+
+    /** What nodes may still carry for a sub-user on the leases they hold, over all its pools. */
+    async promised(tx: Tx, subuser: SubuserId): Promise<bigint> {
+      const accounts = await listAccounts(tx, [subuser])
+      const open = await store.sumOpen(tx, accounts.map(subjectOf))
+      return [...open.values()].reduce((sum, each) => sum + each.aside - each.unsettled, 0n)
+    },
+
+    /** Takes back what nodes hold that were silent for longer than a lease lasts, or went on with a later boot. Returns how many. */
+    async lapse(): Promise<number> {
+      const silent = await store.silentBoots(db, clock() - terms.leaseLastsMs, bootsAtOnce)
+      for (const boot of silent) {
+        while ((await db.transact((tx) => takeBack(tx, boot))) > 0);
       }
-      const wishes = report.wishes.toSorted((a, b) => a.turn - b.turn)
-      const subjects = [...new Set([...added, ...wishes].map((each) => each.subject))].toSorted()
-      const known = subjects.length === 0 ? new Map() : await store.lockLines(tx, report.node, report.boot, subjects)
-      const lines = new Map<string, Line>(
-        subjects.map((subject) => [subject, known.get(subject) ?? newLine(report.node, report.boot, subject)]),
-      )
-      return { lines, added, closed, wishes }
+      return silent.length
     },
 
-    write: (tx: Tx, lines: Iterable<Line>): void => store.writeLines(tx, [...lines], clock()),
-
-    /** Boots with something to give back, silent for longer than a lease lasts or replaced by a later boot. */
-    silent: (lastsMs: number, most: number): Promise<{ node: string; boot: string }[]> =>
-      store.silentBoots(db, clock() - lastsMs, most),
-
-    /** Takes back what a silent boot holds, a bounded part of it; the caller moves the bytes in the same transaction. */
-    async lapse(
-      tx: Tx,
-      of: { node: string; boot: string },
-      { lastsMs, leaseBytes }: { lastsMs: number; leaseBytes: bigint },
-    ): Promise<{ line: Line; effect: Effect }[]> {
-      await store.lockNode(tx, of.node, of.boot, clock())
-      if (!(await store.isSilent(tx, of.node, of.boot, clock() - lastsMs))) return []
-      const closed = await store.isClosed(tx, of.node, of.boot)
-      const subjects = await store.openSubjects(tx, of.node, of.boot, lapseAtOnce)
-      if (subjects.length === 0) return []
-      const lines = await store.lockLines(tx, of.node, of.boot, subjects)
-      const outcomes = [...lines.values()].map((line) => lapse(line, closed, leaseBytes))
-      store.writeLines(
-        tx,
-        outcomes.map((each) => each.line),
-        clock(),
-      )
-      return outcomes
-    },
-
-    /** What is carried but not settled yet, and what is set aside, for each subject. */
-    open: (reader: Reader, subjects: readonly string[]) => store.sumOpen(reader, subjects),
-
+    /** Claims that no lease covers, latest first. */
     quarantined: (most: number): Promise<store.Quarantined[]> => store.listQuarantined(db, most),
-
-    totalsAfter: (reader: Reader, after: string, most: number) => store.totalsAfter(reader, after, most),
-
-    miscounted: (reader: Reader, most: number) => store.miscounted(reader, most),
   }
 }
-
-export const leaseSteps = { count, grant, giveBack }

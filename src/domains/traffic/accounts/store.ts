@@ -1,7 +1,8 @@
 import { list, padded } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
+import { emptyHead } from '../../../kernel/chain.ts'
 import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
-import { emptyHead, type Lot, type MovementKind, type TrafficAccount, type TrafficMovement } from './rules.ts'
+import type { AccountKey, ByteAccount, ByteMovement, Lot, MovementKind } from './rules.ts'
 
 type AccountRow = {
   subuser_id: string
@@ -15,7 +16,7 @@ type AccountRow = {
   last_at: bigint
 }
 
-const toAccount = (row: AccountRow): TrafficAccount => ({
+const toAccount = (row: AccountRow): ByteAccount => ({
   subuser: row.subuser_id as SubuserId,
   pool: row.pool,
   balance: row.balance,
@@ -30,7 +31,7 @@ const toAccount = (row: AccountRow): TrafficAccount => ({
 const accountColumns = 'subuser_id, pool, balance, aside, owed, used, seq, head, last_at'
 
 /** Takes the account's turn, opening it if it is new: until the transaction ends, nobody else moves these bytes. */
-export async function lockAccount(tx: Tx, subuser: SubuserId, pool: string): Promise<TrafficAccount> {
+export async function lockAccount(tx: Tx, { subuser, pool }: AccountKey): Promise<ByteAccount> {
   tx.send(
     `INSERT INTO traffic_accounts (${accountColumns}) VALUES ($1, $2, 0, 0, 0, 0, 0, $3, 0)
      ON CONFLICT (subuser_id, pool) DO NOTHING`,
@@ -45,7 +46,7 @@ export async function lockAccount(tx: Tx, subuser: SubuserId, pool: string): Pro
 }
 
 /** Locks an account only if there is one: a claim for a sub-user that nobody knows must not open one. */
-export async function lockKnownAccount(tx: Tx, subuser: SubuserId, pool: string): Promise<TrafficAccount | undefined> {
+export async function lockKnownAccount(tx: Tx, { subuser, pool }: AccountKey): Promise<ByteAccount | undefined> {
   const row = await tx.first<AccountRow>(
     `SELECT ${accountColumns} FROM traffic_accounts WHERE subuser_id = $1 AND pool = $2 FOR UPDATE`,
     [subuser, pool],
@@ -53,7 +54,7 @@ export async function lockKnownAccount(tx: Tx, subuser: SubuserId, pool: string)
   return row && toAccount(row)
 }
 
-export function writeMovement(tx: Tx, account: TrafficAccount, movement: TrafficMovement): void {
+export function writeMovement(tx: Tx, account: ByteAccount, movement: ByteMovement): void {
   tx.send(
     `UPDATE traffic_accounts SET balance = $3, aside = $4, owed = $5, used = $6, seq = $7, head = $8, last_at = $9
      WHERE subuser_id = $1 AND pool = $2`,
@@ -95,11 +96,7 @@ export function writeMovement(tx: Tx, account: TrafficAccount, movement: Traffic
 const movementColumns = `subuser_id, pool, seq, kind, amount, aside, owed, balance_after, aside_after, owed_after, order_id, node,
   boot, at, hash`
 
-export async function listAccounts(reader: Reader, subuser: SubuserId): Promise<TrafficAccount[]> {
-  return listAccountsOf(reader, [subuser])
-}
-
-export async function listAccountsOf(reader: Reader, subusers: readonly SubuserId[]): Promise<TrafficAccount[]> {
+export async function listAccounts(reader: Reader, subusers: readonly SubuserId[]): Promise<ByteAccount[]> {
   if (subusers.length === 0) return []
   const asked = padded(subusers)
   const rows = await reader.all<AccountRow>(
@@ -123,7 +120,7 @@ const toLot = (row: LotRow): Lot => ({
 /** What an account's bytes came from, what ends first first, a page at a time. The account's lock keeps them as they are. */
 export async function listLots(
   tx: Tx,
-  of: { subuser: SubuserId; pool: string },
+  of: AccountKey,
   after: { expiresAt: number; order: string },
   limit: number,
 ): Promise<Lot[]> {
@@ -136,7 +133,10 @@ export async function listLots(
   return rows.map(toLot)
 }
 
-export async function findLot(tx: Tx, subuser: SubuserId, pool: string, order: OrderId): Promise<Lot | undefined> {
+export async function findLot(
+  tx: Tx,
+  { subuser, pool, order }: AccountKey & { order: OrderId },
+): Promise<Lot | undefined> {
   const row = await tx.first<LotRow>(
     `SELECT subuser_id, pool, order_id, expires_at, size, rest FROM traffic_lots
      WHERE subuser_id = $1 AND pool = $2 AND order_id = $3`,
@@ -204,7 +204,7 @@ type MovementRow = {
   hash: Uint8Array
 }
 
-const toMovement = (row: MovementRow): TrafficMovement => ({
+const toMovement = (row: MovementRow): ByteMovement => ({
   subuser: row.subuser_id as SubuserId,
   pool: row.pool,
   seq: Number(row.seq),
@@ -225,11 +225,10 @@ const toMovement = (row: MovementRow): TrafficMovement => ({
 /** An account's movements in order, a page at a time. */
 export async function movementsAfter(
   reader: Reader,
-  subuser: SubuserId,
-  pool: string,
+  { subuser, pool }: AccountKey,
   after: number,
   limit: number,
-): Promise<TrafficMovement[]> {
+): Promise<ByteMovement[]> {
   const rows = await reader.all<MovementRow>(
     `SELECT ${movementColumns} FROM traffic_movements
      WHERE subuser_id = $1 AND pool = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
@@ -243,7 +242,7 @@ export async function accountsAfter(
   reader: Reader,
   after: { subuser: string; pool: string },
   limit: number,
-): Promise<TrafficAccount[]> {
+): Promise<ByteAccount[]> {
   const rows = await reader.all<AccountRow>(
     `SELECT ${accountColumns} FROM traffic_accounts
      WHERE subuser_id > $1 OR (subuser_id = $1 AND pool > $2) ORDER BY subuser_id, pool LIMIT $3`,
@@ -256,7 +255,7 @@ export async function countMovements(reader: Reader): Promise<number> {
   return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM traffic_movements'))?.n ?? 0n)
 }
 
-export async function sumLots(reader: Reader, subuser: SubuserId, pool: string): Promise<bigint> {
+export async function sumLots(reader: Reader, { subuser, pool }: AccountKey): Promise<bigint> {
   const row = await reader.first<{ rest: bigint | null }>(
     'SELECT CAST(SUM(rest) AS BIGINT) AS rest FROM traffic_lots WHERE subuser_id = $1 AND pool = $2',
     [subuser, pool],
