@@ -1,5 +1,5 @@
 import { contains, formatPrefix, type Prefix } from '../../kernel/address.ts'
-import { mailPorts } from '../../kernel/ports.ts'
+import { mailPorts } from '../../kernel/mail-ports.ts'
 import { specialPrefixes } from '../../kernel/reserved.ts'
 import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'

@@ -1,5 +1,5 @@
 import { type Address, contains, type Prefix, unmap } from '../../../kernel/address.ts'
-import { mailPorts } from '../../../kernel/ports.ts'
+import { mailPorts } from '../../../kernel/mail-ports.ts'
 import { classify } from '../../../kernel/reserved.ts'
 
 export type Denial = 'port_denied' | 'destination_not_public' | 'destination_is_ours' | 'destination_denied'
