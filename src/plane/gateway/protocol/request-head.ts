@@ -103,24 +103,25 @@ function readExpectation(line: RequestLine, fields: readonly Field[], framing: F
   if (values.some((value) => value.toLowerCase() !== '100-continue')) {
     return refuse(417, 'expectation_failed', 'no expectation but 100-continue can be met')
   }
-  const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
-  return values.length > 0 && hasBody && line.version === '1.1'
+  return values.length > 0 && hasBody(framing) && line.version === '1.1'
 }
+
+const hasBody = (framing: Framing): boolean =>
+  framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
 
 /**
  * RFC 9110, 7.8: asked for by Upgrade and by Connection, in HTTP/1.1. With a body, or for h2c (whose settings are a
- * hop-by-hop field and whose upgrade RFC 9113 gave up), the wish is dropped and the request goes on without it.
+ * hop-by-hop field and whose upgrade RFC 9113 gave up), the field is dropped and the request goes on without it.
  */
 function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Framing, named: ReadonlySet<string>) {
-  const wishes = valuesOf(fields, 'upgrade')
-  const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
+  const asked = valuesOf(fields, 'upgrade')
   return (
     line.version === '1.1' &&
     named.has('upgrade') &&
-    !hasBody &&
-    wishes.length === 1 &&
-    /^[\w!#$%&'*+.^`|~/-]+$/.test(wishes[0] ?? '') &&
-    !/^h2c/i.test(wishes[0] ?? '')
+    !hasBody(framing) &&
+    asked.length === 1 &&
+    /^[\w!#$%&'*+.^`|~/-]+$/.test(asked[0] ?? '') &&
+    !/^h2c/i.test(asked[0] ?? '')
   )
 }
 
