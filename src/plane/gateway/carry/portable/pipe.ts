@@ -44,14 +44,14 @@ export class Pipe {
     return this.parked.length === 0
   }
 
-  /** Passes bytes on; what cannot pass yet is copied. `onPassed` is called after the last of them. */
+  /** Passes bytes on; what cannot pass yet is kept. `onPassed` is called after the last of them. */
   carry(bytes: Uint8Array, onPassed?: () => void): void {
     if (this.isClosed) return
     this.passage.activeAt = this.clock()
     const taken = this.isClear ? this.take(bytes.length) : 0
     this.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
     if (taken === bytes.length && this.isClear) onPassed?.()
-    else this.park({ bytes: bytes.slice(taken), due: bytes.length - taken, onPassed })
+    else this.park({ bytes: bytes.subarray(taken), due: bytes.length - taken, onPassed })
   }
 
   /**

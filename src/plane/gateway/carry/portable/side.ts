@@ -2,6 +2,7 @@ import type { Socket, SocketHandler } from 'bun'
 
 /** Whoever looks after one end of a conversation. */
 export type SideOwner = {
+  /** Bun gives every read memory of its own, so that what is kept of it needs no copy. */
   onData(bytes: Uint8Array): void
   /** The peer has said all it will say; it may still listen. */
   onEnd(): void
@@ -59,12 +60,12 @@ export class Side {
     return this.socket?.localPort ?? 0
   }
 
-  /** Writes, and keeps a copy of what does not fit. False while something is kept. */
+  /** Writes, and keeps what does not fit. False while something is kept. */
   write(bytes: Uint8Array): boolean {
     if (this.isClosed || this.ending !== 'no' || !this.socket) return true
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
     if (gone === bytes.length) return true
-    this.held.push(bytes.slice(gone))
+    this.held.push(bytes.subarray(gone))
     this.heldBytes += bytes.length - gone
     return false
   }
