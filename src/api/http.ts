@@ -16,6 +16,8 @@ import {
   sourceName,
   stopping,
   toRefusal,
+  withoutBody,
+  withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
@@ -23,6 +25,7 @@ import { docsFile, docsPaths } from './docs.ts'
 import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
+import { findWarnings, type Warning } from './warnings.ts'
 
 /** What an operation is called with: who calls, and what was read from the request. */
 export type Call<Op extends Operation> = {
@@ -65,6 +68,8 @@ export type HttpDeps = {
   readonly bound: readonly Bound[]
   readonly plain?: readonly PlainRoute[]
   readonly version: string
+  /** Where customers reach the shop, for the description. Known once it listens. */
+  readonly publicUrl: () => string
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly clock: Clock
@@ -101,7 +106,7 @@ export function createHttp(deps: HttpDeps) {
     description ??= JSON.stringify(
       describe(
         deps.bound.map((each) => each.operation),
-        deps.version,
+        { version: deps.version, url: deps.publicUrl() + base },
       ),
     )
     return description
@@ -110,9 +115,14 @@ export function createHttp(deps: HttpDeps) {
 
   for (const bound of deps.bound) {
     const path = base + bound.operation.path.replace(/\{(\w+)\}/g, ':$1')
-    app.on(bound.operation.method, path, (context) =>
-      answer(deps, limits, bound, context.req.raw, context.req.param() as Record<string, string>, context.env.visit),
-    )
+    app.on(bound.operation.method, path, async (context) => {
+      const params = context.req.param() as Record<string, string>
+      try {
+        return await answer(deps, limits, bound, context.req.raw, params, context.env.visit)
+      } catch (error) {
+        throw error instanceof Refusal ? withSee(error, bound.operation.see) : error
+      }
+    })
   }
   app.get(`${base}/openapi.json`, () => new Response(describeOnce(), { headers: apiHeaders }))
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
@@ -151,13 +161,16 @@ export function createHttp(deps: HttpDeps) {
       // The address is made of the Host header, which may be anything.
       if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
       if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
-      response = await app.fetch(request, { visit })
+      response = await app.fetch(request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request, {
+        visit,
+      })
     } catch (error) {
       if (!(error instanceof Refusal)) fault = error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       response = toRefusal(refusal)
     }
+    if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)
     if (visit.standing) setStanding(response.headers, visit.standing)
     deps.note({
@@ -191,18 +204,21 @@ async function answer(
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const body = operation.method === 'POST' ? await readBody(request) : undefined
+  const query = readQuery(new URL(request.url).searchParams)
+  const { fields, warnings } = findWarnings(operation, query, body?.value ?? {})
   const result = await run({
     caller,
     params: readFields(operation.params, params),
-    query: readFields(operation.query, readQuery(new URL(request.url).searchParams)),
-    body: readFields(operation.body, body?.value ?? {}),
+    query: readFields(operation.query, query, 'query'),
+    body: readFields(operation.body, fields),
     ticket: (to) => ({
       key,
       request: deps.sha256(`${operation.method} ${operation.path}\n${body?.text ?? ''}`),
-      shape: (value) => toSuccess(operation, to(value)),
+      shape: (value) => toSuccess(operation, to(value), warnings),
     }),
   })
-  if (!(result instanceof PlacedAnswer)) return new Response(toSuccess(operation, result), { headers: apiHeaders })
+  if (!(result instanceof PlacedAnswer))
+    return new Response(toSuccess(operation, result, warnings), { headers: apiHeaders })
   const response = new Response(result.placed.body, { headers: apiHeaders })
   if (result.placed.replayed) response.headers.set('Idempotent-Replayed', 'true')
   return response
@@ -224,8 +240,8 @@ async function answerPlain(
 }
 
 /** The answer goes through its own schema, so nothing undeclared leaves. */
-const toSuccess = (operation: Operation, value: unknown): string =>
-  JSON.stringify({ ok: true, data: operation.answer.parse(value) })
+const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>
+  JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
 
 function keyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')
