@@ -4,7 +4,6 @@ import { sendRaw } from '../../test/harness/raw.ts'
 import { openTill, type Till } from '../../test/harness/till.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
-import { realSurroundings } from '../main/services.ts'
 import { getBalance } from './customer/account/shapes.ts'
 import { bind, createHttp } from './http.ts'
 import { statusOfCode } from './operation.ts'
@@ -112,7 +111,6 @@ describe.each([...engines])('HTTP on %s', (engine) => {
       chargesPerMinute: 0,
       clock: till.clock.read,
       requestId: () => 'x',
-      sha256: realSurroundings.sha256,
       isReady: async () => true,
       isStopping: () => false,
       note: () => {},

@@ -1,10 +1,11 @@
-import { readConfig } from '../../src/main/config.ts'
-import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { engineLimitsOf, policyOf } from '../../src/main/settings/gateway.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
-import { createEngine, type Engine, type EngineLimits } from '../../src/plane/gateway/engine/engine.ts'
-import { createSockets } from '../../src/plane/gateway/engine/sockets.ts'
-import type { CustomerLimits } from '../../src/plane/gateway/limits.ts'
-import type { Lookup } from '../../src/plane/gateway/resolve.ts'
+import type { Engine, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
+import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
+import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
+import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 
 /** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
@@ -125,7 +126,7 @@ export function openEngine(wish: StandWish = {}): Stand {
       customer: { tunnels: 100_000, newPerSecond: 1_000_000, namesPerSecond: 100_000, ...wish.customer },
     },
     clock: Date.now,
-    contactMs: Date.now,
+    lastContactAt: Date.now,
     sha256,
     random: Math.random,
     sockets: createSockets(process.platform),

@@ -1,5 +1,5 @@
 import { contains, formatPrefix, type Prefix } from '../../kernel/address.ts'
-import { specialPrefixes } from '../gateway/policy.ts'
+import { specialPrefixes } from '../gateway/decide/policy.ts'
 import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import type { Forwarding } from './forwarding.ts'

@@ -7,7 +7,7 @@ import { toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso } from '../../../kernel/time.ts'
 import { positionOf, readNumber } from '../../fields.ts'
-import { type Bound, bind, placed } from '../../http.ts'
+import { type Bound, bind, bindPurchase } from '../../http.ts'
 import * as wire from './shapes.ts'
 import * as owned from './shapes-owned.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes-proxy.ts'
@@ -48,17 +48,17 @@ export function dedicatedOperations(deps: {
       }
     }),
 
-    bind(wire.buyDedicated, ({ caller, body, ticket }) => {
+    bindPurchase(wire.buyDedicated, toBought, (request, { body }) => {
       const { country_code: country, period, count, ipv } = body
-      return placed(dedicated.buy(caller, { country, period, count, ipv }, ticket(toBought)))
+      return dedicated.buy(request, { country, period, count, ipv })
     }),
 
     bind(wire.quoteProlonging, async ({ caller, query }) =>
       wire.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
     ),
 
-    bind(wire.prolongDedicated, ({ caller, body, ticket }) =>
-      placed(dedicated.prolong(caller, body.ids, body.period, ticket(wire.toProlonged))),
+    bindPurchase(wire.prolongDedicated, wire.toProlonged, (request, { body }) =>
+      dedicated.prolong(request, body.ids, body.period),
     ),
 
     bind(owned.setProtocol, async ({ caller, body }) => {

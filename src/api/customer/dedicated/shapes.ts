@@ -195,21 +195,21 @@ export const prolongDedicated = operation({
 /** An order's answer: what was bought and what is left. */
 export const toBought = (
   of: {
-    paid: { order: string; transaction: number | null; balance: Kopecks }
+    receipt: { order: string; transaction: number | null; balance: Kopecks }
     wish: { country: string; period: number; count: number; ipv: Ipv }
     price: Kopecks
     proxies: readonly ShownProxy[]
   },
   gateway: GatewayAddress,
 ) => ({
-  order_id: of.paid.order,
-  check_id: of.paid.transaction,
+  order_id: of.receipt.order,
+  check_id: of.receipt.transaction,
   country_code: of.wish.country,
   period: of.wish.period,
   count: of.wish.count,
   ipv: of.wish.ipv,
   price_rub: toRoubles(of.price),
-  balance_rub: toRoubles(of.paid.balance),
+  balance_rub: toRoubles(of.receipt.balance),
   proxies: of.proxies.map((each) => toProxy(each, gateway)),
 })
 
@@ -231,16 +231,16 @@ export const toProlongQuote = (of: { items: readonly ShownItem[]; total: Kopecks
 })
 
 export const toProlonged = (of: {
-  paid: { order: string; balance: Kopecks }
+  receipt: { order: string; balance: Kopecks }
   period: number
   items: readonly ShownItem[]
   total: Kopecks
 }) => ({
-  order_id: of.paid.order,
+  order_id: of.receipt.order,
   period: of.period,
   total_price_rub: toRoubles(of.total),
   price_rub: toRoubles(of.total),
-  balance_rub: toRoubles(of.paid.balance),
+  balance_rub: toRoubles(of.receipt.balance),
   items: of.items.map((item) => ({
     id: item.proxy.id,
     price_rub: toRoubles(item.price),

@@ -3,7 +3,7 @@ import { noLimits } from '../../../domains/premium/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { type FieldProblem, malformed } from '../../../kernel/refusal.ts'
 import { positionOf } from '../../fields.ts'
-import { type Bound, bind, placed } from '../../http.ts'
+import { type Bound, bind, bindPurchase } from '../../http.ts'
 import type { z } from '../../operation.ts'
 import { noSuchSubuser, readFormat, readPlaces, readSubuser } from './reading.ts'
 import { placeOperations } from './routes-places.ts'
@@ -58,10 +58,9 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
       toTrafficQuote(query.pool_type, query.gb, await traffic.quote(query.pool_type, query.gb)),
     ),
 
-    bind(buyTraffic, ({ caller, body, ticket }) => {
-      const wish = { pool: body.pool_type, tenths: body.gb, subuser: readSubuser(body.subuser_id) }
-      return placed(traffic.buy(caller, wish, ticket(toBought)))
-    }),
+    bindPurchase(buyTraffic, toBought, (request, { body }) =>
+      traffic.buy(request, { pool: body.pool_type, tenths: body.gb, subuser: readSubuser(body.subuser_id) }),
+    ),
 
     bind(getTraffic, async ({ caller, query }) =>
       toTraffic(
@@ -70,17 +69,16 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
       ),
     ),
 
-    bind(moveTraffic, ({ caller, body, ticket }) => {
-      if ((body.gb === undefined) !== body.all) {
+    bindPurchase(moveTraffic, toMoved, (request, { body }) => {
+      if ((body.gb === undefined) === (body.all !== true)) {
         throw malformed([{ field: 'gb', problem: 'must be given, or "all": true in its place, and not both' }])
       }
-      const wish = {
+      return traffic.move(request, {
         pool: body.pool_type,
-        tenths: body.gb ?? ('all' as const),
+        tenths: body.gb ?? 'all',
         from: readSubuser(body.from_subuser_id),
         to: readSubuser(body.to_subuser_id),
-      }
-      return placed(traffic.move(caller, wish, ticket(toMoved)))
+      })
     }),
   ]
 }
@@ -119,10 +117,10 @@ function subuserOperations({ subusers, remove }: Premium): readonly Bound[] {
       return { subuser: toSubuser(await subusers.update(caller.customer, readSubuser(body.subuser_id), change)) }
     }),
 
-    bind(deleteSubuser, ({ caller, body, ticket }) => {
+    bindPurchase(deleteSubuser, toDeleted, (request, { body }) => {
       const subuser = readSubuser(body.subuser_id)
       if (subuser === undefined) throw noSuchSubuser()
-      return placed(remove(caller, { subuser, to: readSubuser(body.to_subuser_id) }, ticket(toDeleted)))
+      return remove(request, { subuser, to: readSubuser(body.to_subuser_id) })
     }),
   ]
 }

@@ -205,7 +205,7 @@ export const moveTraffic = operation({
   body: z.object({
     pool_type: poolType(),
     gb: bodyGigabytes().optional(),
-    all: z.boolean().default(false).openapi({ description: 'All that is free, in place of `gb`.' }),
+    all: z.boolean().optional().openapi({ default: false, description: 'All that is free, in place of `gb`.' }),
     from_subuser_id: subuserId('Whose it is; your default sub-user unless given.'),
     to_subuser_id: subuserId('Who gets it; your default sub-user unless given.', exampleMade),
   }),

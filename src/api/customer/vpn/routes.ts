@@ -1,6 +1,6 @@
-import type { Drawing, Vpn } from '../../../domains/vpn/index.ts'
+import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
-import { type Bound, bind, placed } from '../../http.ts'
+import { type Bound, bind, bindPurchase } from '../../http.ts'
 import {
   buyVpn,
   deleteVpn,
@@ -28,6 +28,7 @@ import { toDevice, toOverview, toSubscription } from './shapes-subscription.ts'
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 
 export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound[] {
+  const shown = (bought: Bought) => toBought(bought, publicUrl())
   return [
     bind(quoteVpn, async ({ query }) => {
       const months = periodOf(query)
@@ -36,31 +37,18 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
 
     bind(listVpnLocations, async () => toLocations(await vpn.locations())),
 
-    bind(buyVpn, async ({ caller, body, ticket }) => {
-      const wish = {
+    bindPurchase(buyVpn, shown, (request, { body }) =>
+      vpn.buy(request, {
         months: loadPeriod(body),
         name: body.name,
         publicKey: body.public_key,
         location: body.location,
         autoRenew: body.auto_renew,
-      }
-      return placed(
-        vpn.buy(
-          caller,
-          wish,
-          ticket((bought) => toBought(bought, publicUrl())),
-        ),
-      )
-    }),
+      }),
+    ),
 
-    bind(renewVpn, async ({ caller, body, ticket }) =>
-      placed(
-        vpn.renew(
-          caller,
-          { uuid: body.uuid, months: loadPeriod(body) },
-          ticket((bought) => toBought(bought, publicUrl())),
-        ),
-      ),
+    bindPurchase(renewVpn, shown, (request, { body }) =>
+      vpn.renew(request, { uuid: body.uuid, months: loadPeriod(body) }),
     ),
 
     bind(getVpn, async ({ caller, query }) => {

@@ -181,7 +181,10 @@ export const buyVpn = operation({
     .object({
       ...bodyPeriods,
       ...newDevice,
-      auto_renew: z.boolean().default(false).openapi({ description: 'Whether it renews by itself, a day ahead.' }),
+      auto_renew: z
+        .boolean()
+        .optional()
+        .openapi({ default: false, description: 'Whether it renews by itself, a day ahead.' }),
     })
     .refine(hasPeriod, required)
     .refine(agrees, disagreement)
