@@ -1,11 +1,10 @@
 import { Hono } from 'hono'
 import type { Caller, Customers } from '../domains/customers/index.ts'
-import type { Placed, Ticket } from '../domains/orders/index.ts'
+import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Operation, z } from '../wire/operation.ts'
 import {
   apiHeaders,
   bearerOf,
@@ -17,41 +16,57 @@ import {
   sourceName,
   stopping,
   toRefusal,
+  withoutBody,
+  withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
 import { docsFile, docsPaths } from './docs.ts'
+import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
+import { findWarnings, type Warning } from './warnings.ts'
 
-/** What an operation is called with: who calls, and what was read from the request. */
+/** What an operation is called with: who calls, under which key, and what was read from the request. */
 export type Call<Op extends Operation> = {
   readonly caller: Caller
+  readonly key: string | undefined
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
-  /** For operations that charge: the promise of one effect, and the answer's shape. */
-  readonly ticket: <Result>(to: (result: Result) => z.input<Op['answer']>) => Ticket<Result>
+  readonly warnings: readonly Warning[]
 }
 
-/** An operation with what it does. It answers with its data, or with the body that a ticket has already shaped. */
+/** An operation with what it does, down to the body of its answer. */
 export type Bound = {
   readonly operation: Operation
-  readonly run: (call: Call<Operation>) => Promise<unknown>
+  readonly run: (call: Call<Operation>) => Promise<Answer>
 }
 
 export function bind<Op extends Operation>(
   operation: Op,
-  run: (call: Call<Op>) => Promise<z.input<Op['answer']> | PlacedAnswer>,
+  run: (call: Call<Op>) => Promise<z.input<Op['answer']>>,
 ): Bound {
-  return { operation, run }
+  return {
+    operation,
+    run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
+  }
 }
 
-/** Marks an answer that was written inside the transaction and is sent as it is. */
-class PlacedAnswer {
-  constructor(readonly placed: Placed) {}
+/** An operation that charges. `toShape` is the answer to what was bought; the sale writes it down before it commits. */
+export function bindPurchase<Op extends Operation, Bought>(
+  operation: Op,
+  toShape: (bought: Bought) => z.input<Op['answer']>,
+  run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answer>,
+): Bound {
+  return {
+    operation,
+    run: (call) => {
+      const toBody = (bought: Bought): string => toSuccess(operation, toShape(bought), call.warnings)
+      return run({ by: call.caller, key: call.key, toBody }, call)
+    },
+  }
 }
-export const placed = async (sale: Promise<Placed>): Promise<PlacedAnswer> => new PlacedAnswer(await sale)
 
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
@@ -65,11 +80,12 @@ export type HttpDeps = {
   readonly bound: readonly Bound[]
   readonly plain?: readonly PlainRoute[]
   readonly version: string
+  /** Where customers reach the shop, for the description. Known once it listens. */
+  readonly publicUrl: () => string
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly clock: Clock
   readonly requestId: () => string
-  readonly sha256: (text: string) => Uint8Array
   readonly isReady: () => Promise<boolean>
   readonly isStopping: () => boolean
   readonly note: (note: RequestNote) => void
@@ -101,7 +117,7 @@ export function createHttp(deps: HttpDeps) {
     description ??= JSON.stringify(
       describe(
         deps.bound.map((each) => each.operation),
-        deps.version,
+        { version: deps.version, url: deps.publicUrl() + base },
       ),
     )
     return description
@@ -110,9 +126,14 @@ export function createHttp(deps: HttpDeps) {
 
   for (const bound of deps.bound) {
     const path = base + bound.operation.path.replace(/\{(\w+)\}/g, ':$1')
-    app.on(bound.operation.method, path, (context) =>
-      answer(deps, limits, bound, context.req.raw, context.req.param() as Record<string, string>, context.env.visit),
-    )
+    app.on(bound.operation.method, path, async (context) => {
+      const params = context.req.param() as Record<string, string>
+      try {
+        return await answer(deps, limits, bound, context.req.raw, params, context.env.visit)
+      } catch (error) {
+        throw error instanceof Refusal ? withSee(error, bound.operation.see) : error
+      }
+    })
   }
   app.get(`${base}/openapi.json`, () => new Response(describeOnce(), { headers: apiHeaders }))
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
@@ -151,13 +172,16 @@ export function createHttp(deps: HttpDeps) {
       // The address is made of the Host header, which may be anything.
       if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
       if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
-      response = await app.fetch(request, { visit })
+      response = await app.fetch(request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request, {
+        visit,
+      })
     } catch (error) {
       if (!(error instanceof Refusal)) fault = error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       response = toRefusal(refusal)
     }
+    if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)
     if (visit.standing) setStanding(response.headers, visit.standing)
     deps.note({
@@ -190,21 +214,19 @@ async function answer(
   visit.standing = (operation.charges ? limits.charges : limits.reads)(caller.token.id)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
-  const body = operation.method === 'POST' ? await readBody(request) : undefined
-  const result = await run({
+  const sent = operation.method === 'POST' ? await readBody(request) : {}
+  const query = readQuery(new URL(request.url).searchParams)
+  const { fields, warnings } = findWarnings(operation, query, sent)
+  const answered = await run({
     caller,
+    key,
     params: readFields(operation.params, params),
-    query: readFields(operation.query, readQuery(new URL(request.url).searchParams)),
-    body: readFields(operation.body, body?.value ?? {}),
-    ticket: (to) => ({
-      key,
-      request: deps.sha256(`${operation.method} ${operation.path}\n${body?.text ?? ''}`),
-      shape: (value) => toSuccess(operation, to(value)),
-    }),
+    query: readFields(operation.query, query, 'query'),
+    body: readFields(operation.body, fields),
+    warnings,
   })
-  if (!(result instanceof PlacedAnswer)) return new Response(toSuccess(operation, result), { headers: apiHeaders })
-  const response = new Response(result.placed.body, { headers: apiHeaders })
-  if (result.placed.replayed) response.headers.set('Idempotent-Replayed', 'true')
+  const response = new Response(answered.body, { headers: apiHeaders })
+  if (answered.replayed) response.headers.set('Idempotent-Replayed', 'true')
   return response
 }
 
@@ -224,8 +246,8 @@ async function answerPlain(
 }
 
 /** The answer goes through its own schema, so nothing undeclared leaves. */
-const toSuccess = (operation: Operation, value: unknown): string =>
-  JSON.stringify({ ok: true, data: operation.answer.parse(value) })
+const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>
+  JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
 
 function keyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')

@@ -13,14 +13,14 @@ const { premium } = createServices(openDatabase(address), realSurroundings, {
   premium: { ...shippedTerms, leaseBytes: 10_000_000n },
 })
 const by = { customer: customer as CustomerId, token: null }
-const ticket = { key: undefined, request: new Uint8Array(), shape: (result: { order: string }) => result.order }
+const request = { by, key: undefined, toBody: (bought: { order: string }) => bought.order }
 
 async function trade(): Promise<void> {
   for (;;) {
-    const bought = await premium.traffic.buy(by, { pool: 'residential', tenths: 1, subuser: from as SubuserId }, ticket)
+    const bought = await premium.traffic.buy(request, { pool: 'residential', tenths: 1, subuser: from as SubuserId })
     process.stdout.write(`${bought.body}\n`)
     const wish = { pool: 'residential', tenths: 1, from: from as SubuserId, to: to as SubuserId }
-    await premium.traffic.move(by, wish, ticket).catch(expected)
+    await premium.traffic.move(request, wish).catch(expected)
   }
 }
 

@@ -1,5 +1,5 @@
 import { createLog } from '../../src/adapters/log.ts'
-import type { Ticket } from '../../src/domains/orders/index.ts'
+import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import type { Bought } from '../../src/domains/vpn/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId, NodeId } from '../../src/kernel/ids.ts'
@@ -7,6 +7,8 @@ import { readConfig } from '../../src/main/settings/config.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { surroundingsWith } from './clock.ts'
 import type { Service } from './service.ts'
+import { reportOf } from './told.ts'
+import { buying } from './wired.ts'
 
 /** Everything that `verify` finds, over all domains. */
 export async function findingsOf(service: Pick<Service, 'services'>): Promise<Finding[]> {
@@ -48,41 +50,29 @@ export async function sellVpn(service: Service, vpn: Record<string, unknown>): P
   service.clock.advance(1000)
 }
 
-/** A report of a node, given to the shop in a transaction of its own. */
+/** A report of a node, given to the shop. */
 export const report = (
   service: Service,
   boot: string,
   counts: readonly { device: string; rx: number; tx: number; handshakeAt?: number }[],
   node = 'node-1',
-): Promise<void> =>
-  service.services.db.transact((tx) =>
-    service.services.vpn.recordUsage(tx, {
-      node,
+): Promise<unknown> =>
+  service.services.vpn.nodes.report(
+    node,
+    reportOf({
       boot,
-      counts: counts.map((each) => ({
-        subject: each.device,
-        received: BigInt(each.rx) as never,
-        sent: BigInt(each.tx) as never,
-        lastHandshakeAt: each.handshakeAt ?? null,
+      peers: counts.map((each) => ({
+        id: each.device,
+        received: each.rx,
+        sent: each.tx,
+        handshake_at: each.handshakeAt ?? null,
       })),
     }),
   )
 
 /** Buys as a program inside the process would, without HTTP. */
-export async function buyQuietly(service: Service, customer: CustomerId, months = 1): Promise<Bought> {
-  let bought: Bought | undefined
-  const ticket: Ticket<Bought> = {
-    key: undefined,
-    request: new Uint8Array(),
-    shape: (result) => {
-      bought = result
-      return ''
-    },
-  }
-  await service.services.vpn.buy({ customer, token: null }, { months }, ticket)
-  if (!bought) throw new Error('nothing was bought')
-  return bought
-}
+export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<Bought> =>
+  buying(customer, (request: PurchaseRequest<Bought>) => service.services.vpn.buy(request, { months }))
 
 /** Runs jobs, a few at a time. */
 export async function inParallel(count: number, atOnce: number, job: (index: number) => Promise<void>): Promise<void> {

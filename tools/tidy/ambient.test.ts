@@ -64,7 +64,7 @@ describe('what code may not reach for by itself', () => {
       expect(broken('src/kernel/money.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/ledger/rules.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/pricing/rules.ts', text)).toEqual(['no-floats'])
-      expect(broken('src/domains/usage/rules.ts', text)).toEqual([])
+      expect(broken('src/domains/traffic/rules.ts', text)).toEqual([])
     }
     expect(broken('src/kernel/money.ts', 'a * b / 100n; Math.max(1, 2)')).toEqual([])
   })

@@ -6,8 +6,9 @@ import { createAsk } from '../../plane/agent/ask.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
-import { createEngine, type Engine } from '../../plane/gateway/engine/engine.ts'
-import { createSockets } from '../../plane/gateway/engine/sockets.ts'
+import type { Engine } from '../../plane/gateway/carry/engine.ts'
+import { createEngine } from '../../plane/gateway/carry/portable/engine.ts'
+import { createSockets } from '../../plane/gateway/carry/sockets.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -105,8 +106,8 @@ function assemble(agent: Agent, config: Config, log: Log) {
     policy: rules.policy,
     limits: engineLimitsOf(config),
     clock: agent.clock,
-    contactMs() {
-      const lastAt = Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)
+    lastContactAt() {
+      const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
       return lastAt === 0 ? rules.heardAt() : agent.clock() - (realTiming.now() - lastAt)
     },
     sha256,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readAddress } from '../../kernel/address.ts'
-import { isPortAllowed, mayName, mayReach } from '../../plane/gateway/policy.ts'
+import { isPortAllowed, mayName, mayReach } from '../../plane/gateway/decide/policy.ts'
 import { readConfig } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway.ts'
 import { BadSetting } from './reading.ts'

@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os'
 import { type Prefix, readPrefix } from '../../kernel/address.ts'
-import type { EngineLimits } from '../../plane/gateway/engine/engine.ts'
-import { shippedLimits } from '../../plane/gateway/limits.ts'
-import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/policy.ts'
+import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
+import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
 import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 
 /** What an operator can set about a gateway, on the machine that it runs on. */

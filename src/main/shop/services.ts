@@ -4,19 +4,19 @@ import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter } from '../../db/counter.ts'
 import type { Database } from '../../db/transaction.ts'
-import { createCustomers } from '../../domains/customers/index.ts'
+import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet } from '../../domains/fleet/index.ts'
+import { createFleet, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
-import { createPremium, createTrafficVerifier } from '../../domains/premium/index.ts'
+import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../../domains/stock/index.ts'
-import { createLeases, createUsage } from '../../domains/usage/index.ts'
+import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
-import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Config } from '../settings/config.ts'
@@ -66,22 +66,25 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const ledgerAudit = createLedgerAudit({ db, ...around })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, vault: arranged.vault, ...around })
+  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
-  const usage = createUsage(around)
+  const terms = arranged.premium ?? shippedTerms
+  const traffic = createTraffic({ db, ...around, terms })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockDesk = createStockDesk({ db, ...around })
   const dedicated = createDedicated({
     db,
     ledger,
+    customers,
     orders,
     pricing,
     stock,
+    traffic,
     ...around,
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, usage, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const vpnDeps = {
     db,
@@ -90,37 +93,30 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     customers,
     pricing,
     fleet,
-    usage,
+    traffic,
     ...around,
     vault: arranged.vault,
     publicKeyOf,
     arranged: arranged.vpn ?? shippedVpn,
   }
   const vpn = createVpn(vpnDeps)
-  const leases = createLeases({ db, usage, ...around })
-  const premiumDeps = { db, ledger, customers, orders, pricing, usage, leases, ...around }
+  const premiumDeps = { db, ledger, customers, orders, pricing, traffic, ...around }
   const premium = createPremium({
     ...premiumDeps,
     vault: arranged.vault,
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
-    terms: arranged.premium ?? shippedTerms,
+    terms,
   })
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
     createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
     createVpnVerifier(vpnDeps),
-    createTrafficVerifier(premiumDeps),
+    createTrafficVerifier({ db, ...around }),
+    createPremiumVerifier(premiumDeps),
   ]
-  /**
-   * Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second.
-   */
-  const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
-    db.transact(async (tx) => {
-      await customers.setBlocked(tx, id, blocked)
-      dedicatedUpkeep.touch(tx, id)
-      premium.nodes.touch(tx, id)
-      vpn.touch(tx, id)
-    })
+  /** Asked about an unknown credential in this order. */
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes]
+  const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,
     ledger,
@@ -128,7 +124,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     customers,
     orders,
     pricing,
-    usage,
+    traffic,
     stock,
     stockDesk,
     dedicated,
@@ -136,6 +132,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     fleet,
     vpn,
     premium,
+    nodeSides,
     setBlocked,
     arranged,
     verifiers,

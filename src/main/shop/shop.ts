@@ -1,15 +1,15 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import { createProxyProbe } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
-import { accountOperations } from '../../api/customer/account.ts'
-import { dedicatedOperations } from '../../api/customer/dedicated.ts'
-import { premiumOperations } from '../../api/customer/premium.ts'
-import { vpnOperations } from '../../api/customer/vpn.ts'
+import { accountOperations } from '../../api/customer/account/routes.ts'
+import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
+import { premiumOperations } from '../../api/customer/premium/routes.ts'
+import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
+import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
-import { createStateDesk } from '../../api/node/state.ts'
+import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, serve } from '../../api/serve.ts'
-import { vpnLinkRoute } from '../../api/vpn-link.ts'
 import { banner } from '../../cli/banner.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
@@ -85,7 +85,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
   const { gateway } = services.arranged
   const probe = createProxyProbe(gateway.port)
   const publicUrl = () => config.publicUrl ?? url
-  const state = createStateDesk({ ...services, ...around })
+  const state = createNodeState({ ...services, ...around })
   const toNodes = createNodeHttp({ ...services, ...around, ...common, state })
   const toCustomers = createHttp({
     ...around,
@@ -99,6 +99,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
+    publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     isReady: () => isReachable(services.db),

@@ -1,0 +1,38 @@
+import type { Ledger } from '../../../domains/ledger/index.ts'
+import type { Orders } from '../../../domains/orders/index.ts'
+import { readId } from '../../../kernel/ids.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
+import { positionOf, readNumber } from '../../fields.ts'
+import { type Bound, bind } from '../../http.ts'
+import {
+  getBalance,
+  getOrder,
+  listOrders,
+  listTransactions,
+  toBalance,
+  toOrder,
+  toOrders,
+  toTransactions,
+} from './shapes.ts'
+
+export function accountOperations(deps: { ledger: Ledger; orders: Orders }): readonly Bound[] {
+  return [
+    bind(getBalance, async ({ caller }) => toBalance(await deps.ledger.balance(caller.customer))),
+
+    bind(listTransactions, async ({ caller, query }) => {
+      const before = positionOf(query.cursor, readNumber)
+      return toTransactions(await deps.ledger.history(caller.customer, before, query.limit), query.limit)
+    }),
+
+    bind(listOrders, async ({ caller, query }) => {
+      const before = positionOf(query.cursor, (text) => readId('order', text))
+      return toOrders(await deps.orders.list(caller.customer, before, query.limit), query.limit)
+    }),
+
+    bind(getOrder, async ({ caller, params }) => {
+      const id = readId('order', params.order_id)
+      if (!id) throw new Refusal('missing', 'not_found', 'There is no such order.')
+      return toOrder(await deps.orders.load(caller.customer, id))
+    }),
+  ]
+}

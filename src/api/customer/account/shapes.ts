@@ -1,0 +1,163 @@
+import { z } from '@hono/zod-openapi'
+import type { Posting } from '../../../domains/ledger/rules.ts'
+import type { Order, Plain } from '../../../domains/orders/rules.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { toIso } from '../../../kernel/time.ts'
+import {
+  cursorAfter,
+  exampleAt,
+  exampleOrder,
+  moment,
+  nextCursor,
+  orderId,
+  pageQuery,
+  roubles,
+  text,
+  whole,
+} from '../../fields.ts'
+import { operation } from '../../operation.ts'
+
+const tag = 'Account'
+
+export const getBalance = operation({
+  id: 'getBalance',
+  method: 'GET',
+  path: '/balance',
+  tag,
+  summary: 'Read the balance',
+  answer: z.object({
+    balance_rub: roubles('What can be spent now.', 98_200),
+    api_spent_rub: roubles('All that was charged through API tokens, less what was refunded of it.', 1800),
+  }),
+  example: { balance_rub: 98_200, api_spent_rub: 1800 },
+})
+
+export const toBalance = (of: { balance: Kopecks; apiSpent: Kopecks }) => ({
+  balance_rub: toRoubles(of.balance),
+  api_spent_rub: toRoubles(of.apiSpent),
+})
+
+const transaction = z
+  .object({
+    id: whole("The movement's number in this customer's account, from 1 without gaps.", 1),
+    kind: z
+      .enum(['credit', 'charge', 'refund'])
+      .openapi({ description: 'Money that came in, that was taken, or that was given back.' }),
+    amount_rub: roubles('How much; negative when money was taken.', 100_000),
+    balance_after_rub: roubles('The balance after it.', 100_000),
+    order_id: text('The order that it paid for or gave back; null without one.', exampleOrder).nullable(),
+    refund_of: whole('The number of the charge that this gives back; null otherwise.').nullable(),
+    note: text('What it was for, in words.', 'sandbox money'),
+    created_at: moment('When it happened.'),
+  })
+  .openapi('Transaction')
+
+export const listTransactions = operation({
+  id: 'listTransactions',
+  method: 'GET',
+  path: '/transactions',
+  tag,
+  summary: 'List every movement of money, newest first',
+  query: z.object(pageQuery),
+  answer: z.object({
+    transactions: z.array(transaction).openapi({ description: 'One page of movements.' }),
+    next_cursor: nextCursor(),
+  }),
+  example: {
+    transactions: [
+      {
+        id: 1,
+        kind: 'credit',
+        amount_rub: 100_000,
+        balance_after_rub: 100_000,
+        order_id: null,
+        refund_of: null,
+        note: 'sandbox money',
+        created_at: toIso(exampleAt),
+      },
+    ],
+    next_cursor: null,
+  },
+})
+
+export const toTransactions = (postings: readonly Posting[], limit: number) => ({
+  transactions: postings.map((posting) => ({
+    id: posting.seq,
+    kind: posting.kind,
+    amount_rub: toRoubles(posting.amount),
+    balance_after_rub: toRoubles(posting.balanceAfter),
+    order_id: posting.order,
+    refund_of: posting.refundOf,
+    note: posting.note,
+    created_at: toIso(posting.at),
+  })),
+  next_cursor: cursorAfter(postings, limit, (posting) => String(posting.seq)),
+})
+
+const order = z
+  .object({
+    order_id: orderId(),
+    product: text('What was sold: `dedicated`, `premium` or `vpn`.', 'dedicated'),
+    action: text('What was done with it, such as `buy`, `prolong` or `renew`.', 'buy'),
+    price_rub: roubles('What it cost.', 1800),
+    request: z.looseObject({}).openapi({ type: 'object', description: 'What was asked for, as it was understood.' }),
+    calculation: z.looseObject({}).openapi({ type: 'object', description: 'How the price came about.' }),
+    created_at: moment('When it was placed.'),
+  })
+  .openapi('Order')
+
+const orderExample = {
+  order_id: exampleOrder,
+  product: 'dedicated',
+  action: 'buy',
+  price_rub: 1800,
+  request: { country_code: 'DE', period: 30, count: 10, ipv: 4 },
+  calculation: { catalogue: 1, per_proxy_rub: 180 },
+  created_at: toIso(exampleAt),
+}
+
+export const listOrders = operation({
+  id: 'listOrders',
+  method: 'GET',
+  path: '/orders',
+  tag,
+  summary: 'List orders, newest first',
+  query: z.object(pageQuery),
+  answer: z.object({
+    orders: z.array(order).openapi({ description: 'One page of orders.' }),
+    next_cursor: nextCursor(),
+  }),
+  example: { orders: [orderExample], next_cursor: null },
+})
+
+export const getOrder = operation({
+  id: 'getOrder',
+  method: 'GET',
+  path: '/orders/{order_id}',
+  tag,
+  summary: 'Read one order',
+  params: z.object({ order_id: orderId() }),
+  answer: order,
+  example: orderExample,
+  codes: ['not_found'],
+  refusals: { not_found: { message: 'There is no such order.', details: null } },
+})
+
+/** What an order remembers is made of fields; anything else would be shown as one. */
+const toFields = (of: Plain): Record<string, unknown> =>
+  typeof of === 'object' && of !== null && !('length' in of) ? { ...of } : { value: of }
+
+export const toOrder = (of: Order) => ({
+  order_id: of.id,
+  product: of.product,
+  action: of.action,
+  price_rub: toRoubles(of.price),
+  request: toFields(of.wish),
+  calculation: toFields(of.calculation),
+  created_at: toIso(of.createdAt),
+})
+
+export const toOrders = (orders: readonly Order[], limit: number) => ({
+  orders: orders.map(toOrder),
+  next_cursor: cursorAfter(orders, limit, (each) => each.id),
+})

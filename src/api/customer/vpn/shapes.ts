@@ -1,0 +1,284 @@
+import { z } from '@hono/zod-openapi'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { malformed } from '../../../kernel/refusal.ts'
+import { toIso } from '../../../kernel/time.ts'
+import {
+  balanceAfter,
+  bodyInteger,
+  exampleAt,
+  exampleOrder,
+  orderId,
+  queryInteger,
+  roubles,
+  text,
+  whole,
+} from '../../fields.ts'
+import { operation, type RefusalExample } from '../../operation.ts'
+import {
+  configExample,
+  endsAt,
+  exampleDevice,
+  exampleUuid,
+  linkField,
+  newDevice,
+  nodeState,
+  noSuchSubscription,
+  overview,
+  overviewExample,
+  type Shown,
+  see,
+  shownUuid,
+  status,
+  subscription,
+  subscriptionExample,
+  tag,
+  toLink,
+  uuidField,
+} from './shapes-subscription.ts'
+
+const months = {
+  min: 1,
+  max: 120,
+  example: 1,
+  description: 'Months, of those that are sold; as shipped 1, 3, 6 and 12.',
+}
+const sameMonths = { ...months, description: 'The same as `period`.' }
+
+type Periods = { period?: number | undefined; period_months?: number | undefined }
+
+/** Both names of the field mean the same; given together they must agree. */
+const agrees = (of: Periods): boolean =>
+  of.period === undefined || of.period_months === undefined || of.period === of.period_months
+const disagreement = { path: ['period_months'], error: 'must be the same as period, or left out' }
+/** Looked at even if other fields are faulty, so that all are named at once. */
+const required = {
+  path: ['period'],
+  error: 'is required',
+  when: (payload: { value: unknown }) => typeof payload.value === 'object' && payload.value !== null,
+}
+const hasPeriod = (of: Periods): boolean => of.period !== undefined || of.period_months !== undefined
+
+export const periodOf = (of: Periods): number | undefined => of.period ?? of.period_months
+
+export function loadPeriod(of: Periods): number {
+  const period = periodOf(of)
+  if (period === undefined) throw malformed([{ field: 'period', problem: 'is required' }])
+  return period
+}
+
+const bodyPeriods = { period: bodyInteger(months).optional(), period_months: bodyInteger(sameMonths).optional() }
+
+/** One of the two names is needed. */
+const eitherPeriod = {
+  anyOf: [
+    { required: ['period'], properties: { period: { type: 'integer' as const } } },
+    { required: ['period_months'], properties: { period_months: { type: 'integer' as const } } },
+  ],
+}
+
+const shownMonths = () => whole('Months.', 1)
+
+const price = z.object({
+  period: shownMonths(),
+  price_rub: roubles('What it costs. This is what is charged.', 299),
+  price_per_month_rub: roubles(
+    'The price of a month, rounded up to the kopeck: times `period` it may differ from `price_rub`.',
+    299,
+  ),
+})
+
+const notSold: RefusalExample = { message: 'VPN is not for sale here.', details: { charged: false } }
+
+export const quoteVpn = operation({
+  id: 'quoteVpn',
+  method: 'GET',
+  path: '/vpn/quote',
+  tag,
+  summary: 'Price a VPN subscription',
+  description: 'Without `period` every term that is sold is priced, in `prices`.',
+  query: z
+    .object({ period: queryInteger(months).optional(), period_months: queryInteger(sameMonths).optional() })
+    .refine(agrees, disagreement),
+  answer: z.union([
+    price.openapi({ title: 'One term' }),
+    z
+      .object({ prices: z.array(price).openapi({ description: 'Each term that is sold.' }) })
+      .openapi({ title: 'All terms' }),
+  ]),
+  example: { period: 1, price_rub: 299, price_per_month_rub: 299 },
+  see,
+  codes: ['not_found'],
+  refusals: { not_found: notSold },
+})
+
+const toPrice = (of: { months: number; total: Kopecks; perMonth: Kopecks }) => ({
+  period: of.months,
+  price_rub: toRoubles(of.total),
+  price_per_month_rub: toRoubles(of.perMonth),
+})
+
+export function toQuote(offers: readonly Parameters<typeof toPrice>[0][], one: boolean) {
+  const prices = offers.map(toPrice)
+  return one && prices[0] ? prices[0] : { prices }
+}
+
+const bought = z.object({
+  order_id: orderId(),
+  uuid: shownUuid(),
+  period: shownMonths(),
+  price_rub: roubles('What it cost.', 299),
+  balance_rub: balanceAfter(),
+  status,
+  expires_at: endsAt(),
+  subscription_url: linkField,
+  config: text('A complete configuration of the first device, for wg-quick.', configExample),
+  device: text('The id of the device that `config` is for.', exampleDevice),
+  node: nodeState,
+})
+
+const boughtExample = {
+  order_id: exampleOrder,
+  uuid: exampleUuid,
+  period: 1,
+  price_rub: 299,
+  balance_rub: 99_701,
+  status: 'ACTIVE' as const,
+  expires_at: toIso(exampleAt),
+  subscription_url: subscriptionExample.subscription_url,
+  config: configExample,
+  device: exampleDevice,
+  node: 'online' as const,
+}
+
+type BoughtShown = { order: string; months: number; price: Kopecks; balance: Kopecks; view: Shown; config: string }
+
+export const toBought = (of: BoughtShown, publicUrl: string) => ({
+  order_id: of.order,
+  uuid: of.view.subscription.uuid,
+  period: of.months,
+  price_rub: toRoubles(of.price),
+  balance_rub: toRoubles(of.balance),
+  status: of.view.status,
+  expires_at: toIso(of.view.subscription.expiresAt),
+  subscription_url: toLink(publicUrl, of.view.secret),
+  config: of.config,
+  device: of.view.devices[0]?.id ?? '',
+  node: of.view.node,
+})
+
+const noLiveNode: RefusalExample = {
+  message: 'No VPN node is up at the moment. Nothing was charged; try again later.',
+  details: { charged: false },
+}
+
+export const buyVpn = operation({
+  id: 'buyVpn',
+  method: 'POST',
+  path: '/vpn/buy',
+  tag,
+  summary: 'Buy a VPN subscription with its first device',
+  body: z
+    .object({
+      ...bodyPeriods,
+      ...newDevice,
+      auto_renew: z
+        .boolean()
+        .optional()
+        .openapi({ default: false, description: 'Whether it renews by itself, a day ahead.' }),
+    })
+    .refine(hasPeriod, required)
+    .refine(agrees, disagreement)
+    .openapi(eitherPeriod),
+  exampleBody: { period: 1 },
+  answer: bought,
+  example: boughtExample,
+  see,
+  codes: ['not_found'],
+  refusals: { not_found: notSold, unavailable: noLiveNode },
+  charges: true,
+})
+
+export const renewVpn = operation({
+  id: 'renewVpn',
+  method: 'POST',
+  path: '/vpn/renew',
+  tag,
+  summary: 'Add months to a subscription',
+  description: 'Months are added to what is left, or begin now when nothing is. Devices, keys and link stay the same.',
+  body: z
+    .object({ ...bodyPeriods, uuid: uuidField().optional() })
+    .refine(hasPeriod, required)
+    .refine(agrees, disagreement)
+    .openapi(eitherPeriod),
+  exampleBody: { period: 1 },
+  answer: bought,
+  example: boughtExample,
+  see,
+  codes: ['not_found'],
+  refusals: { not_found: noSuchSubscription, unavailable: noLiveNode },
+  charges: true,
+})
+
+export const getVpn = operation({
+  id: 'getVpn',
+  method: 'GET',
+  path: '/vpn/info',
+  tag,
+  summary: 'Read VPN subscriptions',
+  description: 'The one that runs longest stands at the top, all of them in `items`. Without any the status is NONE.',
+  query: z.object({ uuid: uuidField().optional() }),
+  answer: overview,
+  example: overviewExample,
+  see,
+  codes: ['not_found'],
+  refusals: { not_found: noSuchSubscription },
+})
+
+export const deleteVpn = operation({
+  id: 'deleteVpn',
+  method: 'POST',
+  path: '/vpn/delete',
+  tag,
+  summary: 'End a subscription at once',
+  description:
+    'Devices are cut off and keys erased. The unused part of what was paid is given back, if it was sold so.',
+  body: z.object({ uuid: uuidField().optional() }),
+  answer: z.object({
+    uuid: shownUuid(),
+    deleted: z.literal(true).openapi({ description: 'It is no more.' }),
+    refunded_rub: roubles('What was given back: the unused part, rounded down to the kopeck.', 149.5),
+    balance_rub: balanceAfter(),
+  }),
+  example: { uuid: exampleUuid, deleted: true, refunded_rub: 149.5, balance_rub: 99_850.5 },
+  see,
+  codes: ['not_found', 'conflict'],
+  refusals: {
+    not_found: noSuchSubscription,
+    conflict: {
+      message: 'This subscription is disabled. Ask the operator.',
+      details: { status: 'DISABLED', charged: false },
+    },
+  },
+})
+
+export const setVpnAutoRenew = operation({
+  id: 'setVpnAutoRenew',
+  method: 'POST',
+  path: '/vpn/auto-renew',
+  tag,
+  summary: 'Renew by itself, or no more',
+  description: 'It is charged one day before the end, for as many months as last bought unless said.',
+  body: z
+    .object({
+      uuid: uuidField().optional(),
+      enabled: z.boolean().openapi({ description: 'Whether it renews by itself.', example: true }),
+      ...bodyPeriods,
+    })
+    .refine(agrees, disagreement),
+  exampleBody: { enabled: true },
+  answer: subscription,
+  example: subscriptionExample,
+  see,
+  codes: ['not_found'],
+  refusals: { not_found: noSuchSubscription },
+})

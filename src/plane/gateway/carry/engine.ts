@@ -1,0 +1,68 @@
+import type { Found } from '../../../wire/node/state.ts'
+import type { Agent, Carrier } from '../../agent/carrier.ts'
+import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { Ask } from '../decide/admission.ts'
+import type { CustomerLimits } from '../decide/limits.ts'
+import type { Policy } from '../decide/policy.ts'
+import type { Lookup } from '../reach/resolve.ts'
+
+/** How long a client may take for what it has to say. */
+export type Patience = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
+
+export type EngineLimits = Patience & {
+  readonly connectMs: number
+  readonly idleMs: number
+  readonly connections: number
+  readonly customer: CustomerLimits
+}
+
+/** What an engine is given, whatever it carries with. Instants are those of the shop's clock. */
+export type EngineDeps = {
+  /** What is to be carried. Whoever changes it tells the engine with changed(). */
+  readonly snapshot: Snapshot
+  readonly agent: Agent
+  readonly ask: Ask
+  readonly policy: () => Policy
+  readonly limits: EngineLimits
+  readonly clock: () => number
+  /** When the shop was last heard. */
+  readonly lastContactAt: () => number
+  readonly sha256: (text: string) => Uint8Array
+  readonly random: () => number
+  /** A bug of ours, to be written down. */
+  readonly onFault: (fault: unknown) => void
+  /** Looks names up instead of the system's resolver. */
+  readonly lookup?: Lookup
+}
+
+/**
+ * Carries customers' bytes. It is a loop of its own: it is fed changes of the snapshot and allowances, is asked for its
+ * counters, and asks for what it lacks. What it speaks, decides, reaches and counts is in the folders beside this one;
+ * how bytes move is its own affair.
+ */
+export type Engine = {
+  /** Its counters, and where allowances are handed in. */
+  readonly carrier: Carrier
+  /**
+   * Begins to serve. Returns the port, for whoever asked for any. Throws what the system says when it cannot listen.
+   */
+  start(at: { readonly hostname: string; readonly port: number }): number
+  /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
+  learn(found: Found): void
+  /**
+   * The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened and
+   * closed.
+   */
+  changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
+  /** The shop does not know this node any more: everybody is cut off and nobody let in, until it does again. */
+  shutOut(yes: boolean): void
+  /** Takes nobody new, lets what is open end by itself for a while, then ends it. */
+  stop(drainMs: number): Promise<void>
+  /** What is open: accepted connections, those of them at their handshake or resting, those carried, and ports. */
+  readonly standing: {
+    readonly open: number
+    readonly connections: number
+    readonly passages: number
+    readonly listeners: number
+  }
+}

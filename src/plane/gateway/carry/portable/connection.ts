@@ -1,0 +1,336 @@
+import type { Admission } from '../../decide/admission.ts'
+import type { Access } from '../../decide/admit.ts'
+import { type RefusalCode, refusalOf } from '../../decide/refusals.ts'
+import type { Target } from '../../protocol/authority.ts'
+import { detect } from '../../protocol/detect.ts'
+import { answer } from '../../protocol/http-answer.ts'
+import { type HttpEvent, HttpRequestReader } from '../../protocol/http-request.ts'
+import { Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../../protocol/socks5.ts'
+import type { Patience } from '../engine.ts'
+import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
+import type { Passage, Passages } from './passage.ts'
+import { Relay } from './relay.ts'
+import { Side, type SideOwner } from './side.ts'
+
+export type ConnectionDeps = {
+  readonly admission: Admission
+  readonly passages: Passages
+  readonly clock: () => number
+  readonly patience: Patience
+  /** The address it comes from. */
+  readonly source: string
+  readonly onClosed: (connection: Connection) => void
+  /** A bug of ours, to be written down. */
+  readonly onFault: (fault: unknown) => void
+}
+
+type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
+type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
+
+/** A connection on which this many questions were refused is closed. */
+const mostRefusals = 20
+
+/** One customer's connection, from its first byte until its bytes are somebody else's business. */
+export class Connection implements SideOwner {
+  readonly side = new Side(this)
+  /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
+  deadlineAt: number
+  private stage: Stage = 'detect'
+  private readonly http = new HttpRequestReader()
+  private socks: Socks5Reader | undefined
+  private access: Access | undefined
+  private forward: Forward | undefined
+  private pending: Pending | undefined
+  private refusals = 0
+  /** The client has said all it will say. */
+  private hasEnded = false
+  /** The client has not read what it was answered. */
+  private isClogged = false
+  /** A SOCKS client is told at its request why it was not let in. */
+  private denial: RefusalCode | undefined
+
+  constructor(private readonly deps: ConnectionDeps) {
+    this.deadlineAt = deps.clock() + deps.patience.handshakeMs
+  }
+
+  get source(): string {
+    return this.deps.source
+  }
+
+  onData(bytes: Uint8Array): void {
+    if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
+    if (this.stage === 'closed') return
+    if (this.socks) this.takeSocks(this.socks.feed(bytes))
+    else this.feedHttp(bytes)
+  }
+
+  onEnd(): void {
+    this.hasEnded = true
+    // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
+    if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
+    else if (this.isResting || this.stage === 'socks') this.side.release()
+  }
+
+  onDrain(): void {
+    if (this.forward) this.forward.onClientDrain()
+    else if (this.isClogged) this.nextRequest()
+  }
+
+  onClose(): void {
+    this.stage = 'closed'
+    this.forward?.onClientGone()
+    this.deps.onClosed(this)
+  }
+
+  /** Nothing was asked, or all was answered. */
+  get isResting(): boolean {
+    return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
+  }
+
+  /** The client took too long. */
+  expire(): void {
+    if (this.stage === 'http') this.side.write(httpAnswer('handshake_timeout', {}, true, false))
+    this.close()
+  }
+
+  private begin(firstByte: number): void {
+    const dialect = detect(firstByte)
+    if (dialect === 'http') this.stage = 'http'
+    else if (dialect === 'socks5') {
+      this.stage = 'socks'
+      this.socks = new Socks5Reader({ allowAnonymous: this.deps.admission.isPortOfSomebody(this.side.arrivedAt) })
+    } else {
+      if (dialect === 'socks4') this.side.write(socks4Refusal)
+      this.close()
+    }
+  }
+
+  private fail(fault: unknown): void {
+    this.deps.onFault(fault)
+    this.side.abort()
+  }
+
+  private close(): void {
+    this.stage = 'closed'
+    this.deadlineAt = Number.POSITIVE_INFINITY
+    this.side.close()
+    this.deps.onClosed(this)
+  }
+
+  /** The bytes are carried by somebody else from here on. */
+  private leave(): void {
+    this.stage = 'closed'
+    this.deps.onClosed(this)
+  }
+
+  // --- HTTP ---
+
+  private feedHttp(bytes: Uint8Array): void {
+    const events = this.http.feed(bytes)
+    if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
+    else this.forward.whenPaid(() => this.takeHttp(events))
+  }
+
+  private takeHttp(events: readonly HttpEvent[]): void {
+    for (const event of events) {
+      if (this.stage === 'closed') return
+      if (event.type === 'tunnel') void this.openTunnel(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'request') void this.openForward(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'body') this.takeBody(event.bytes)
+      else if (event.type === 'end') this.takeEnd()
+      else {
+        const message = event.message.charAt(0).toUpperCase() + event.message.slice(1)
+        // An answer that has begun ends where it is; ours would be read as a part of it.
+        if (!this.forward?.hasAnswered) this.side.write(answer(event.status, event.code, message))
+        this.forward?.onClientGone()
+        this.close()
+      }
+    }
+  }
+
+  private takeBody(bytes: Uint8Array): void {
+    if (this.forward) this.forward.body(bytes)
+    else this.pending?.bodies.push(bytes)
+  }
+
+  private takeEnd(): void {
+    if (this.forward) {
+      this.forward.endOfRequest()
+      this.side.pause()
+    } else if (this.pending) this.pending.hasEnded = true
+  }
+
+  private async openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
+    const passage = await this.passTo(target, () => this.admitHttp(credentials))
+    if (this.isGone()) return
+    if ('refusal' in passage) {
+      this.refuseHttp(passage.refusal, keepAlive, false)
+      return
+    }
+    this.side.write(answer(200, undefined, '', passage.extra))
+    this.relay(passage, this.http.rest())
+  }
+
+  private async openForward(request: ForwardRequest): Promise<void> {
+    const pending: Pending = { request, bodies: [], hasEnded: false }
+    this.pending = pending
+    const passage = await this.passTo(request.target, () => this.admitHttp(request.credentials))
+    this.pending = undefined
+    if (this.isGone()) return
+    if ('refusal' in passage) {
+      this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
+      return
+    }
+    this.stage = 'http'
+    const forward = new Forward(
+      this.side,
+      passage,
+      request,
+      this.deps.clock,
+      () => this.http.rest(),
+      (outcome) => this.afterForward(outcome, request),
+    )
+    this.forward = forward
+    const begin = (): void => {
+      forward.start()
+      for (const bytes of pending.bodies) forward.body(bytes)
+      if (pending.hasEnded) forward.endOfRequest()
+      else if (this.hasEnded) this.side.abort()
+      else forward.resumeClient()
+    }
+    if (forward.pay(this.http.taken)) begin()
+    else forward.whenPaid(begin)
+  }
+
+  private afterForward(outcome: ForwardOutcome, request: ForwardRequest): void {
+    this.forward = undefined
+    if (outcome.type === 'switched') this.leave()
+    else if (outcome.type === 'done' && outcome.keepAlive) this.nextRequest()
+    else if (outcome.type === 'failed')
+      this.refuseHttp('origin_failed', this.http.isWaiting && request.keepAlive, request.method === 'HEAD')
+    else this.close()
+  }
+
+  private nextRequest(): void {
+    this.stage = 'http'
+    this.deadlineAt = this.deps.clock() + this.deps.patience.betweenRequestsMs
+    // More answers would pile up here for somebody who asks and does not read.
+    this.isClogged = this.side.heldBytes > 0
+    if (this.isClogged) return
+    this.takeHttp(this.http.next())
+    if (this.stage !== 'http' || this.pending) return
+    if (this.hasEnded) this.side.release()
+    else this.side.resume()
+  }
+
+  private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
+    return this.deps.admission.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
+  }
+
+  private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
+    this.refusals += 1
+    const keep = mayKeep && this.refusals < mostRefusals
+    this.side.write(httpAnswer(code, {}, !keep, isHead))
+    if (keep) this.nextRequest()
+    else this.close()
+  }
+
+  // --- SOCKS5 ---
+
+  private takeSocks(events: readonly SocksEvent[]): void {
+    for (const event of events) {
+      if (this.stage === 'closed') return
+      if (event.type === 'reply') this.side.write(event.bytes)
+      else if (event.type === 'credentials') void this.admitSocks(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'connect')
+        void this.connectSocks(event.target).catch((fault: unknown) => this.fail(fault))
+      else {
+        this.side.write(event.bytes)
+        this.close()
+      }
+    }
+  }
+
+  /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
+  private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
+    this.wait()
+    const verdict = await this.deps.admission.admit({
+      credentials,
+      protocol: 'socks',
+      source: this.source,
+      port: this.side.arrivedAt,
+    })
+    if (this.isGone() || !this.socks) return
+    if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+      this.side.write(this.socks.deny())
+      this.close()
+      return
+    }
+    if ('access' in verdict) this.access = verdict.access
+    else this.denial = verdict.refusal
+    this.stage = 'socks'
+    this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
+    this.side.write(this.socks.accept())
+    this.takeSocks(this.socks.next())
+    if (this.stage === 'socks') this.side.resume()
+  }
+
+  private async connectSocks(target: Target): Promise<void> {
+    const passage = await this.passTo(target, async () => {
+      if (this.denial) return { refusal: this.denial }
+      if (this.access) return { access: this.access }
+      return this.deps.admission.admit({
+        credentials: undefined,
+        protocol: 'socks',
+        source: this.source,
+        port: this.side.arrivedAt,
+      })
+    })
+    if (this.isGone()) return
+    if ('refusal' in passage) {
+      this.side.write(socksReply(refusalOf(passage.refusal).socks))
+      this.close()
+      return
+    }
+    this.side.write(socksReply(0))
+    this.relay(passage, this.socks?.rest() ?? new Uint8Array(0))
+  }
+
+  // --- both ---
+
+  /** Nothing is read from the client until it is known where its bytes go. */
+  private wait(): void {
+    this.stage = 'busy'
+    this.deadlineAt = Number.POSITIVE_INFINITY
+    this.side.pause()
+  }
+
+  private async passTo(
+    target: Target,
+    admit: () => ReturnType<Admission['admit']>,
+  ): Promise<Passage | { readonly refusal: RefusalCode }> {
+    this.wait()
+    const verdict = await admit()
+    if ('refusal' in verdict || this.isGone()) return 'refusal' in verdict ? verdict : { refusal: 'gateway_stopping' }
+    const passage = await this.deps.passages.open(verdict.access, target, this.side)
+    if ('origin' in passage && this.isGone()) {
+      passage.finish()
+      passage.origin.abort()
+    }
+    return passage
+  }
+
+  private relay(passage: Passage, early: Uint8Array): void {
+    this.leave()
+    new Relay(this.side, passage, this.deps.clock).start(early, passage.early)
+  }
+
+  private isGone(): boolean {
+    return this.stage === 'closed' || this.side.isClosed
+  }
+}
+
+const httpAnswer = (code: RefusalCode, extra: Record<string, string>, close: boolean, isHead: boolean): Uint8Array => {
+  const { status, message } = refusalOf(code)
+  return answer(status, code, message, extra, close, isHead)
+}

@@ -1,0 +1,150 @@
+import type { HttpEvent } from '../../protocol/http-request.ts'
+import { HttpResponseReader, type ResponseEvent } from '../../protocol/http-response.ts'
+import type { Passage } from './passage.ts'
+import { Pipe } from './pipe.ts'
+import { Relay } from './relay.ts'
+import type { Side } from './side.ts'
+
+export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
+
+/** What becomes of a forwarded request, for whoever reads the client's connection. */
+export type ForwardOutcome =
+  /** The answer is through; with `keepAlive` the next request may come. */
+  | { readonly type: 'done'; readonly keepAlive: boolean }
+  /** The origin failed before it said anything: the client can be told. */
+  | { readonly type: 'failed' }
+  /** Nothing more can be said on this connection. */
+  | { readonly type: 'gone' }
+  /** The connection is now a tunnel and no longer the reader's business. */
+  | { readonly type: 'switched' }
+
+/** One request to one origin, and its answer, each in the framing that was read, never the one that was sent. */
+export class Forward {
+  private readonly response: HttpResponseReader
+  private readonly up: Pipe
+  private readonly down: Pipe
+  /** Something of the final answer has come, and is the client's next. */
+  hasAnswered = false
+  /** All of the request has come from the client. */
+  hasWholeRequest = false
+  private isOver = false
+  /** How many of the client's bytes were asked to be paid. */
+  private noted = 0
+
+  constructor(
+    private readonly client: Side,
+    private readonly passage: Passage,
+    private readonly request: ForwardRequest,
+    private readonly clock: () => number,
+    private readonly rest: () => Uint8Array,
+    private readonly onOutcome: (outcome: ForwardOutcome) => void,
+  ) {
+    const { method, upgrade, version, keepAlive } = request
+    this.response = new HttpResponseReader({ method, upgrade, clientKeepAlive: keepAlive, clientVersion: version })
+    const onExhausted = () => this.finish({ type: 'gone' })
+    this.up = new Pipe('up', client, passage, clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
+    this.down = new Pipe('down', client, passage, clock, { onExhausted })
+    passage.cut = () => {
+      passage.tally.cut()
+      this.finish({ type: 'gone' })
+      client.abort()
+    }
+  }
+
+  start(): void {
+    const { passage } = this
+    passage.origin.own({
+      onData: (bytes) => this.take(this.response.feed(bytes)),
+      onEnd: () => this.take(this.response.close()),
+      onDrain: () => this.resumeClient(),
+      onClose: () => this.take(this.response.close()),
+    })
+    passage.origin.write(this.request.head)
+    if (passage.origin.isClosed) this.finish({ type: 'failed' })
+    else passage.origin.resume()
+  }
+
+  /** A piece of the client's body, already in the framing the origin gets. */
+  body(bytes: Uint8Array): void {
+    this.up.send(bytes)
+  }
+
+  endOfRequest(): void {
+    this.hasWholeRequest = true
+  }
+
+  /**
+   * Pays for so many of the client's bytes as the request has come to. Nothing happens with them before that: false
+   * means that what they said is to be handed to whenPaid().
+   */
+  pay(taken: number): boolean {
+    const added = taken - this.noted
+    this.noted = taken
+    return this.up.pay(added)
+  }
+
+  whenPaid(act: () => void): void {
+    this.up.after(act)
+  }
+
+  onClientDrain(): void {
+    this.down.resume()
+  }
+
+  onClientGone(): void {
+    this.finish({ type: 'gone' })
+  }
+
+  resumeClient(): void {
+    this.up.resume()
+  }
+
+  private take(events: readonly ResponseEvent[]): void {
+    this.passage.activeAt = this.clock()
+    for (const event of events) {
+      if (this.isOver) return
+      this.pass(event)
+    }
+  }
+
+  /** In the order they came, also when some have to wait for traffic. */
+  private pass(event: ResponseEvent): void {
+    if (event.type === 'broken') {
+      this.down.after(() => this.finish(this.hasAnswered ? { type: 'gone' } : { type: 'failed' }))
+    } else if (event.type === 'end') {
+      this.down.after(() => this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasWholeRequest }))
+    } else {
+      this.hasAnswered ||= event.type !== 'interim'
+      const bytes = event.type === 'head' ? withExtra(event.bytes, this.passage.extra) : event.bytes
+      this.down.carry(bytes, event.type === 'switch' ? () => this.switch() : undefined)
+    }
+  }
+
+  /** 101: from here on both sides speak something else. */
+  private switch(): void {
+    this.isOver = true
+    this.up.close()
+    this.down.close()
+    this.onOutcome({ type: 'switched' })
+    new Relay(this.client, this.passage, this.clock).start(this.rest(), this.response.rest())
+  }
+
+  private finish(outcome: ForwardOutcome): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.up.close()
+    this.down.close()
+    this.passage.finish()
+    this.passage.origin.abort()
+    this.onOutcome(outcome)
+  }
+}
+
+const lineEnd = Buffer.from('\r\n\r\n')
+
+/** Our own facts stand at the end of the head. */
+function withExtra(head: Uint8Array, extra: Readonly<Record<string, string>>): Uint8Array {
+  const fields = Object.entries(extra).map(([name, value]) => `${name}: ${value}\r\n`)
+  if (fields.length === 0) return head
+  return Buffer.concat([head.subarray(0, head.length - lineEnd.length + 2), Buffer.from(`${fields.join('')}\r\n`)])
+}

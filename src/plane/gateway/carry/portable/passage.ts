@@ -1,0 +1,108 @@
+import type { Snapshot } from '../../../agent/snapshot.ts'
+import type { Metering } from '../../count/metering.ts'
+import type { Tally } from '../../count/tally.ts'
+import { type Access, type Moment, ownerOf, standing } from '../../decide/admit.ts'
+import type { TunnelLimits } from '../../decide/limits.ts'
+import type { createRecheck } from '../../decide/recheck.ts'
+import type { RefusalCode } from '../../decide/refusals.ts'
+import type { createWayChooser } from '../../decide/way.ts'
+import type { Target } from '../../protocol/authority.ts'
+import type { Dial, Dialled } from '../../reach/dial.ts'
+import type { Sockets } from '../sockets.ts'
+import type { Side } from './side.ts'
+import { Valve } from './valve.ts'
+
+/** A way through, from one customer's connection to one destination. */
+export type Passage = {
+  readonly access: Access
+  readonly origin: Side
+  readonly early: Uint8Array
+  readonly tally: Tally
+  /** From the customer to the origin, and back. */
+  readonly valves: { readonly up: Valve; readonly down: Valve }
+  /** Facts for whoever can be told them: HTTP clients. */
+  readonly extra: Readonly<Record<string, string>>
+  activeAt: number
+  isHalfOpen: boolean
+  /** Set by whoever carries the bytes. */
+  cut: () => void
+  /** It is over, whoever ended it. */
+  finish(): void
+}
+
+type Refused = { readonly refusal: RefusalCode }
+export type Passages = ReturnType<typeof createPassages>
+
+export function createPassages(deps: {
+  snapshot: Snapshot
+  moment: () => Moment
+  limits: TunnelLimits
+  chooseWay: ReturnType<typeof createWayChooser>
+  dial: Dial<Side>
+  metering: Metering<Side>
+  sockets: Sockets
+  open: ReturnType<typeof createRecheck<Passage>>
+  /** Why nobody new can be carried now, if so. */
+  closedFor: () => RefusalCode | undefined
+}) {
+  const { metering, sockets } = deps
+
+  async function pass(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
+    const chosen = await deps.chooseWay(access)
+    if ('refusal' in chosen) return chosen
+    const dialled = await deps.dial(target, chosen.way, ownerOf(access))
+    if ('refusal' in dialled) return dialled
+    // Much may have happened while the connection was made.
+    const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
+    if (refusal) {
+      dialled.origin.abort()
+      return { refusal }
+    }
+    const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
+    const tally = metering.begin(chosen.allowance, client, keepsHosts ? target.host : undefined)
+    return begin(access, client, dialled, tally)
+  }
+
+  function begin(
+    access: Access,
+    client: Side,
+    { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>,
+    tally: Tally,
+  ): Passage {
+    const passage: Passage = {
+      access,
+      origin,
+      early,
+      tally,
+      valves: { up: new Valve(sockets, client, origin), down: new Valve(sockets, origin, client) },
+      extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
+      activeAt: deps.moment().nowMs,
+      isHalfOpen: false,
+      cut: () => {},
+      finish() {
+        if (!deps.open.remove(passage)) return
+        metering.finish(tally)
+        deps.limits.leave(ownerOf(access), access.key)
+      },
+    }
+    deps.open.add(passage)
+    return passage
+  }
+
+  return {
+    /** Opens a way for somebody who was let in, or says why not. */
+    async open(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
+      const closed = deps.closedFor()
+      if (closed) return { refusal: closed }
+      const most = access.kind === 'premium' ? access.subuser.tunnels : null
+      const denied = deps.limits.enter(ownerOf(access), access.key, most)
+      if (denied) return { refusal: denied }
+      const passage = await pass(access, target, client).catch((error: unknown) => {
+        deps.limits.leave(ownerOf(access), access.key)
+        throw error
+      })
+      if ('refusal' in passage) deps.limits.leave(ownerOf(access), access.key)
+      return passage
+    },
+  }
+}

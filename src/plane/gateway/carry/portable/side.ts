@@ -1,0 +1,195 @@
+import type { Socket, SocketHandler } from 'bun'
+
+/** Whoever looks after one end of a conversation. */
+export type SideOwner = {
+  /** Bun gives every read memory of its own, so that what is kept of it needs no copy. */
+  onData(bytes: Uint8Array): void
+  /** The peer has said all it will say; it may still listen. */
+  onEnd(): void
+  /** All that was held has gone out. */
+  onDrain(): void
+  onClose(): void
+}
+
+/** How long a peer that was told the last thing may go on talking, and how much of that is thrown away. */
+const lingerMs = 2000
+const mostDiscarded = 1024 * 1024
+/** How long a peer may take to read what is held for it. */
+const flushMs = 30_000
+
+/**
+ * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so
+ * that no more is held than one read gave.
+ */
+export class Side {
+  /** Bytes that the system has taken, since the beginning. */
+  written = 0
+  heldBytes = 0
+  isClosed = false
+  /** True once the peer was told that nothing more comes. */
+  isFinished = false
+  /** What counts acknowledged bytes hears of the end here, after the owner. */
+  onClosed: (() => void) | undefined
+  private socket: Socket<Side> | undefined
+  private owner: SideOwner
+  private held: Uint8Array[] = []
+  private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
+  private isPaused = false
+  private timers: ReturnType<typeof setTimeout>[] = []
+
+  constructor(owner: SideOwner) {
+    this.owner = owner
+  }
+
+  attach(socket: Socket<Side>): void {
+    this.socket = socket
+    socket.setNoDelay(true)
+  }
+
+  own(owner: SideOwner): void {
+    this.owner = owner
+  }
+
+  get descriptor(): number {
+    // Bun has it and does not declare it.
+    return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
+  }
+
+  /** The port of ours that it came to. */
+  get arrivedAt(): number {
+    return this.socket?.localPort ?? 0
+  }
+
+  /** Writes, and keeps what does not fit. False while something is kept. */
+  write(bytes: Uint8Array): boolean {
+    if (this.isClosed || this.ending !== 'no' || !this.socket) return true
+    const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
+    if (gone === bytes.length) return true
+    this.held.push(bytes.subarray(gone))
+    this.heldBytes += bytes.length - gone
+    return false
+  }
+
+  /** Tells the peer that nothing more comes, once all is written. It may still talk. */
+  finish(): void {
+    if (this.ending === 'no') this.ending = 'finish'
+    this.endWhenEmpty()
+  }
+
+  /** Closes once all is written: the peer has said all it will say, or nobody cares any more. */
+  release(): void {
+    if (this.ending !== 'close') this.ending = 'release'
+    this.endWhenEmpty()
+  }
+
+  /**
+   * Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes
+   * would destroy the answer.
+   */
+  close(): void {
+    if (this.isClosed || this.ending === 'close') return
+    this.ending = 'close'
+    this.own(new Discarding(this))
+    this.resume()
+    this.timers = [setTimeout(() => this.letGo(), lingerMs), setTimeout(() => this.abort(), flushMs)]
+    this.endWhenEmpty()
+  }
+
+  /** Closes unless something is still to be written. What the system has taken still goes out. */
+  letGo(): void {
+    if (!this.isClosed && this.heldBytes === 0) this.socket?.end()
+  }
+
+  /** Ends at once; what is held is dropped. */
+  abort(): void {
+    this.held = []
+    this.heldBytes = 0
+    if (!this.isClosed) this.socket?.terminate()
+  }
+
+  pause(): void {
+    if (this.isPaused || this.isClosed) return
+    this.isPaused = true
+    this.socket?.pause()
+  }
+
+  resume(): void {
+    if (!this.isPaused || this.isClosed) return
+    this.isPaused = false
+    this.socket?.resume()
+  }
+
+  private push(bytes: Uint8Array): number {
+    const gone = Math.max(0, this.socket?.write(bytes) ?? 0)
+    this.written += gone
+    return gone
+  }
+
+  private endWhenEmpty(): void {
+    if (this.isClosed || this.heldBytes > 0 || this.ending === 'no') return
+    if (!this.isFinished) {
+      this.isFinished = true
+      this.socket?.shutdown()
+    }
+    if (this.ending === 'release') this.socket?.end()
+  }
+
+  private flush(): void {
+    while (this.held.length > 0) {
+      const [first = empty] = this.held
+      const gone = this.push(first)
+      this.heldBytes -= gone
+      if (gone < first.length) {
+        this.held[0] = first.subarray(gone)
+        return
+      }
+      this.held.shift()
+    }
+    this.endWhenEmpty()
+    this.owner.onDrain()
+  }
+
+  private end(): void {
+    this.isClosed = true
+    this.held = []
+    this.heldBytes = 0
+    for (const timer of this.timers) clearTimeout(timer)
+    this.owner.onClose()
+    this.onClosed?.()
+  }
+
+  /** Handlers shared by all sockets: each finds its side in the socket. */
+  static readonly handlers: SocketHandler<Side> = {
+    data: (socket, chunk) => socket.data.owner.onData(chunk),
+    drain: (socket) => {
+      if (!socket.data.isClosed) socket.data.flush()
+    },
+    end: (socket) => socket.data.owner.onEnd(),
+    close: (socket) => {
+      if (!socket.data.isClosed) socket.data.end()
+    },
+    // A reset is followed by close, which says all there is to say.
+    error: () => {},
+  }
+}
+
+const empty = new Uint8Array(0)
+
+/** Listens to nobody: reads on until the peer has gone, or has sent too much. */
+class Discarding implements SideOwner {
+  private discarded = 0
+
+  constructor(private readonly side: Side) {}
+
+  onData(bytes: Uint8Array): void {
+    this.discarded += bytes.length
+    if (this.discarded > mostDiscarded) this.side.abort()
+  }
+
+  onEnd(): void {
+    this.side.letGo()
+  }
+
+  onDrain(): void {}
+  onClose(): void {}
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { Allowance } from './allowance.ts'
+
+const lease = 1000
+
+/** A shop that fills up to one lease what is neither counted nor on its way, as far as the balance goes. */
+function openAllowance(balance: number) {
+  let asked = 0
+  const allowance = new Allowance(
+    { kind: 'subuser', id: 'sub', pool: 'pool' },
+    () => {
+      asked += 1
+    },
+    () => 0,
+  )
+  /** The question goes out; what is returned lets the answer come in. */
+  const send = () => {
+    const moving = allowance.noteAsked()
+    const upto = Math.min(allowance.counted.received + allowance.counted.sent + moving + lease, balance)
+    return () => allowance.allow(upto)
+  }
+  return {
+    allowance,
+    asked: () => asked,
+    send,
+    answer: () => {
+      if (allowance.isAsking) send()()
+    },
+  }
+}
+
+describe('an allowance of bytes', () => {
+  test('however much is asked of it, no more passes than was allowed', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 20_000 }), fc.array(fc.integer({ min: 1, max: 3000 })), (balance, asks) => {
+        const { allowance, answer } = openAllowance(balance)
+        let passed = 0
+        for (const bytes of asks) {
+          const taken = allowance.take(bytes)
+          passed += taken
+          allowance.count(undefined, taken, 0)
+          answer()
+        }
+        expect(passed).toBeLessThanOrEqual(balance)
+      }),
+      { numRuns: scaled(1000) },
+    )
+  })
+
+  test('while all that was allowed is on its way to somebody who does not read, there is more for others', () => {
+    const { allowance, answer } = openAllowance(100_000)
+    allowance.take(1)
+    answer()
+    expect(allowance.take(5000)).toBe(lease)
+    answer()
+    expect(allowance.take(5000)).toBe(lease)
+    expect(allowance.isUsedUp).toBe(false)
+  })
+
+  test('an answer without more is the end only for who asked with nothing left', () => {
+    const { allowance, asked, send, answer } = openAllowance(lease)
+    allowance.take(1)
+    answer()
+    allowance.count(undefined, allowance.take(600), 0)
+    const comeIn = send()
+    allowance.count(undefined, allowance.take(5000), 0)
+    allowance.onChange(() => {})
+    comeIn()
+    expect(allowance.isUsedUp).toBe(false)
+    // Somebody waits: it is asked again at once, and now it is sure.
+    expect(asked()).toBe(3)
+    answer()
+    expect(allowance.isUsedUp).toBe(true)
+    allowance.take(1)
+    expect(asked()).toBe(3)
+    allowance.expectMore()
+    allowance.take(1)
+    expect(asked()).toBe(4)
+  })
+
+  test('what did not arrive can be taken again', () => {
+    const { allowance, answer } = openAllowance(lease)
+    allowance.take(1)
+    answer()
+    expect(allowance.take(lease)).toBe(lease)
+    allowance.putBack(400)
+    expect(allowance.take(lease)).toBe(400)
+  })
+
+  test('where bytes went is kept for five hundred hosts, and beyond them as one', () => {
+    const { allowance } = openAllowance(lease)
+    for (let index = 0; index < 600; index += 1) allowance.count(`host-${index}`, 1, 2)
+    const hosts = allowance.takeChangedHosts()
+    expect(hosts).toHaveLength(501)
+    expect(hosts.find((each) => each.host === 'other')).toEqual({ host: 'other', received: 100, sent: 200 })
+    expect(allowance.takeChangedHosts()).toEqual([])
+  })
+})

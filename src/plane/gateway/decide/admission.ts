@@ -1,0 +1,92 @@
+import type { Found } from '../../../wire/node/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Credentials } from '../protocol/basic-auth.ts'
+import { admitByPassword, admitBySource, type Moment, type Protocol, poolOf, type Verdict } from './admit.ts'
+import type { RefusalCode } from './refusals.ts'
+
+/** Somebody who wants to be let in: what it shows, how it speaks, and where it comes from. */
+export type Visitor = {
+  readonly credentials: Credentials | undefined
+  readonly protocol: Protocol
+  readonly source: string
+  readonly port: number
+}
+
+/** Asks the shop about somebody the node does not know, or whose standing it doubts. */
+export type Ask = (
+  question: { username: string } | { source: string; port: number },
+  source: string,
+) => Promise<{ found: Found } | 'unasked'>
+
+/** Every no to a name or password comes this long after the question, whatever it took to find out. */
+const noAfterMs = 250
+/** What is said to whoever is not known. */
+const saidToStrangers: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
+
+export type Admission = ReturnType<typeof createAdmission>
+
+/** Says who is let in, and asks the shop before it says no. */
+export function createAdmission(deps: {
+  snapshot: Snapshot
+  ask: Ask
+  learn: (found: Found) => void
+  moment: () => Moment
+  sha256: (text: string) => Uint8Array
+  mainPort: () => number
+  noteSource: (subuser: string, address: string) => void
+}) {
+  const { snapshot } = deps
+
+  function judge({ credentials, protocol, source, port }: Visitor): Verdict {
+    const at = deps.moment()
+    if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256))
+    if (port === deps.mainPort()) return { refusal: 'credentials_required' }
+    return withPool(admitBySource(snapshot, source, port, at))
+  }
+
+  /** A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. */
+  async function judgeAfresh(visitor: Visitor): Promise<Verdict> {
+    const { credentials, source, port } = visitor
+    const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
+    const asked = await deps.ask(question, source)
+    if (asked !== 'unasked') deps.learn(asked.found)
+    const verdict = judge(visitor)
+    // Nobody is told that a password is wrong by somebody who cannot know.
+    const isStranger = 'refusal' in verdict && saidToStrangers.includes(verdict.refusal)
+    return asked === 'unasked' && isStranger ? { refusal: 'shop_unreachable' } : verdict
+  }
+
+  async function admit(visitor: Visitor): Promise<Verdict> {
+    const first = judge(visitor)
+    if ('access' in first || (!visitor.credentials && visitor.port === deps.mainPort())) return first
+    const startedAt = performance.now()
+    const verdict = await judgeAfresh(visitor)
+    if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+      await Bun.sleep(Math.max(0, noAfterMs - (performance.now() - startedAt)))
+    }
+    return verdict
+  }
+
+  return {
+    /** Every port but the first stands for somebody's login, and lets in who comes from the right address. */
+    isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
+
+    async admit(visitor: Visitor): Promise<Verdict> {
+      const verdict = await admit(visitor)
+      if ('access' in verdict && !visitor.credentials && verdict.access.kind === 'premium') {
+        deps.noteSource(verdict.access.subuser.id, visitor.source)
+      }
+      return verdict
+    },
+  }
+}
+
+/** Where there is traffic may have changed as well, so it is looked at before the shop is asked. */
+function withPool(verdict: Verdict): Verdict {
+  if (!('access' in verdict) || verdict.access.kind === 'dedicated') return verdict
+  const named = poolOf(verdict.access)
+  return 'refusal' in named ? named : verdict
+}
+
+/** A login ends at the first dash; a dedicated proxy's name has none. */
+const nameOf = (username: string): string => username.split('-', 1)[0]?.toLowerCase().slice(0, 255) || '-'

@@ -1,0 +1,103 @@
+import type { ProxyLogin } from '../../../kernel/login.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+
+type Session = { exit: string; endsAt: number; turn: number }
+
+export type Choice = { readonly exit: NodeExit } | { readonly refusal: 'no_exit' | 'session_lost' }
+
+const mostSessions = 100_000
+const mostFilters = 1000
+const shippedMinutes = 10
+
+export type ExitChooser = ReturnType<typeof createExitChooser>
+
+/**
+ * Chooses where a premium connection leaves. Geography is honoured or refused. A session keeps its exit for its time,
+ * from its first use; each exit draws a number from the session's name, so that every gateway, and this one after a
+ * restart, begins with the same one.
+ */
+export function createExitChooser(deps: { snapshot: Snapshot; random: () => number }) {
+  const sessions = new Map<string, Session>()
+  const fitting = new Map<string, { all: readonly NodeExit[]; fit: readonly NodeExit[] }>()
+
+  function fit(pool: string, login: ProxyLogin): readonly NodeExit[] {
+    const all = deps.snapshot.exitsOf(pool)
+    const key = placeKey(pool, login)
+    const known = fitting.get(key)
+    // The array is another one as soon as any exit has changed.
+    if (known?.all === all) return known.fit
+    const found = all.filter((exit) => fits(exit, login))
+    if (fitting.size >= mostFilters) fitting.clear()
+    fitting.set(key, { all, fit: found })
+    return found
+  }
+
+  function begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
+    const exit = draw(exits, `${key} ${turn}`)
+    if (!exit) return { refusal: 'no_exit' }
+    if (sessions.size >= mostSessions) forgetSome(sessions, nowMs)
+    const minutes = login.session?.ttlMinutes ?? shippedMinutes
+    sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
+    return { exit }
+  }
+
+  return {
+    choose(owner: string, pool: string, login: ProxyLogin, nowMs: number): Choice {
+      const exits = fit(pool, login)
+      if (!login.session) {
+        const exit = exits[Math.floor(deps.random() * exits.length)]
+        return exit ? { exit } : { refusal: 'no_exit' }
+      }
+      const key = `${owner} ${login.session.name} ${placeKey(pool, login)}`
+      const known = sessions.get(key)
+      if (!known) return begin(key, exits, login, 0, nowMs)
+      if (nowMs >= known.endsAt) return begin(key, exits, login, known.turn + 1, nowMs)
+      const exit = deps.snapshot.findExit(known.exit)
+      if (exit) return { exit }
+      // Said once, aloud: whoever relies on one address must know that it is another from here on.
+      sessions.delete(key)
+      return { refusal: 'session_lost' }
+    },
+
+    get size(): number {
+      return sessions.size
+    },
+  }
+}
+
+function fits(exit: NodeExit, login: ProxyLogin): boolean {
+  const has = (list: readonly string[], value: string): boolean => list.length === 0 || list.includes(value)
+  return (
+    has(login.countries, exit.country) &&
+    has(login.states, exit.state) &&
+    has(login.cities, exit.city) &&
+    has(login.zips, exit.zip) &&
+    (login.asns.length === 0 || (exit.asn !== null && login.asns.includes(exit.asn)))
+  )
+}
+
+const placeKey = (pool: string, { countries, states, cities, zips, asns }: ProxyLogin): string =>
+  [pool, ...[countries, states, cities, zips, asns].map((list) => list.join('.'))].join('|')
+
+/** The exit with the largest number drawn: when one goes, only its own sessions move. */
+function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined {
+  let best: NodeExit | undefined
+  let most = -1
+  for (const exit of exits) {
+    const drawn = Bun.hash.xxHash32(`${subject} ${exit.id}`)
+    if (drawn > most) [best, most] = [exit, drawn]
+  }
+  return best
+}
+
+/** What has ended goes first; if nothing has, the oldest tenth goes, so that a flood of names cannot grow the table. */
+function forgetSome(sessions: Map<string, Session>, nowMs: number): void {
+  for (const [key, session] of sessions) if (nowMs >= session.endsAt) sessions.delete(key)
+  let left = sessions.size - Math.floor(mostSessions * 0.9)
+  for (const key of sessions.keys()) {
+    if (left <= 0) return
+    sessions.delete(key)
+    left -= 1
+  }
+}

@@ -1,0 +1,49 @@
+import type { Found, NodeExit } from '../../../wire/node/state.ts'
+import type { Allowance, Subject } from '../count/allowance.ts'
+import { waitForBytes } from '../count/first-bytes.ts'
+import type { Ask } from './admission.ts'
+import { type Access, type Moment, ownerOf, poolOf } from './admit.ts'
+import type { RefusalCode } from './refusals.ts'
+import type { ExitChooser } from './sessions.ts'
+
+/** Where a connection leaves: an address of this machine, or somebody's proxy. */
+export type Way =
+  | { readonly kind: 'address'; readonly address: string }
+  | { readonly kind: 'exit'; readonly exit: NodeExit }
+
+type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
+
+/** Chooses where somebody who was let in leaves, and what pays for it; waits until there are bytes to begin with. */
+export function createWayChooser(deps: {
+  ask: Ask
+  learn: (found: Found) => void
+  moment: () => Moment
+  chooser: ExitChooser
+  allowanceOf: (subject: Subject) => Allowance
+}) {
+  /** There was nothing to have when the shop was last asked; whoever bought a moment ago is not told of that. */
+  async function waitAfresh(
+    allowance: Allowance,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    const asked = await deps.ask({ username: access.subuser.login }, ownerOf(access))
+    if (asked !== 'unasked') deps.learn(asked.found)
+    return waitForBytes(allowance)
+  }
+
+  return async (access: Access): Promise<ChosenWay | { readonly refusal: RefusalCode }> => {
+    if (access.kind === 'dedicated') {
+      const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
+      return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }
+    }
+    const named = poolOf(access)
+    if ('refusal' in named) return named
+    const { pool } = named
+    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
+    if ('refusal' in choice) return choice
+    const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
+    let refusal: RefusalCode | undefined = await waitForBytes(allowance)
+    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(allowance, access)
+    return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, allowance }
+  }
+}

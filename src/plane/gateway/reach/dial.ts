@@ -1,0 +1,92 @@
+import { formatAddress } from '../../../kernel/address.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
+import type { Policy } from '../decide/policy.ts'
+import type { RefusalCode } from '../decide/refusals.ts'
+import type { Way } from '../decide/way.ts'
+import type { Target } from '../protocol/authority.ts'
+import { createDestinations } from './destinations.ts'
+import type { Resolve } from './resolve.ts'
+import { talkTo, type UpstreamTalk } from './upstream.ts'
+
+/**
+ * What a way of carrying offers to be dialled with. Nothing is read from an origin before somebody says what is done
+ * with it.
+ */
+export type Dialler<Origin> = {
+  /** One connection to a literal address, from an address of this machine if one is named. */
+  connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Origin>>
+  /** Holds a proxy's handshake. Tells what the destination has said already; an origin that failed is closed. */
+  converse(origin: Origin, talk: UpstreamTalk, mostMs: number): Promise<Conversed>
+}
+
+export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
+export type Conversed = { readonly early: Uint8Array } | { readonly refusal: RefusalCode }
+
+export type Dialled<Origin> =
+  | {
+      readonly origin: Origin
+      /** What the origin or the upstream said already. */
+      readonly early: Uint8Array
+      /** Set when it leaves from another address than it should, which only a sandbox allows. */
+      readonly leftFrom?: string
+    }
+  | { readonly refusal: RefusalCode }
+
+export type Dial<Origin> = (target: Target, way: Way, owner: string) => Promise<Dialled<Origin>>
+
+const mostTries = 3
+
+/**
+ * Connects to a destination. The bytes of every address are judged, and exactly the literal that was judged is dialled:
+ * no spelling and no second look-up lies between.
+ */
+export function createDial<Origin>(deps: {
+  policy: () => Policy
+  resolve: Resolve
+  connectMs: number
+  dialler: Dialler<Origin>
+}): Dial<Origin> {
+  const findDestinations = createDestinations(deps)
+  const { dialler } = deps
+
+  /** Leaves from an address of this machine. */
+  async function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
+    const connected = await dialler.connect(there, from, mostMs)
+    const isMissing = 'refusal' in connected && connected.refusal === 'address_unavailable'
+    if (!isMissing || !deps.policy().allowLoopback || !from.includes(':')) return toDialled(connected)
+    // A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so.
+    const own = toDialled(await dialler.connect(there, '::1', mostMs))
+    return 'origin' in own ? { ...own, leftFrom: '::1' } : own
+  }
+
+  async function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
+    if (exit.kind === 'local') return toDialled(await dialler.connect(there, exit.host, mostMs))
+    const startedAt = performance.now()
+    const connected = await dialler.connect({ host: exit.host, port: exit.port ?? 0 }, undefined, mostMs)
+    if ('refusal' in connected) return { refusal: 'exit_failed' }
+    const leftMs = mostMs - (performance.now() - startedAt)
+    const conversed = await dialler.converse(connected.origin, talkTo(exit, there), leftMs)
+    return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
+  }
+
+  return async (target, way, owner) => {
+    const found = await findDestinations(target, way, owner)
+    if ('refusal' in found) return found
+    const giveUpAt = performance.now() + deps.connectMs
+    let failure: Dialled<Origin> = { refusal: 'unreachable' }
+    for (const address of found.addresses.slice(0, mostTries)) {
+      const leftMs = giveUpAt - performance.now()
+      if (leftMs <= 0) break
+      const there = { host: formatAddress(address), port: target.port }
+      failure =
+        way.kind === 'address' ? await leave(there, way.address, leftMs) : await goThrough(there, way.exit, leftMs)
+      if ('origin' in failure) return failure
+    }
+    return failure
+  }
+}
+
+const toDialled = <Origin>(connected: Connected<Origin>): Dialled<Origin> =>
+  'origin' in connected ? { origin: connected.origin, early: empty } : connected
+
+const empty = new Uint8Array(0)

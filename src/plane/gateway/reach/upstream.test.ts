@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { someExit } from '../../../../test/harness/desired.ts'
+import { byteByByte, splitAt, toBytes, toHex, toText } from '../../../../test/harness/protocol.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { talkTo } from './upstream.ts'
+
+const credentials = { username: 'näme', password: 'a:b' }
+const four = { host: '203.0.113.7', port: 443 }
+const six = { host: '2001:db8::7', port: 8080 }
+const exits = {
+  http: someExit({ kind: 'http', port: 3128 }),
+  httpLogin: someExit({ kind: 'http', port: 3128, credentials }),
+  socks: someExit({ kind: 'socks5', port: 1080 }),
+  socksLogin: someExit({ kind: 'socks5', port: 1080, credentials }),
+}
+
+/**
+ * What is done with these pieces of an answer, a word for each step. What comes after the end belongs to whoever has
+ * the connection then.
+ */
+function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = four): string[] {
+  const talk = talkTo(exits[exit], target)
+  const told: string[] = []
+  let rest: string | undefined
+  for (const piece of pieces) {
+    if (rest !== undefined) {
+      rest += toText(piece)
+      continue
+    }
+    for (const step of talk.feed(piece)) {
+      if (step.type === 'write') told.push(`write ${toHex(step.bytes)}`)
+      else if (step.type === 'open') rest = toText(step.rest)
+      else return [...told, 'failed']
+    }
+  }
+  return rest === undefined ? told : [...told, `open ${rest}`]
+}
+
+const bound = '\0\x01\x01\x02\x03\x04\x01\xbb'
+
+describe('an upstream that speaks HTTP', () => {
+  test('is asked for a literal address, with the login that it was given', () => {
+    expect(toText(talkTo(exits.http, four).begin())).toBe(
+      'CONNECT 203.0.113.7:443 HTTP/1.1\r\nHost: 203.0.113.7:443\r\n\r\n',
+    )
+    const basic = Buffer.from('näme:a:b').toString('base64')
+    expect(toText(talkTo(exits.httpLogin, six).begin())).toBe(
+      `CONNECT [2001:db8::7]:8080 HTTP/1.1\r\nHost: [2001:db8::7]:8080\r\nProxy-Authorization: Basic ${basic}\r\n\r\n`,
+    )
+  })
+
+  test('is open after any 2xx, and what follows the head belongs to the destination', () => {
+    expect(tell('http', [toBytes('HTTP/1.1 200 Connection established\r\nX: y\r\n\r\nhello')])).toEqual(['open hello'])
+    expect(tell('http', [toBytes('HTTP/1.0 204\r\n\r\n')])).toEqual(['open '])
+  })
+
+  test.each([
+    'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n',
+    'HTTP/1.1 502 Bad Gateway\r\n\r\n',
+    'HTTP/1.1 100 Continue\r\n\r\n',
+    'HTTP/1.1 2000 OK\r\n\r\n',
+    'HTTP/2 200\r\n\r\n',
+    'SSH-2.0-OpenSSH_9\r\n\r\n',
+    ' HTTP/1.1 200 OK\r\n\r\n',
+    `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
+    'x'.repeat(17_000),
+  ])('has failed after anything else: %p', (text) => {
+    expect(tell('http', [toBytes(text)])).toEqual(['failed'])
+    expect(tell('http', byteByByte(toBytes(text)))).toEqual(['failed'])
+  })
+})
+
+describe('an upstream that speaks SOCKS5', () => {
+  test('is offered a login only when it was given one', () => {
+    expect(toHex(talkTo(exits.socks, four).begin())).toBe('050100')
+    expect(toHex(talkTo(exits.socksLogin, four).begin())).toBe('05020002')
+  })
+
+  test('is asked for the bytes of an address, never for a name', () => {
+    expect(tell('socks', [toBytes('\x05\0')])).toEqual(['write 05010001cb00710701bb'])
+    const [asked] = tell('socks', [toBytes('\x05\0')], six)
+    expect(asked).toBe('write 0501000420010db80000000000000000000000071f90')
+    expect(() => tell('socks', [toBytes('\x05\0')], { host: 'example.com', port: 1 })).toThrow()
+  })
+
+  test('is logged in to, and is open after its reply, whatever address it names', () => {
+    const login = `write 01056ec3a46d6503613a62`
+    const request = 'write 05010001cb00710701bb'
+    for (const reply of [bound, `\0\x04${'\x01'.repeat(18)}`, '\0\x03\x04name\x01\xbb', '\0\x03\0\x01\xbb']) {
+      const said = toBytes(`\x05\x02\x01\0\x05\0${reply}early`)
+      expect(tell('socksLogin', byteByByte(said))).toEqual([login, request, 'open early'])
+      expect(tell('socksLogin', [said])).toEqual([login, request, 'open early'])
+    }
+  })
+
+  test.each([
+    ['socks', '\x04\0'],
+    ['socks', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['socks', '\x05\xff'],
+    ['socks', '\x05\x02'],
+    ['socksLogin', '\x05\x01'],
+    ['socksLogin', '\x05\x02\x01\x01'],
+    ['socks', `\x05\0\x05\x05${bound}`],
+    ['socks', `\x05\0\x04\0${bound}`],
+    ['socks', '\x05\0\x05\0\0\x02\0\0\0\0\0\0'],
+    ['socks', '\x05\0\x05\0\0\0\0\0\0\0\0\0'],
+  ] as const)('has failed when it says no or nonsense: %s %p', (exit, text) => {
+    expect(tell(exit, [toBytes(text)]).at(-1)).toBe('failed')
+    expect(tell(exit, byteByByte(toBytes(text))).at(-1)).toBe('failed')
+  })
+})
+
+test('any split of an answer leads to the same steps', () => {
+  const openings = [
+    'HTTP/1.1 200 OK\r\nServer: x\r\n\r\n',
+    'HTTP/1.1 403 No\r\n\r\n',
+    `\x05\0\x05\0${bound}`,
+    `\x05\x02\x01\0\x05\0\0\x03\x09localhost\0\x50`,
+    '\x05\x02\x01\x01',
+  ]
+  const answers = fc.oneof(
+    fc.uint8Array({ maxLength: 60 }),
+    fc
+      .tuple(fc.constantFrom(...openings), fc.uint8Array({ maxLength: 40 }), fc.nat(40), fc.boolean())
+      .map(([opening, noise, at, isHurt]) => {
+        const bytes = Buffer.concat([toBytes(opening), noise])
+        if (isHurt) bytes[at % bytes.length] = noise[0] ?? 0
+        return new Uint8Array(bytes)
+      }),
+  )
+  const kinds = fc.constantFrom('http', 'httpLogin', 'socks', 'socksLogin')
+  const splits = fc.array(fc.nat(80), { maxLength: 12 })
+  fc.assert(
+    fc.property(kinds, answers, splits, (kind, bytes, places) => {
+      const whole = tell(kind, [bytes])
+      expect(tell(kind, splitAt(bytes, places))).toEqual(whole)
+      expect(tell(kind, byteByByte(bytes))).toEqual(whole)
+    }),
+    { numRuns: scaled(5000) },
+  )
+})
