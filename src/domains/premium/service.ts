@@ -13,7 +13,7 @@ import { createWhitelist } from './access/service.ts'
 import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
 import { createExits } from './exits/service.ts'
 import { createGenerator, type Gateway } from './generate/service.ts'
-import { createNodeView } from './nodes.ts'
+import { createPremiumNodes } from './nodes.ts'
 import type { PremiumTerms } from './rules.ts'
 import type { Subuser } from './subusers/rules.ts'
 import { createSubusers } from './subusers/service.ts'
@@ -49,6 +49,7 @@ export function createPremium(deps: {
   const { db } = deps
   const subusers = createSubusers(deps)
   const exits = createExits(deps)
+  const intake = createIntake(deps)
   const traffic = createTrafficSales({ ...deps, subusers })
 
   /** A sub-user that inherits must itself be there to use it; otherwise the customer's default one does. */
@@ -64,8 +65,8 @@ export function createPremium(deps: {
     whitelist: createWhitelist({ ...deps, subusers }),
     generate: createGenerator({ ...deps, subusers, exits }),
     usage: createUsageReport({ ...deps, subusers }),
-    intake: createIntake(deps),
-    nodes: createNodeView({ ...deps, exits }),
+    intake,
+    nodes: createPremiumNodes({ ...deps, exits, intake }),
 
     /**
      * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that moment follows

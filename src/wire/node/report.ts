@@ -52,6 +52,10 @@ export const reportBodySchema = z.object({
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 
+/** The parts of a report that are about something a node carries. */
+export const reportParts = ['proxies', 'subusers', 'peers', 'wishes', 'hosts', 'sources'] as const
+export type ReportPart = (typeof reportParts)[number]
+
 /** For each wish, the count of both directions together that the node must not pass. `replaced`: a later boot holds the node's leases. */
 export const reportAnswerSchema = z.object({
   now: count,

@@ -69,6 +69,14 @@ const nodePeerSchema = z.object({
 })
 export type NodePeer = z.infer<typeof nodePeerSchema>
 
+/** A hint of what is left, as JSON can carry it: nobody has more than this, so one that is cut short says as much. */
+export const toLeft = (bytes: bigint): number =>
+  bytes > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(bytes)
+
+/** Each sort of thing that a node is told of. */
+export type StateParts = { proxies: NodeProxy; subusers: NodeSubuser; exits: NodeExit; peers: NodePeer }
+export type StatePart = keyof StateParts
+
 /**
  * One page. `cursor` is given back with the next request; what it holds is the shop's business. While `more` is true the next page is there
  * at once; else the request may wait for a change. Hearing the same thing twice changes nothing.

@@ -36,6 +36,8 @@ const mostRemembered = 10_000
 /** A use of a whitelisted address is written down once a minute. */
 const noteUseEveryMs = 60_000
 
+export type Intake = ReturnType<typeof createIntake>
+
 /** Takes what nodes have carried for sub-users, and tells how far they may go on. */
 export function createIntake(deps: {
   db: Database

@@ -1,6 +1,6 @@
-import { list, padded } from '../../../db/rows.ts'
-import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import { list, padded } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
 
 type Row = {
   id: string
