@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
@@ -37,20 +38,18 @@ type Row = {
   sent: bigint
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toState = (row: Row): PeerState => ({
   id: row.id as PeerId,
   customer: row.customer_id as CustomerId,
   publicKey: row.public_key,
   ipv4: row.ipv4,
   ipv6: row.ipv6,
-  removedAt: maybe(row.removed_at),
+  removedAt: numberOrNull(row.removed_at),
   changedAt: Number(row.changed_at),
   expiresAt: Number(row.expires_at),
-  disabledAt: maybe(row.disabled_at),
-  deletedAt: maybe(row.deleted_at),
-  speedMegabits: maybe(row.speed_mbit),
+  disabledAt: numberOrNull(row.disabled_at),
+  deletedAt: numberOrNull(row.deleted_at),
+  speedMegabits: numberOrNull(row.speed_mbit),
   trafficLimit: row.traffic_limit === null ? null : bytes(row.traffic_limit),
   received: bytes(row.received),
   sent: bytes(row.sent),

@@ -1,4 +1,4 @@
-import { list, padded, sendRows } from '../../../db/rows.ts'
+import { list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import type { WhitelistEntry } from './rules.ts'
@@ -15,7 +15,7 @@ const toEntry = (row: EntryRow): WhitelistEntry => ({
   prefix: row.prefix,
   comment: row.comment,
   createdAt: Number(row.created_at),
-  lastUsedAt: row.last_used_at === null ? null : Number(row.last_used_at),
+  lastUsedAt: numberOrNull(row.last_used_at),
 })
 
 export async function listEntries(reader: Reader, subuser: SubuserId): Promise<WhitelistEntry[]> {

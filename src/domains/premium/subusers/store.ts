@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
 import type { Limits, Subuser } from './rules.ts'
@@ -19,21 +20,19 @@ type Row = {
   changed_at: bigint
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toSubuser = (row: Row): Subuser => ({
   id: row.id as SubuserId,
   customer: row.customer_id as CustomerId,
   login: row.login,
   name: row.name,
   isDefault: row.is_default === 1n,
-  blockedAt: maybe(row.blocked_at),
-  deletedAt: maybe(row.deleted_at),
+  blockedAt: numberOrNull(row.blocked_at),
+  deletedAt: numberOrNull(row.deleted_at),
   limits: {
     dayBytes: row.day_bytes,
     monthBytes: row.month_bytes,
     totalBytes: row.total_bytes,
-    tunnels: maybe(row.tunnels),
+    tunnels: numberOrNull(row.tunnels),
   },
   keepHosts: row.keep_hosts === 1n,
   createdAt: Number(row.created_at),
@@ -158,27 +157,20 @@ export function closeSubuser(tx: Tx, id: SubuserId, heir: SubuserId, order: Orde
   ])
 }
 
-/** Deleted sub-users to whom nodes have given something back, with who gets it. */
-export async function listLegacies(
+/** Deleted sub-users with who inherits from them, in the order of their ids, a page at a time. */
+export async function listDeleted(
   reader: Reader,
-  most: number,
-): Promise<{ id: SubuserId; customer: CustomerId; pool: string; heir: SubuserId; order: OrderId }[]> {
-  const rows = await reader.all<{
-    id: string
-    customer_id: string
-    pool: string
-    heir_id: string
-    closing_order: string
-  }>(
-    `SELECT subusers.id, subusers.customer_id, accounts.pool, subusers.heir_id, subusers.closing_order FROM subusers
-     JOIN traffic_accounts AS accounts ON accounts.subuser_id = subusers.id
-     WHERE subusers.deleted_at IS NOT NULL AND accounts.balance > 0 ORDER BY subusers.id, accounts.pool LIMIT $1`,
-    [most],
+  after: string,
+  limit: number,
+): Promise<{ id: SubuserId; customer: CustomerId; heir: SubuserId; order: OrderId }[]> {
+  const rows = await reader.all<{ id: string; customer_id: string; heir_id: string; closing_order: string }>(
+    `SELECT id, customer_id, heir_id, closing_order FROM subusers
+     WHERE deleted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2`,
+    [after, limit],
   )
   return rows.map((row) => ({
     id: row.id as SubuserId,
     customer: row.customer_id as CustomerId,
-    pool: row.pool,
     heir: row.heir_id as SubuserId,
     order: row.closing_order as OrderId,
   }))
