@@ -17,8 +17,12 @@ export function readAddress(text: string): Address | undefined {
   }
   const long = readGroups(text)
   if (!long) return undefined
-  return isMapped(long) ? { version: 4, bytes: long.slice(12) } : { version: 6, bytes: long }
+  return unmap({ version: 6, bytes: long })
 }
+
+/** An IPv4 address mapped into IPv6 (RFC 4291, 2.5.5.2) is that IPv4 address, for every list as for the kernel's sockets. */
+export const unmap = (address: Address): Address =>
+  address.version === 6 && isMapped(address.bytes) ? { version: 4, bytes: address.bytes.slice(12) } : address
 
 /** Reads `address/length`; a bare address is a block of one. Undefined when bits past the length are set. */
 export function readPrefix(text: string): Prefix | undefined {

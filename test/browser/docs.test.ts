@@ -61,8 +61,9 @@ function openStandIn(operations: readonly Operation[]): Site {
       }),
     ),
     fetch: async (request) => {
-      const path = new URL(request.url).pathname
-      if (path === '/api/v1/openapi.json') return Response.json(describe(operations, '0.1.0'))
+      const { pathname: path, origin } = new URL(request.url)
+      const shop = { version: '0.1.0', url: `${origin}/api/v1` }
+      if (path === '/api/v1/openapi.json') return Response.json(describe(operations, shop))
       return toAnswer(request, path)
     },
   })

@@ -74,6 +74,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
+    publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     clock: around.clock,
