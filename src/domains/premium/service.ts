@@ -71,8 +71,8 @@ export function createPremium(deps: {
     nodes: createPremiumNodes({ ...deps, exits, intake }),
 
     /**
-     * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that moment follows
-     * when the node gives it back. The login is not given out again.
+     * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that
+     * moment follows when the node gives it back. The login is not given out again.
      */
     remove: (
       request: PurchaseRequest<Deleted>,
@@ -99,7 +99,10 @@ export function createPremium(deps: {
       })
     },
 
-    /** Hands on what nodes gave back to sub-users that were deleted meanwhile, and tells for how many there was something. */
+    /**
+     * Hands on what nodes gave back to sub-users that were deleted meanwhile, and tells for how many there was
+     * something.
+     */
     async passOn(): Promise<number> {
       let passed = 0
       for (let after = ''; ; ) {

@@ -55,8 +55,8 @@ const toState = (row: Row): PeerState => ({
   sent: bytes(row.sent),
 })
 
-const columns = `p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at, s.deleted_at,
-  s.speed_mbit, s.traffic_limit, s.received, s.sent`
+const columns = `p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at,
+  s.disabled_at, s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent`
 
 /** Every device that changed after a position, the earliest change first; only held ones, or removed ones too. */
 export async function pageChanged(
@@ -77,7 +77,8 @@ export async function pageChanged(
 /** Differs from what it was whenever a device changed at `since` or later. */
 export async function changeMark(reader: Reader, since: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum FROM vpn_peers WHERE changed_at >= $1`,
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM vpn_peers WHERE changed_at >= $1`,
     [since],
   )
   return `${row?.n} ${row?.sum}`

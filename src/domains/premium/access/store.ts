@@ -128,7 +128,9 @@ export async function countPortsOfCustomer(reader: Reader, customer: CustomerId)
   return Number(row?.n ?? 0n)
 }
 
-/** The next `count` ports that nobody has had, from `first` on. Whoever takes some makes the others wait for his commit. */
+/**
+ * The next `count` ports that nobody has had, from `first` on. Whoever takes some makes the others wait for his commit.
+ */
 export async function takePorts(tx: Tx, first: number, count: number): Promise<number> {
   const row = await tx.first<{ next: bigint }>(
     `INSERT INTO gateway_port_next (one, next) VALUES (1, $1 + $2)

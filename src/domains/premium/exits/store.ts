@@ -96,7 +96,10 @@ export async function setDrained(tx: Tx, id: ExitId, drainedAt: number | null, n
 
 export type ExitWithCredentials = { readonly exit: Exit; readonly credentials: Uint8Array | null }
 
-/** What changed after a position, oldest change first; only what serves, or drained ones too, so that a node lets them go. */
+/**
+ * What changed after a position, oldest change first; only what serves, or drained ones too, so that a node lets them
+ * go.
+ */
 export async function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: string },

@@ -39,12 +39,15 @@ const toSubuser = (row: Row): Subuser => ({
   changedAt: Number(row.changed_at),
 })
 
-const columns = `id, customer_id, login, name, is_default, blocked_at, deleted_at, day_bytes, month_bytes, total_bytes, tunnels,
-  keep_hosts, created_at, changed_at`
+const columns = `id, customer_id, login, name, is_default, blocked_at, deleted_at, day_bytes, month_bytes, total_bytes,
+  tunnels, keep_hosts, created_at, changed_at`
 
 export type Secret = { readonly sealed: Uint8Array; readonly digest: Uint8Array }
 
-/** False when the login is taken or the customer has a default sub-user already: the constraint decides, not the look before. */
+/**
+ * False when the login is taken or the customer has a default sub-user already: the constraint decides, not the look
+ * before.
+ */
 export async function insertSubuser(tx: Tx, of: Subuser, secret: Secret): Promise<boolean> {
   const added = await tx.run(
     `INSERT INTO subusers (${columns}, password, digest)
@@ -87,7 +90,10 @@ export async function findSubuser(reader: Reader, customer: CustomerId, id: Subu
   return row && toSubuser(row)
 }
 
-/** Whoever changes a sub-user, or what hangs on its limits and ports, takes turns on its row. Sorted, so that nobody deadlocks. */
+/**
+ * Whoever changes a sub-user, or what hangs on its limits and ports, takes turns on its row. Sorted, so that nobody
+ * deadlocks.
+ */
 export async function lockSubuser(tx: Tx, id: SubuserId): Promise<Subuser | undefined> {
   const row = await tx.first<Row>(`SELECT ${columns} FROM subusers WHERE id = $1 FOR NO KEY UPDATE`, [id])
   return row && toSubuser(row)
