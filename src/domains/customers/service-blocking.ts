@@ -5,7 +5,10 @@ import type { Customers } from './service.ts'
 /** Something that customers have and nodes carry: it is told to nodes again once it is touched. */
 type Touched = { readonly touch: (tx: Tx, customer: CustomerId) => void }
 
-/** Blocks a customer or lets him go on. All that he has is touched in the same commit, so nodes hear of it within a second. */
+/**
+ * Blocks a customer or lets him go on. All that he has is touched in the same commit, so nodes hear of it within a
+ * second.
+ */
 export function createBlocking(deps: {
   db: Database
   customers: Pick<Customers, 'setBlocked'>

@@ -15,23 +15,30 @@ export type Told<Shape = unknown> = { readonly id: string; readonly changedAt: n
 export type ToldTable<Part extends StatePart = StatePart> = {
   readonly name: Part
   /**
-   * What changed after a position, oldest change first, a page at a time; `thereOnly` leaves out what is gone. Times of change are given
-   * before a commit, so a change may become visible a little after a later one: a reader asks again from before what it has heard.
+   * What changed after a position, oldest change first, a page at a time; `thereOnly` leaves out what is gone. Times of
+   * change are given before a commit, so a change may become visible a little after a later one: a reader asks again
+   * from before what it has heard.
    */
   readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly Told<StateParts[Part]>[]>
 }
 
 /**
- * The side of a product that its nodes see, the same verbs for each. Whoever talks to nodes goes through a list of these and knows no
- * product by name.
+ * The side of a product that its nodes see, the same verbs for each. Whoever talks to nodes goes through a list of
+ * these and knows no product by name.
  */
 export type NodeSide = {
   /** Which nodes carry it. */
   readonly kind: NodeKind
   readonly tables: readonly ToldTable[]
-  /** Another text whenever anything that nodes are told changed at a moment or later. It is asked for a few times a second. */
+  /**
+   * Another text whenever anything that nodes are told changed at a moment or later. It is asked for a few times a
+   * second.
+   */
   readonly mark: (since: number) => Promise<string>
-  /** One credential that a node has not heard of yet. Undefined when it is not this product's; what is gone is found as nothing. */
+  /**
+   * One credential that a node has not heard of yet. Undefined when it is not this product's; what is gone is found as
+   * nothing.
+   */
   readonly find?: (asked: FindBody) => Promise<Found | undefined>
   /** What a node of this kind needs besides what it is told. */
   readonly setup?: (node: Node, privateKey: string) => VpnSetup
