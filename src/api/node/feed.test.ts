@@ -20,7 +20,9 @@ class Shelf {
     this.commits.push({ row, gone, visibleAt: this.nowMs + lateMs })
   }
 
-  /** The newest visible word on each thing; a row that is locked is not written by a second one, so words stay in order. */
+  /**
+   * The newest visible word on each thing; a row that is locked is not written by a second one, so words stay in order.
+   */
   visible(): { row: Told; gone: boolean }[] {
     const newest = new Map<string, { row: Told; gone: boolean }>()
     for (const each of this.commits) if (each.visibleAt <= this.nowMs) newest.set(each.row.id, each)

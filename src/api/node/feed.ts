@@ -18,7 +18,10 @@ const mostStretches = 100
 const mostNodes = 10_000
 const mostRemembered = 200_000
 
-/** What one node was given lately: which answer gave it, and a hash of what it said, since a moment may hold two changes. */
+/**
+ * What one node was given lately: which answer gave it, and a hash of what it said, since a moment may hold two
+ * changes.
+ */
 type Memory = { readonly era: string; serial: number; readonly given: Map<string, Given> }
 type Given = { readonly hash: bigint; readonly changedAt: number; readonly serial: number }
 
@@ -31,8 +34,9 @@ type Stretch = {
 }
 
 /**
- * What nodes read, page by page: first all of it, then changes. Every round looks back, and what the node has already is left out by a
- * memory in this process; without one (another process, a new start) it is told once more, which changes nothing.
+ * What nodes read, page by page: first all of it, then changes. Every round looks back, and what the node has already
+ * is left out by a memory in this process; without one (another process, a new start) it is told once more, which
+ * changes nothing.
  */
 export function createFeed(deps: {
   readonly tables: readonly ToldTable[]
@@ -50,7 +54,10 @@ export function createFeed(deps: {
     return memory
   }
 
-  /** The memory that a cursor speaks of. An answer after the cursor's was never heard, and what no round looks at again is forgotten. */
+  /**
+   * The memory that a cursor speaks of. An answer after the cursor's was never heard, and what no round looks at again
+   * is forgotten.
+   */
   function recall(node: NodeId, cursor: Cursor): Memory {
     const memory = memories.get(node)
     if (memory?.era !== cursor.era) return begin(node)

@@ -11,8 +11,8 @@ export type ReportDeps = {
 }
 
 /**
- * Takes what a node has carried. Each product's part is a transaction of its own and may come again, so one that fails is mended by the
- * next report. What a node of this kind cannot have carried is refused before anything is taken.
+ * Takes what a node has carried. Each product's part is a transaction of its own and may come again, so one that fails
+ * is mended by the next report. What a node of this kind cannot have carried is refused before anything is taken.
  */
 export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
   const sides = deps.nodeSides.filter((side) => side.kind === node.kind)

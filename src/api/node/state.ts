@@ -9,7 +9,9 @@ import { createFeed, type Page } from './feed.ts'
 import { tablesOf } from './tables.ts'
 import { createWatch } from './watch.ts'
 
-/** One node waits once; a second time while its broken connection is not known to be broken. More are answered at once. */
+/**
+ * One node waits once; a second time while its broken connection is not known to be broken. More are answered at once.
+ */
 const mostHeld = 4
 
 export type NodeState = ReturnType<typeof createNodeState>
@@ -68,8 +70,8 @@ export function createNodeState(deps: {
 
   return {
     /**
-     * The page after a cursor. With nothing to tell it waits for something, and asks again whether the node may hear it: a node that was
-     * shut out while it waited hears nothing more.
+     * The page after a cursor. With nothing to tell it waits for something, and asks again whether the node may hear
+     * it: a node that was shut out while it waited hears nothing more.
      */
     async read(
       node: Node,

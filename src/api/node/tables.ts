@@ -2,7 +2,9 @@ import type { NodeSide, ToldTable } from '../../domains/fleet/index.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import type { StatePart } from '../../wire/node/state.ts'
 
-/** In which order a page is filled: exits come before those who leave through them. Cursors that nodes hold count on it. */
+/**
+ * In which order a page is filled: exits come before those who leave through them. Cursors that nodes hold count on it.
+ */
 const order: readonly StatePart[] = ['exits', 'subusers', 'proxies', 'peers']
 
 /** What a node of a kind reads, and how to tell cheaply whether any of it changed. */

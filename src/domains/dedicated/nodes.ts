@@ -23,7 +23,10 @@ export function createDedicatedNodes(deps: {
 }): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db, clock } = deps
 
-  /** Customers are asked about after their proxies were read: whoever is blocked in between is told of too early, never too late. */
+  /**
+   * Customers are asked about after their proxies were read: whoever is blocked in between is told of too early, never
+   * too late.
+   */
   async function tell(proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
     const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
     return proxies.map((proxy) => ({

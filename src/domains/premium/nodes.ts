@@ -17,7 +17,9 @@ import type { Intake } from './usage/service-intake.ts'
 
 const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
 
-/** What gateways are told of sub-users and exits, and what they report: nothing of customers, prices or plain passwords. */
+/**
+ * What gateways are told of sub-users and exits, and what they report: nothing of customers, prices or plain passwords.
+ */
 export function createPremiumNodes(deps: {
   db: Database
   clock: Clock
@@ -30,8 +32,9 @@ export function createPremiumNodes(deps: {
   const { db } = deps
 
   /**
-   * Sub-users with what hangs on them. What is left is a hint whether it is worth asking for a lease; the lease itself is what counts.
-   * Customers are asked about after their sub-users were read: whoever is blocked in between is told of too early, never too late.
+   * Sub-users with what hangs on them. What is left is a hint whether it is worth asking for a lease; the lease itself
+   * is what counts. Customers are asked about after their sub-users were read: whoever is blocked in between is told of
+   * too early, never too late.
    */
   async function tell(rows: readonly store.NodeRow[]): Promise<Told<NodeSubuser>[]> {
     const ids = rows.map((row) => row.id)

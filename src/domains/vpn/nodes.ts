@@ -15,7 +15,10 @@ import * as peers from './store-peers.ts'
 
 type PeerCounts = ReportBody['peers']
 
-/** What VPN nodes are told of devices, and what they report. Every device may come to every node, whichever location it stands in. */
+/**
+ * What VPN nodes are told of devices, and what they report. Every device may come to every node, whichever location it
+ * stands in.
+ */
 export function createVpnNodes(
   deps: Pick<VpnDeps, 'db' | 'clock' | 'traffic' | 'customers' | 'arranged'>,
 ): NodeSide & Required<Pick<NodeSide, 'setup'>> {
@@ -78,7 +81,10 @@ export function createVpnNodes(
     tables: [
       {
         name: 'peers',
-        /** Customers are asked about after their devices were read: whoever is blocked in between is told of too early, never too late. */
+        /**
+         * Customers are asked about after their devices were read: whoever is blocked in between is told of too early,
+         * never too late.
+         */
         async read(after, limit, thereOnly) {
           const found = await nodes.pageChanged(db, after, limit, thereOnly)
           const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
@@ -104,8 +110,8 @@ export function createVpnNodes(
     parts: ['peers'],
 
     /**
-     * Counts are cumulative since the node's boot, so a report that comes twice, late or out of order adds nothing; a removed device's
-     * last bytes still count, and one that nobody knows is ignored.
+     * Counts are cumulative since the node's boot, so a report that comes twice, late or out of order adds nothing; a
+     * removed device's last bytes still count, and one that nobody knows is ignored.
      */
     async report(node, { boot, peers: counts }) {
       if (counts.length > 0) await db.transact((tx) => takeCounts(tx, node, boot, counts))
@@ -116,7 +122,9 @@ export function createVpnNodes(
   }
 }
 
-/** When each device last shook hands. A node's clock may be ahead; a handshake in the future would never be overtaken. */
+/**
+ * When each device last shook hands. A node's clock may be ahead; a handshake in the future would never be overtaken.
+ */
 function latestHandshakes(counts: PeerCounts, nowMs: number): Map<string, number> {
   const latest = new Map<string, number>()
   for (const { id, handshake_at: at } of counts) {

@@ -35,7 +35,10 @@ export type Moved = {
 
 export const product = 'premium'
 
-/** Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic domain's. */
+/**
+ * Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic
+ * domain's.
+ */
 export function createTrafficSales(deps: {
   db: Database
   clock: Clock
@@ -48,7 +51,9 @@ export function createTrafficSales(deps: {
   const { db, clock, orders, pricing, subusers } = deps
   const { accounts } = deps.traffic
 
-  /** Fresh bytes are on their way to an account: nodes that had been told there was nothing left are told to ask again. */
+  /**
+   * Fresh bytes are on their way to an account: nodes that had been told there was nothing left are told to ask again.
+   */
   function touchIfEmpty(tx: Tx, account: ByteAccount): void {
     if (account.balance === 0n) touchSubuser(tx, account.subuser, clock())
   }
@@ -169,8 +174,9 @@ export function createTrafficSales(deps: {
     },
 
     /**
-     * Gives back the unused part of an order, bytes for money, once and in one commit. Bytes that a node holds are not unused.
-     * The money is the same part of the price as the bytes are of the order, a fraction of a kopeck staying with the shop.
+     * Gives back the unused part of an order, bytes for money, once and in one commit. Bytes that a node holds are not
+     * unused. The money is the same part of the price as the bytes are of the order, a fraction of a kopeck staying
+     * with the shop.
      */
     refund: (
       id: OrderId,

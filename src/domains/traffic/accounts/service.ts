@@ -24,7 +24,10 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
   const { db, clock } = deps
   const { apply, takeLots } = createMovements(deps)
 
-  /** Takes what is free of a lot out of its account, if anything is and the lot still says so once the account is locked. */
+  /**
+   * Takes what is free of a lot out of its account, if anything is and the lot still says so once the account is
+   * locked.
+   */
   async function leave(
     tx: Tx,
     of: AccountKey & { readonly order: OrderId },
@@ -67,7 +70,10 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
       return apply(tx, account, comeIn(account, 'bought', amount), { order })
     },
 
-    /** Moves bytes from one account to another with the orders they came with, so that they expire and are refunded alike. */
+    /**
+     * Moves bytes from one account to another with the orders they came with, so that they expire and are refunded
+     * alike.
+     */
     async transfer(tx: Tx, accounts: Pair, amount: bigint, order: OrderId): Promise<Pair> {
       const from = await apply(tx, accounts.from, [goOut('moved_out', amount)], { order })
       const to = await apply(tx, accounts.to, comeIn(accounts.to, 'moved_in', amount), { order })
@@ -105,14 +111,19 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
       )
     },
 
-    /** Takes back what is unused of an order, wherever it was moved, and tells how much. What a node holds is not unused. */
+    /**
+     * Takes back what is unused of an order, wherever it was moved, and tells how much. What a node holds is not
+     * unused.
+     */
     async takeBack(tx: Tx, order: OrderId): Promise<bigint> {
       let returned = 0n
       for (const lot of await store.lotsOfOrder(tx, order)) returned += await leave(tx, lot, 'refunded', () => true)
       return returned
     },
 
-    /** Lets bytes past their end go. Returns how many lots it looked at; call again while it is as many as asked for. */
+    /**
+     * Lets bytes past their end go. Returns how many lots it looked at; call again while it is as many as asked for.
+     */
     async expire(most: number): Promise<number> {
       const ended = await store.lotsEnded(db, clock(), most)
       for (const lot of ended) {
