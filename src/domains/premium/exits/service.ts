@@ -10,7 +10,7 @@ import * as store from './store.ts'
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
 const rememberMs = 1000
 
-export type ExitWish = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+export type NewExit = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
@@ -56,12 +56,12 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
   const contextOf = (id: ExitId): string => `exit ${id}`
 
   /** Adds exits in the caller's transaction. Credentials are sealed before they are written. */
-  function add(tx: Tx, wishes: readonly ExitWish[]): Exit[] {
+  function add(tx: Tx, added: readonly NewExit[]): Exit[] {
     const nowMs = clock()
     remembered = undefined
-    const made = wishes.map(({ credentials, ...wish }) => {
+    const made = added.map(({ credentials, ...asked }) => {
       const exit: Exit = {
-        ...wish,
+        ...asked,
         id: makeId('exit', nowMs, deps.random),
         drainedAt: null,
         createdAt: nowMs,
@@ -87,10 +87,10 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     add,
 
     /** Adds one exit to a pool that the catalogue knows. */
-    async addOne(wish: ExitWish): Promise<Exit> {
+    async addOne(asked: NewExit): Promise<Exit> {
       const known = [...(await deps.pricing.current()).premium.pools.keys()]
-      if (!known.includes(wish.pool)) throw unknownPool(known)
-      const [exit] = await db.transact(async (tx) => add(tx, [wish]))
+      if (!known.includes(asked.pool)) throw unknownPool(known)
+      const [exit] = await db.transact(async (tx) => add(tx, [asked]))
       if (!exit) throw new Error('an exit was not added')
       return exit
     },
