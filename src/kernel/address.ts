@@ -49,6 +49,11 @@ export function formatAddress(address: Address): string {
   return `${text(groups.slice(0, run.start))}::${text(groups.slice(run.start + run.length))}`
 }
 
+/** A host as it stands before a port: an IPv6 address in brackets (RFC 3986, 3.2.2), anything else as it is. */
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+export const hostAndPort = (host: string, port: number): string => `${bracketed(host)}:${port}`
+
 /** A block of one address is written as the address alone. */
 export const formatPrefix = (prefix: Prefix): string =>
   prefix.length === prefix.base.bytes.length * 8

@@ -150,12 +150,12 @@ describe('a request over SOCKS5', () => {
 })
 
 describe('a connection over SOCKS5', () => {
-  const request = 'GET /early HTTP/1.1\r\nHost: a\r\n\r\n'
+  const early = 'GET /early HTTP/1.1\r\nHost: a\r\n\r\n'
 
   test.each([false, true])('everything at once, early data with it (byte by byte: %p)', async (isSlow) => {
     origin.reset()
     const client = await RawClient.open(stand.port)
-    const sent = `${hello}${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}${request}`
+    const sent = `${hello}${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}${early}`
     if (isSlow) await client.sendSlowly(sent)
     else client.send(sent)
     await client.hear((text) => text.endsWith('ok'))

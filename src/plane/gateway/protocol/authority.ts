@@ -1,4 +1,4 @@
-import { formatAddress, readAddress } from '../../../kernel/address.ts'
+import { bracketed, formatAddress, hostAndPort, readAddress } from '../../../kernel/address.ts'
 
 /** Where a client wants to go: a canonical address without brackets or a lower-case DNS name, and a port. */
 export type Target = { readonly host: string; readonly port: number }
@@ -23,8 +23,7 @@ export function readAuthority(text: string, defaultPort?: number): Target | unde
 
 /** Writes a target the way it is read; a port that is the default is left out, as in a Host field (RFC 9110, 7.2). */
 export function formatAuthority(target: Target, defaultPort?: number): string {
-  const host = target.host.includes(':') ? `[${target.host}]` : target.host
-  return target.port === defaultPort ? host : `${host}:${target.port}`
+  return target.port === defaultPort ? bracketed(target.host) : hostAndPort(target.host, target.port)
 }
 
 /**

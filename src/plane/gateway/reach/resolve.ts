@@ -1,7 +1,8 @@
 import { Resolver } from 'node:dns/promises'
 import { type Address, readAddress } from '../../../kernel/address.ts'
+import { createBuckets } from '../../../kernel/buckets.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import { createBuckets } from '../decide/limits.ts'
+import { rateOf } from '../decide/limits.ts'
 
 type Resolved =
   | { readonly addresses: readonly Address[] }
@@ -29,7 +30,7 @@ export function createResolve(deps: { clock: Clock; namesPerSecond: number; look
   const kept = new Map<string, Entry>()
   const asking = new Map<string, Promise<Resolved>>()
   const lookup = deps.lookup ?? createLookup()
-  const mayAsk = createBuckets(deps.namesPerSecond, deps.clock)
+  const questions = createBuckets(rateOf(deps.namesPerSecond), deps.clock)
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version)).catch(toFailure)
@@ -49,7 +50,7 @@ export function createResolve(deps: { clock: Clock; namesPerSecond: number; look
     if (known && deps.clock() < known.endsAt) return Promise.resolve(known.resolved)
     const pending = asking.get(key)
     if (pending) return pending
-    if (!mayAsk(owner)) return Promise.resolve({ refusal: 'too_many_names' })
+    if (!questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
     if (asking.size >= mostInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
     const asked = ask(key, name, version).finally(() => asking.delete(key))
     asking.set(key, asked)

@@ -59,7 +59,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}) {
     pipe,
     told,
     /** The shop lets so many more pass; none, when it has no more. */
-    allow(bytes: number): void {
+    allow: (bytes: number): void => {
       allowance.noteAsked()
       allowed += bytes
       allowance.allow(allowed)
