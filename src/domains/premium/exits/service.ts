@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../../db/transaction.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
+import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Pricing } from '../../pricing/index.ts'
@@ -19,8 +20,6 @@ export type Exits = ReturnType<typeof createExits>
 /** Where traffic may leave: the operator's exits, as customers choose among them. */
 export function createExits(deps: { db: Database; clock: Clock; random: RandomBytes; vault: Vault; pricing: Pricing }) {
   const { db, clock } = deps
-  let remembered: { byPool: Promise<Map<string, Placed[]>>; askedAt: number } | undefined
-
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
     for (const exit of await store.listServing(db)) {
@@ -31,18 +30,13 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     return byPool
   }
 
+  const serving = remember<'all', Map<string, Placed[]>>({ ask: readServing, clock, forMs: rememberMs, most: 1 })
+
   async function ofPool(pool: string): Promise<readonly Placed[]> {
-    const nowMs = clock()
-    if (!remembered || Math.abs(nowMs - remembered.askedAt) >= rememberMs) {
-      const byPool = readServing()
-      remembered = { byPool, askedAt: nowMs }
-      byPool.catch(() => {
-        remembered = undefined
-      })
-    }
+    const read = serving.get('all')
     const known = [...(await deps.pricing.current()).premium.pools.keys()]
     if (!known.includes(pool)) throw unknownPool(known)
-    return (await remembered.byPool).get(pool) ?? []
+    return (await read).get(pool) ?? []
   }
 
   /** The exits of a pool that fit, or a refusal that names the part which none fits. */
@@ -58,7 +52,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
   /** Adds exits in the caller's transaction. Credentials are sealed before they are written. */
   function add(tx: Tx, added: readonly NewExit[]): Exit[] {
     const nowMs = clock()
-    remembered = undefined
+    serving.forget()
     const made = added.map(({ credentials, ...asked }) => {
       const exit: Exit = {
         ...asked,
@@ -105,7 +99,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
       db.transact(async (tx) => {
         const nowMs = clock()
         if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
-        remembered = undefined
+        serving.forget()
       }),
 
     /**

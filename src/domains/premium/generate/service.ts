@@ -1,4 +1,5 @@
 import type { Database } from '../../../db/transaction.ts'
+import { randomBase32 } from '../../../kernel/base32.ts'
 import type { CustomerId, RandomBytes, SubuserId } from '../../../kernel/ids.ts'
 import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../kernel/login.ts'
 import { malformed } from '../../../kernel/refusal.ts'
@@ -9,7 +10,7 @@ import { portsUsedUp, tooManyPorts } from '../errors.ts'
 import type { Places } from '../exits/rules.ts'
 import type { Exits } from '../exits/service.ts'
 import type { PremiumTerms } from '../rules.ts'
-import { randomText, type Subuser } from '../subusers/rules.ts'
+import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { lockSubuser, touchSubuser } from '../subusers/store.ts'
 import { compile, identifiesByPort, toHost } from './rules.ts'
@@ -53,7 +54,7 @@ export function createGenerator(deps: {
     const names = new Set(taken)
     const fresh: string[] = []
     while (fresh.length < count) {
-      const name = randomText(deps.random(sessionLength))
+      const name = randomBase32(deps.random(sessionLength))
       if (names.has(name)) continue
       names.add(name)
       fresh.push(name)
