@@ -1,4 +1,4 @@
-import type { ExitWish, Premium } from '../domains/premium/index.ts'
+import type { NewExit, Premium } from '../domains/premium/index.ts'
 import type { Pricing } from '../domains/pricing/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { formatAddress, readAddress } from '../kernel/address.ts'
@@ -193,7 +193,7 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
 
 const mostListed = 10_000
 
-async function readExit(given: Given): Promise<ExitWish> {
+async function readExit(given: Given): Promise<NewExit> {
   const country = (given.flags['country'] ?? '').toUpperCase()
   if (!/^[A-Z]{2}$/.test(country)) throw mistyped('--country is two letters, like DE.')
   const asn = given.flags['asn']
@@ -223,7 +223,7 @@ function readPlace(given: Given, flag: string, most: number): string {
   return text
 }
 
-async function readWay(given: Given): Promise<Pick<ExitWish, 'kind' | 'host' | 'port' | 'credentials'>> {
+async function readWay(given: Given): Promise<Pick<NewExit, 'kind' | 'host' | 'port' | 'credentials'>> {
   const { local, upstream, username } = given.flags
   if ((local === undefined) === (upstream === undefined)) throw mistyped('Give --local or --upstream, and not both.')
   if (local !== undefined) {

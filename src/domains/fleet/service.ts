@@ -15,7 +15,7 @@ const nodeKinds = 2
 
 export type Fleet = ReturnType<typeof createFleet>
 
-export type NodeWish = {
+export type NewNode = {
   readonly kind: NodeKind
   readonly name: string
   readonly location: string
@@ -46,20 +46,20 @@ export function createFleet(deps: {
     /**
      * Adds a node. The shop makes the keys of a VPN node and keeps the private one sealed until the node fetches it.
      */
-    async add(tx: Tx, wish: NodeWish): Promise<Node> {
-      if (!isLocationName(wish.location)) throw new RangeError('a location is small letters, digits and dashes')
-      if (!isNodeName(wish.name)) throw new RangeError('a node is named like a host')
-      if (await store.findByName(tx, wish.name)) throw nameTaken()
+    async add(tx: Tx, asked: NewNode): Promise<Node> {
+      if (!isLocationName(asked.location)) throw new RangeError('a location is small letters, digits and dashes')
+      if (!isNodeName(asked.name)) throw new RangeError('a node is named like a host')
+      if (await store.findByName(tx, asked.name)) throw nameTaken()
       const nowMs = clock()
-      const pair = wish.kind === 'vpn' ? makeKeyPair(random, deps.publicKeyOf) : undefined
+      const pair = asked.kind === 'vpn' ? makeKeyPair(random, deps.publicKeyOf) : undefined
       const node: Node = {
         id: makeId('node', nowMs, random),
-        kind: wish.kind,
-        name: wish.name,
-        location: wish.location,
-        countryCode: wish.countryCode ?? null,
-        city: wish.city ?? null,
-        endpoint: wish.endpoint ?? null,
+        kind: asked.kind,
+        name: asked.name,
+        location: asked.location,
+        countryCode: asked.countryCode ?? null,
+        city: asked.city ?? null,
+        endpoint: asked.endpoint ?? null,
         publicKey: pair?.publicKey ?? null,
         state: 'open',
         version: null,

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { type Bytes, toGigabytes } from '../../../kernel/bytes.ts'
 import { flag, text } from '../../fields.ts'
 import type { Code, RefusalExample } from '../../operation.ts'

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { longestSessionMinutes } from '../../../kernel/login.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'

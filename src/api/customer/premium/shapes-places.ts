@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import { readIso, toIso } from '../../../kernel/time.ts'
 import { moment, text, whole } from '../../fields.ts'

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Limits, Subuser } from '../../../domains/premium/rules.ts'
+import type { Limits, Subuser } from '../../../domains/premium/subusers/rules.ts'
 import type { Bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'

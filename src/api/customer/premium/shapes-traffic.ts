@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { type Bytes, bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
