@@ -43,7 +43,9 @@ export function createRateLimit(perMinute: number, clock: Clock) {
   }
 }
 
-/** A full bucket says no more than no bucket. Should all be in use, starting afresh is kinder than growing without end. */
+/**
+ * A full bucket says no more than no bucket. Should all be in use, starting afresh is kinder than growing without end.
+ */
 function forgetFull(
   buckets: Map<string, { level: number; at: number }>,
   perMinute: number,
