@@ -3,7 +3,7 @@ import { isLive, isLocationName, isNodeName, type Node, type NodeKind } from '..
 import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import type { Opened } from './typed.ts'
 
 type Deps = {
   fleet: Fleet

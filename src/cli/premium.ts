@@ -8,7 +8,7 @@ import { toSlug } from '../kernel/login.ts'
 import { toRoubles, toRoubleText, zero } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import { type Opened, orderWord, readNote, readOrder, readTextFile } from './typed.ts'
 
 type Deps = { premium: Premium; pricing: Pricing; traffic: Traffic }
 
@@ -144,13 +144,12 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
     {
       name: 'traffic refund',
       summary: 'Takes back what is unused of a purchase of traffic and returns that part of its price, once.',
-      takes: [{ name: 'ORDER', meaning: "the order's id, ord_…" }],
+      takes: [orderWord],
       options: [{ flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }],
       run: (given) =>
         open(given, async ({ premium }) => {
-          const id = readId('order', given.words[0] ?? '')
-          if (!id) throw mistyped('ORDER is an id like ord_….')
-          const refund = await premium.traffic.refund(id, readNote(given.flags['note'] ?? 'unused traffic'))
+          const id = readOrder(given.words[0])
+          const refund = await premium.traffic.refund(id, readNote(given, 'unused traffic'))
           const gb = toGigabytes(refund.returned)
           return {
             json: {
@@ -251,14 +250,7 @@ async function readWay(given: Given): Promise<Pick<NewExit, 'kind' | 'host' | 'p
 async function readPassword(given: Given): Promise<string> {
   const path = given.flags['password-file']
   if (path === undefined) throw mistyped('--username wants a --password-file.')
-  const file = Bun.file(path)
-  if (!(await file.exists())) throw mistyped(`There is no file ${path}.`)
-  const [first = ''] = (await file.text()).split('\n')
+  const [first = ''] = (await readTextFile(path)).split('\n')
   if (!/^[\x21-\x7e]{1,255}$/.test(first)) throw mistyped('A password is 1 to 255 visible characters.')
   return first
-}
-
-function readNote(text: string): string {
-  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(text)) throw mistyped('--note is 1 to 500 printable characters.')
-  return text
 }

@@ -14,17 +14,12 @@ import type { NewNode } from '../domains/fleet/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
-import { configOf, logOf, untilStopped, upCommand } from './roles.ts'
+import { configOf, logOf, untilStopped } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
-import {
-  arrangementsOf,
-  createServices,
-  openConfigured,
-  readMigrations,
-  realSurroundings,
-  type Services,
-} from './shop/services.ts'
+import { openConfigured, readMigrations } from './shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
+import { upCommand } from './up.ts'
 
 type Credit = Parameters<Services['ledger']['credit']>
 

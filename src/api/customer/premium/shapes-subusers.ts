@@ -191,8 +191,8 @@ export const deleteSubuser = operation({
   tag,
   summary: 'Delete a sub-user and take its traffic back',
   description:
-    'Its traffic goes to your default sub-user or to the one you name. What a node holds at that moment follows when it ' +
-    'comes back. An `Idempotency-Key` makes a retry safe.',
+    'Its traffic goes to your default sub-user or to the one you name. What a node holds at that moment follows ' +
+    'when it comes back. An `Idempotency-Key` makes a retry safe.',
   body: z.object({
     subuser_id: requiredSubuserId('Which; not the default one.'),
     to_subuser_id: subuserId('Who gets its traffic; your default sub-user unless given.'),

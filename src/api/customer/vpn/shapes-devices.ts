@@ -93,8 +93,8 @@ export const getVpnConfig = operation({
   tag,
   summary: 'Read a configuration as text or as a QR code',
   description:
-    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, `png` a picture ' +
-    'in base64. The oldest device, unless one is named.',
+    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, ' +
+    '`png` a picture in base64. The oldest device, unless one is named.',
   query: z.object({
     uuid: uuidField().optional(),
     device: deviceField().optional(),

@@ -21,8 +21,10 @@ export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
 export const exampleDevice = 'dev_01k73sf80000000000000000000'
 
-/** Which subscription; may be left out while there is only one. */
-export const uuidField = () =>
+/** Which subscription; may be left out while only one runs. */
+export const uuidField = (
+  description = 'Which subscription. May be left out while only one runs; those that have ended do not count.',
+) =>
   z
     .string()
     .refine((written) => readUuid(written) !== undefined, 'must be a UUID')
@@ -30,7 +32,7 @@ export const uuidField = () =>
     .openapi({
       type: 'string',
       format: 'uuid',
-      description: 'Which subscription. May be left out while there is only one.',
+      description,
       example: exampleUuid,
     })
 
@@ -136,8 +138,8 @@ export const linkField = text(
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
 )
 const statusMeaning =
-  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only another ' +
-  'one is refused.'
+  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only ' +
+  'another one is refused.'
 export const status = z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED']).openapi({ description: statusMeaning })
 const limitedBy = z.array(z.enum(['traffic', 'devices'])).openapi({ description: 'The limits that are reached.' })
 export const shownUuid = () => text("The subscription's id.", exampleUuid)

@@ -1,0 +1,48 @@
+import type { Violation } from './source.ts'
+
+/**
+ * Where a rule that is newer than the code is not kept yet, by file or folder. Nothing is ever added here: what is on
+ * the list is mended, and its entry goes.
+ */
+const owed: Readonly<Record<string, readonly string[]>> = {
+  columns: [
+    'src/api/',
+    'src/domains/dedicated/',
+    'src/domains/orders/',
+    'src/domains/premium/',
+    'src/domains/traffic/',
+    'src/domains/usage/',
+    'src/domains/vpn/',
+    'src/kernel/reserved.ts',
+    'src/plane/',
+    'src/wire/',
+    'test/',
+  ],
+  'time-name': [
+    'src/api/',
+    'src/domains/dedicated/',
+    'src/domains/orders/',
+    'src/domains/premium/',
+    'src/domains/traffic/',
+    'src/domains/vpn/',
+    'src/plane/',
+  ],
+  'function-length': ['src/domains/vpn/service.ts'],
+  waiting: [
+    'src/api/node/watch.test.ts',
+    'src/plane/agent/identity.test.ts',
+    'src/plane/agent/sync.test.ts',
+    'test/attack/gateway-limits.test.ts',
+    'test/attack/gateway-origins.test.ts',
+    'test/attack/gateway-users.test.ts',
+    'test/harness/engine.ts',
+    'test/harness/raw.ts',
+    'test/harness/wire-client.ts',
+    'test/journeys/nodes-report.test.ts',
+    'test/journeys/nodes.test.ts',
+  ],
+}
+
+/** A rule is kept everywhere but in the places that owe it. */
+export const isOwed = ({ rule, path }: Violation, list = owed): boolean =>
+  (list[rule] ?? []).some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
