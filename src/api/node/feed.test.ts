@@ -180,8 +180,8 @@ describe('what a node is fed', () => {
     const after = fc.option(fc.record({ changedAt: number, id: fc.stringMatching(/^[0-9a-z_]{1,40}$/) }))
     const place = fc.record({
       phase: fc.constantFrom('whole' as const, 'changes' as const),
-      since: number,
-      round: number,
+      sinceAt: number,
+      roundAt: number,
       after,
     })
     fc.assert(
