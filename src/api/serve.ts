@@ -10,13 +10,15 @@ const lookEveryMs = 10
 
 export type Server = {
   readonly port: number
+  /** How many requests run or wait now. */
+  readonly pending: () => number
   /** Lets requests that run finish, for so long at the most, then closes every connection. */
   stop(drainMs: number): Promise<void>
 }
 
 /**
- * Opens the one port that customers and nodes come to, for this process alone: two shops that share one would each answer
- * half of the customers.
+ * Opens the one port that customers and nodes come to, for this process alone: two shops that share one would each
+ * answer half of the customers.
  */
 export function serve(deps: {
   readonly hostname: string
@@ -47,6 +49,7 @@ export function serve(deps: {
   })
   return {
     port: server.port ?? deps.port,
+    pending: () => server.pendingRequests,
     async stop(drainMs) {
       const giveUpAt = performance.now() + drainMs
       // Counted until the answer is written, not only made.

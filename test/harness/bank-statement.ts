@@ -8,8 +8,9 @@ import { realSurroundings } from '../../src/main/shop/services.ts'
 import { HandClock } from './clock.ts'
 
 /**
- * Plays a script on the ledger of an empty database and gives it back with what truly happened behind each arrow, so that
- * a test is a bank statement that is compared with itself. A line is an action, or an action, ` → ` and its outcome:
+ * Plays a script on the ledger of an empty database and gives it back with what truly happened behind each arrow, so
+ * that a test is a bank statement that is compared with itself. A line is an action, or an action, ` → ` and its
+ * outcome:
  *
  *     open anna                                 → balance 0.00
  *     credit anna 100 from operator             → #1 balance 100.00

@@ -8,7 +8,7 @@ describe('tests do not wait for time', () => {
   test('neither in a test nor in what tests share', () => {
     for (const text of ['await Bun.sleep(50)', 'await new Promise((resolve) => setTimeout(resolve, 50))']) {
       expect(broken('src/api/http.test.ts', text)).toEqual(['waiting'])
-      expect(broken('test/harness/raw.ts', text)).toEqual(['waiting'])
+      expect(broken('test/harness/caller.ts', text)).toEqual(['waiting'])
       expect(broken('src/api/http.ts', text)).toEqual([])
     }
   })

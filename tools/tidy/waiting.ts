@@ -2,12 +2,19 @@ import { type Files, findInCode, isTest, type Violation } from './source.ts'
 
 const waits = /\bBun\s*\.\s*sleep\b|\bnew\s+Promise\b[^;\n]*=>\s*setTimeout\s*\(/
 
-/** They kill a process at some moment, or look again and again at a program that tells nobody when it is ready. */
+/**
+ * They kill or cut off at some moment, look again and again at what tells nobody when it is ready, or drip bytes as a
+ * slow client does.
+ */
 const mayWait: readonly string[] = [
   'src/db/migrate.test.ts',
+  'test/attack/gateway-origins.test.ts',
   'test/durability/',
   'test/harness/apt.ts',
   'test/harness/peer-proxies.ts',
+  'test/harness/raw.ts',
+  'test/harness/until.ts',
+  'test/harness/wire-client.ts',
   'test/harness/postgres.test.ts',
   'test/harness/postgres.ts',
   'test/harness/turnpike.ts',

@@ -182,7 +182,8 @@ export function setAddress(tx: Tx, id: number, place: { id: number; address: str
 /** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */
 export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<Proxy[]> {
   const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1
+     ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     [nowMs - graceMs, most],
   )
   return rows.map(toProxy)
@@ -236,7 +237,8 @@ export async function changedAfter(
  */
 export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum FROM proxies WHERE changed_at >= $1`,
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM proxies WHERE changed_at >= $1`,
     [sinceAt],
   )
   return `${row?.n} ${row?.sum}`

@@ -68,7 +68,9 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       return shelf.configure(chosen(await peers.listHeld(db, [uuid]), device), await shelf.nodes(), undefined)
     },
 
-    /** What a secret link opens: undefined for anything that is not one now. The database is asked about digests only. */
+    /**
+     * What a secret link opens: undefined for anything that is not one now. The database is asked about digests only.
+     */
     async openLink(
       secret: string,
       wish: { device?: PeerId | undefined; location?: string | undefined },

@@ -63,8 +63,8 @@ export type DeviceWish = {
 }
 
 /**
- * What can be sold and where, as of a moment ago. It is looked at before a transaction begins, never inside, because it may need a
- * connection of its own; it is judged inside, after the key.
+ * What can be sold and where, as of a moment ago. It is looked at before a transaction begins, never inside, because it
+ * may need a connection of its own; it is judged inside, after the key.
  */
 export type Offering = {
   readonly catalogue: Catalogue
@@ -103,7 +103,9 @@ export type VpnDeps = {
 
 export type Shelf = ReturnType<typeof createShelf>
 
-/** What all parts of the VPN's service share: finding a subscription, showing it, its devices and their configurations. */
+/**
+ * What all parts of the VPN's service share: finding a subscription, showing it, its devices and their configurations.
+ */
 export function createShelf(
   deps: Pick<
     VpnDeps,

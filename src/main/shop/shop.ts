@@ -35,6 +35,8 @@ export type Shop = {
   readonly banner: string
   readonly token: string | undefined
   readonly services: Services
+  /** How many requests run or wait now. */
+  readonly pending: () => number
   /** Refuses what is new, finishes what runs, closes the database. */
   stop(): Promise<void>
 }
@@ -64,6 +66,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     banner: banner(api.url, token),
     token,
     services,
+    pending: api.pending,
     async stop() {
       await api.stop()
       await chores.stop()
@@ -111,6 +114,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
   url = listenUrl(config, server.port)
   return {
     url,
+    pending: server.pending,
     async stop(): Promise<void> {
       isStopping = true
       state.stop()
