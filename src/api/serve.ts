@@ -15,8 +15,8 @@ export type Server = {
 }
 
 /**
- * Opens the one port that customers and nodes come to, for this process alone: two shops that share one would each answer
- * half of the customers.
+ * Opens the one port that customers and nodes come to, for this process alone: two shops that share one would each
+ * answer half of the customers.
  */
 export function serve(deps: {
   readonly hostname: string

@@ -5,9 +5,9 @@ import type { Violation } from './source.ts'
  * the list is mended, and its entry goes.
  */
 const owed: Readonly<Record<string, readonly string[]>> = {
-  columns: ['src/api/', 'src/domains/dedicated/', 'src/domains/orders/', 'src/domains/vpn/', 'test/'],
+  columns: ['src/domains/dedicated/', 'src/domains/orders/', 'src/domains/vpn/', 'test/'],
   'time-name': [
-    'src/api/',
+    'src/api/node/',
     'src/domains/dedicated/',
     'src/domains/orders/',
     'src/domains/premium/',
