@@ -67,6 +67,16 @@ export type Peer = {
   readonly changedAt: number
 }
 
+/** A subscription as it is shown. `secret` is the end of its secret link. */
+export type View = {
+  readonly subscription: Subscription
+  readonly status: Status
+  readonly limits: readonly Limit[]
+  readonly devices: readonly Peer[]
+  readonly secret: string
+  readonly node: 'online' | 'offline'
+}
+
 /**
  * Past its end a subscription keeps its devices and their keys for this long, so that renewing brings all of it back.
  */

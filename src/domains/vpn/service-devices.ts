@@ -1,8 +1,8 @@
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { deviceLimitReached, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
-import { isLinkSecret, type Peer, type SubscriptionId, statusOf } from './rules.ts'
-import type { Configuration, DeviceWish, Shelf, View, VpnDeps } from './service-shelf.ts'
+import { isLinkSecret, type Peer, type SubscriptionId, statusOf, type View } from './rules.ts'
+import type { Configuration, DeviceWish, Shelf, VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 

@@ -30,30 +30,19 @@ import {
   addressRestMs,
   byImportance,
   isRunning,
-  type Limit,
   limitsReached,
   makeLinkSecret,
   type Peer,
-  type Status,
   type Subscription,
   type SubscriptionId,
   statusOf,
+  type View,
 } from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
 /** What an operator has settled about the VPN. */
 export type VpnArrangement = { readonly tunnel: Tunnel; readonly pool: Pool }
-
-/** A subscription as it is shown. `secret` is the end of its secret link. */
-export type View = {
-  readonly subscription: Subscription
-  readonly status: Status
-  readonly limits: readonly Limit[]
-  readonly devices: readonly Peer[]
-  readonly secret: string
-  readonly node: 'online' | 'offline'
-}
 
 /** What a new device is to be; the shop makes a key pair unless the customer brings a public key. */
 export type DeviceWish = {

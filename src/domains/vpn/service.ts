@@ -22,10 +22,11 @@ import {
   trafficLeft,
   trafficLimitAfter,
   usedBy,
+  type View,
 } from './rules.ts'
 import { createDevices } from './service-devices.ts'
 import { createRenewal } from './service-renewal.ts'
-import { type Bought, createShelf, type DeviceWish, type Offering, type View, type VpnDeps } from './service-shelf.ts'
+import { type Bought, createShelf, type DeviceWish, type Offering, type VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { View } from '../../../domains/vpn/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
@@ -25,7 +26,6 @@ import {
   noSuchSubscription,
   overview,
   overviewExample,
-  type Shown,
   see,
   shownUuid,
   status,
@@ -150,7 +150,7 @@ const boughtExample = {
   node: 'online' as const,
 }
 
-type BoughtShown = { order: string; months: number; price: Kopecks; balance: Kopecks; view: Shown; config: string }
+type BoughtShown = { order: string; months: number; price: Kopecks; balance: Kopecks; view: View; config: string }
 
 export const toBought = (of: BoughtShown, publicUrl: string) => ({
   order_id: of.order,
