@@ -14,7 +14,8 @@ const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').upda
 
 /**
  * Brings the schema up to date and returns the names of what was applied. Each migration and the note of it are one
- * transaction, so a kill leaves it wholly done or not begun; two starters take turns, and the second finds nothing to do.
+ * transaction, so a kill leaves it wholly done or not begun; two starters take turns, and the second finds nothing to
+ * do.
  */
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   await db.transact(async (tx) => {

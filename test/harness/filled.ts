@@ -9,6 +9,7 @@ import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, type Services } from '../../src/main/shop/services.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
+import { reportOf } from './told.ts'
 
 const pool = 'residential'
 const leaseBytes = 10_000_000n
@@ -202,10 +203,11 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await dedicated.setRenewal(anna.customer, [slot, third], 7)
   await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
   await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
-  await services.dedicatedUpkeep.takeCounts('gate-1', '2026', [
-    { id: first, received: 1000n, sent: 100n },
-    { id: second, received: 2000n, sent: 200n },
-  ])
+  const proxies = [
+    { id: first, received: 1000, sent: 100 },
+    { id: second, received: 2000, sent: 200 },
+  ]
+  await dedicated.nodes.report('gate-1', reportOf({ boot: '2026', proxies }))
 }
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
@@ -229,16 +231,13 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await keyed(anna.by, 'renew vpn', (request) => vpn.renew(request as never, { uuid, months: 3 }))
   const used = [first, second, third].map((sold) => sold.view.devices[0]?.id ?? '')
   for (const [index, boot] of ['2025', '2026'].entries()) {
-    await services.vpn.takeReport({
-      node: 'vpn-1',
-      boot,
-      counts: used.map((subject, at) => ({
-        subject,
-        received: BigInt(1000 * (at + 1) + index) as never,
-        sent: BigInt(100 * (at + 1)) as never,
-        lastHandshakeAt: clock.nowMs - at,
-      })),
-    })
+    const peers = used.map((id, at) => ({
+      id,
+      received: 1000 * (at + 1) + index,
+      sent: 100 * (at + 1),
+      handshake_at: clock.nowMs - at,
+    }))
+    await vpn.nodes.report('vpn-1', reportOf({ boot, peers }))
   }
   await vpn.resetLink(anna.customer, second.view.subscription.uuid as never)
   await vpn.setDisabled(second.view.subscription.uuid as never, true)
@@ -368,7 +367,7 @@ async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await stock.endRest(100)
   await traffic.accounts.expire(100)
   await traffic.leases.lapse()
-  await premium.passOn(100)
+  await premium.passOn()
   clock.advance(86_400_000 * 16)
   await dedicatedUpkeep.renew(100)
   await vpn.renewDue()

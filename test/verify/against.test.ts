@@ -84,7 +84,11 @@ describe.each([...engines])('checkpoints that are kept elsewhere, on %s', (engin
     const against = await verify(file)
     expect(against.exit).toBe(1)
     expect(against.told.findings).toMatchObject([
-      { promise: 'checkpoint', where: `checkpoint 3, ${sent[2]?.hash}`, advice: expect.stringContaining('compare with a backup') },
+      {
+        promise: 'checkpoint',
+        where: `checkpoint 3, ${sent[2]?.hash}`,
+        advice: expect.stringContaining('compare with a backup'),
+      },
     ])
   })
 })

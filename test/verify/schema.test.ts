@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { SQL } from 'bun'
 import { createSchemaVerifier } from '../../src/db/integrity.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { readMigrations } from '../../src/main/shop/services.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 

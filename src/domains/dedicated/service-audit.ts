@@ -107,7 +107,9 @@ async function checkCounter(
   return last < next ? [] : [{ promise: 'counter', where: 'counter proxy', problem: `it gives out ${next} again` }]
 }
 
-/** What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging. */
+/**
+ * What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging.
+ */
 type Sold = {
   readonly bought: Map<string, Bought>
   readonly until: Map<number, number>

@@ -1,6 +1,7 @@
 import type { Database, Reader } from '../../../db/transaction.ts'
 import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../../kernel/finding.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
+import { pagesOf } from '../../../kernel/pages.ts'
 import { addDays } from '../../../kernel/terms.ts'
 import type { Orders } from '../../orders/index.ts'
 import type { Order } from '../../orders/rules.ts'
@@ -22,7 +23,10 @@ type Parts = {
   }
 }
 
-/** Each purchase has its bytes once, as many as its order says, at the price of its price list; nothing moves without an order. */
+/**
+ * Each purchase has its bytes once, as many as its order says, at the price of its price list; nothing moves without an
+ * order.
+ */
 export function createPremiumVerifier(deps: Parts): Verifier {
   return {
     name: 'premium',
@@ -59,16 +63,18 @@ async function checkNamed(
   by: string,
 ): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (let after = ''; ; ) {
-    const named = await listNamed(reader, after, page)
+  const all = pagesOf((after: string, limit) => listNamed(reader, after, limit), {
+    start: '',
+    size: page,
+    keyOf: (id) => id,
+  })
+  for await (const named of all) {
     const known = new Map((await deps.orders.findAudited(reader, named)).map((order) => [order.id, order]))
     for (const id of named) {
       if (known.get(id)?.product !== product) findings.push(found(id, `${by}, and it is not there`))
     }
-    const last = named.at(-1)
-    if (!last || named.length < page) return findings
-    after = last
   }
+  return findings
 }
 
 /** What was moved is what the order says. A deletion may hand on more later, when nodes give it back. */

@@ -20,7 +20,8 @@ type Row = {
 
 const toLine = (row: Row): Line => ({ ...row, turn: Number(row.turn) })
 
-const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable, quarantined, counted, aside`
+const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable,
+  quarantined, counted, aside`
 
 /** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
 export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
@@ -38,7 +39,9 @@ export function holdWith(tx: Tx, node: string, boot: string, nowMs: number): voi
   tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
 }
 
-/** A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands. */
+/**
+ * A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands.
+ */
 export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): void {
   tx.send('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2', [
     node,
