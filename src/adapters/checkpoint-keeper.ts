@@ -7,8 +7,8 @@ const answerWithinMs = 10_000
 const mostAttempts = 3
 
 /**
- * Writes checkpoints down elsewhere: a line of a file, which reaches the disk before this returns, and a POST to a URL, tried three times.
- * Fails if either did; the next checkpoint covers what this one does.
+ * Writes checkpoints down elsewhere: a line of a file, which reaches the disk before this returns, and a POST to a URL,
+ * tried three times. Fails if either did; the next checkpoint covers what this one does.
  */
 export function createCheckpointKeeper(to: { readonly file: string | undefined; readonly url: string | undefined }) {
   return async function keep(checkpoint: Kept): Promise<void> {

@@ -40,7 +40,10 @@ function differences(expected: readonly Part[], live: readonly Part[]): Finding[
 /** Whoever keeps tables of his own beside ours may; a trigger, a rule or an index on ours changes what ours do. */
 const isOurs = (name: string): boolean => /^(trigger|rule) /.test(name)
 
-/** Reads everything once as the engine itself checks it, and asks for what constraints promise whether they are there or not. */
+/**
+ * Reads everything once as the engine itself checks it, and asks for what constraints promise whether they are there or
+ * not.
+ */
 export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
   return {
     name: 'integrity',

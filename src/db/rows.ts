@@ -65,8 +65,8 @@ export function padded<Item>(items: readonly Item[]): readonly Item[] {
 const half = 1_000_000_000n
 
 /**
- * A sum that no row can make too large for the engine, in two columns: in thousand millions and what is left. SQLite fails when a sum
- * passes 64 bits, and PostgreSQL when it is cast back to them.
+ * A sum that no row can make too large for the engine, in two columns: in thousand millions and what is left. SQLite
+ * fails when a sum passes 64 bits, and PostgreSQL when it is cast back to them.
  */
 export const wideSum = (expression: string, name: string): string =>
   `CAST(COALESCE(SUM((${expression}) / ${half}), 0) AS BIGINT) AS ${name}_high,

@@ -132,7 +132,7 @@ async function makeAside(db: Database, migrations: readonly Migration[]): Promis
   }
 }
 
-/** Everything that a schema of PostgreSQL holds, its own name left out. A trigger that is switched off is another one. */
+/** All that a schema of PostgreSQL holds, its own name left out. A trigger that is switched off is another one. */
 async function postgresParts(reader: Reader, schema: string): Promise<Part[]> {
   const rows = await reader.all<Part>(
     `WITH here AS (SELECT oid FROM pg_namespace WHERE nspname = $1),
@@ -167,9 +167,11 @@ async function postgresParts(reader: Reader, schema: string): Promise<Part[]> {
 
 async function postgresDemands(reader: Reader): Promise<Demand[]> {
   const held = await reader.all<{ table: string; name: string; kind: string; definition: string; of: string }>(
-    `SELECT owner.relname AS table, conname AS name, contype AS kind, pg_get_constraintdef(pg_constraint.oid) AS definition,
+    `SELECT owner.relname AS table, conname AS name, contype AS kind,
+       pg_get_constraintdef(pg_constraint.oid) AS definition,
        COALESCE(pointed.relname, '') AS of
-     FROM pg_constraint JOIN pg_class AS owner ON owner.oid = conrelid LEFT JOIN pg_class AS pointed ON pointed.oid = confrelid
+     FROM pg_constraint JOIN pg_class AS owner ON owner.oid = conrelid
+       LEFT JOIN pg_class AS pointed ON pointed.oid = confrelid
      WHERE contype IN ('c', 'u', 'f') AND connamespace = $1::regnamespace ORDER BY 1, 2`,
     [aside],
   )

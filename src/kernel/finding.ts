@@ -16,8 +16,8 @@ export type Verifier = {
 export const mostFindings = 1000
 
 /**
- * Looks at one thing. What cannot even be looked at is a finding, and the rest is looked at all the same. A database that is not
- * there is no finding, and one that has given up the snapshot ends the whole part.
+ * Looks at one thing. What cannot even be looked at is a finding, and the rest is looked at all the same. A database
+ * that is not there is no finding, and one that has given up the snapshot ends the whole part.
  */
 export async function attempt(
   findings: Finding[],
@@ -49,7 +49,7 @@ const isDatabaseError = (error: Error): boolean =>
 
 const advices: Readonly<Record<string, string>> = {
   schema: 'stop the shop, compare with the migrations, and put back what is missing before anything is written again',
-  file: 'stop the shop, copy the file aside, and restore the last backup that verifies; what was sold since is in the copy',
+  file: 'stop the shop, copy the file aside, and restore the last backup that verifies; later sales are in the copy',
   constraint: 'read the rows with the question that the constraint asks, and restore them from a backup',
   history: 'read its versions in row_history and write the right one back; whoever changed it went past the shop',
   checkpoint:
@@ -59,4 +59,4 @@ const advices: Readonly<Record<string, string>> = {
 /** What to do about a finding. */
 export const adviceFor = (finding: Finding): string =>
   advices[finding.promise] ??
-  'compare the row with a backup; what is computed (a balance, an end) follows from what it is computed from, which stands'
+  'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'

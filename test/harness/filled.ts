@@ -28,8 +28,9 @@ type Shop = { readonly services: Services; readonly clock: HandClock }
 type Buyer = { readonly customer: CustomerId; readonly by: Payer }
 
 /**
- * A shop in which everything has happened that a row can tell of: each product bought, renewed, replaced, refunded, moved, expired,
- * deleted and blocked; nodes that joined, were closed, reported twice, fell silent and claimed too much; three checkpoints over it.
+ * A shop in which everything has happened that a row can tell of: each product bought, renewed, replaced, refunded,
+ * moved, expired, deleted and blocked; nodes that joined, were closed, reported twice, fell silent and claimed too
+ * much; three checkpoints over it.
  */
 export async function fillShop(shop: Shop): Promise<void> {
   const { services, clock } = shop
@@ -183,7 +184,7 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   const buy = async ({ by }: Buyer, ipv: 3 | 4 | 6, count: number, period: number): Promise<Proxies> => {
     clock.advance(1000)
     const wish = { country: 'DE' as never, ipv, period, count }
-    return keyed<Proxies>(by, `proxies ${clock.nowMs}`, (request) => dedicated.buy(request as never, wish))
+    return keyed<Proxies>(by, `proxies ${clock.nowMs}`, (request) => dedicated.buy(request, wish))
   }
   const own = await buy(anna, 4, 3, 30)
   const shared = await buy(anna, 3, 2, 30)
@@ -216,7 +217,7 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   type Sold = { view: { subscription: { uuid: string }; devices: readonly { id: string }[] } }
   const buy = async ({ by }: Buyer, wish: object): Promise<Sold> => {
     clock.advance(1000)
-    return keyed<Sold>(by, `vpn ${clock.nowMs}`, (request) => vpn.buy(request as never, wish as never))
+    return keyed<Sold>(by, `vpn ${clock.nowMs}`, (request) => vpn.buy(request, wish as never))
   }
   const first = await buy(anna, { months: 1, name: 'laptop', autoRenew: true, location: 'frankfurt' })
   const second = await buy(anna, { months: 3 })
@@ -268,7 +269,7 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
     clock.advance(1000)
     const wish = { pool: from, tenths, subuser: of.id as never }
     return keyed<{ order: OrderId }>(buyer.by, `traffic ${clock.nowMs}`, (request) =>
-      premium.traffic.buy(request as never, wish),
+      premium.traffic.buy(request, wish),
     )
   }
   await buy(anna, own, 10)
@@ -378,11 +379,11 @@ async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   clock.advance(minuteMs)
   await seeNode({ services, clock })
   const wish = { country: 'DE' as never, ipv: 4 as const, period: 30, count: 2 }
-  const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request as never, wish))
+  const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request, wish))
   await dedicated.replace(anna.customer, bought.proxies[0]?.id ?? 0)
   clock.advance(1000)
   const shared = { ...wish, ipv: 3 as const }
-  await keyed<Proxies>(boris.by, 'later too', (request) => dedicated.buy(request as never, shared))
+  await keyed<Proxies>(boris.by, 'later too', (request) => dedicated.buy(request, shared))
   await keyed(anna.by, 'later three', (request) => vpn.buy(request as never, { months: 1 }))
   clock.advance(1000)
   await keyed(boris.by, 'later four', (request) => vpn.buy(request as never, { months: 1, autoRenew: true }))

@@ -93,7 +93,7 @@ describe.each([...engines])('checkpoints that are kept elsewhere, on %s', (engin
   })
 })
 
-/** Goes back to before the last checkpoint, as somebody would who has the database and its program in his hands, guards put back. */
+/** Goes back to before the last checkpoint, as whoever has the database in his hands would, guards put back. */
 async function cutOff(tx: Tx, engine: 'sqlite' | 'postgres'): Promise<void> {
   const guards = engine === 'sqlite' ? await sqliteGuards(tx) : []
   for (const { name } of guards) await tx.run(`DROP TRIGGER ${name}`)

@@ -71,12 +71,12 @@ describe.each([...engines])('damage on %s', (engine) => {
 
 describe('a SQLite file', () => {
   /** A filled shop's file, all of it in the one file. */
-  async function makeFile(): Promise<{ path: string; clock: HandClock; remove(): Promise<void> }> {
+  async function makeFile(): Promise<{ path: string; clock: HandClock; remove: () => Promise<void> }> {
     const opened = await openTestDatabase('sqlite')
     const clock = new HandClock()
     await fillShop({ services: wireFilled(opened.db, clock), clock })
     await opened.db.close()
-    return { path: opened.place.address, clock, remove: opened.place.remove }
+    return { path: opened.place.address, clock, remove: () => opened.place.remove() }
   }
 
   function isNamed(path: string): boolean {

@@ -10,7 +10,7 @@ import { type Unseen, unseen } from './unseen.ts'
 
 setDefaultTimeout(isLong ? 1_800_000 : 120_000)
 
-/** All edits to three rows of each table in a long run; otherwise to one, and on PostgreSQL, which takes longer, some of those. */
+/** All edits to three rows of each table in a long run; otherwise some of those to one, fewer on PostgreSQL. */
 const rowsEach = isLong ? 3 : 1
 const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 3, postgres: 12 }
 
@@ -76,13 +76,13 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     hands = await openHands(engine, opened.place.address)
     expect(hands.tables.filter((table) => table.rows.length === 0).map((table) => table.name)).toEqual([])
     const outcomes = await tryAll()
+    if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
     expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(0.95)
     if (!isLong) return
     const used = new Set(missed.map((each) => excuseFor(each.edit)))
     expect(unseen.filter((each) => !used.has(each)).map((each) => `${each.table}.${each.column}`)).toEqual([])
-    console.log(tableOf(engine, outcomes))
   })
 })
 

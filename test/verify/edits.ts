@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, Value>>
 type Column = { readonly name: string; readonly nullable: boolean; readonly key: boolean }
 export type Table = { readonly name: string; readonly columns: readonly Column[]; readonly rows: readonly Row[] }
 
-/** How a row can be edited. `filled` puts something where nothing was; `copied` is another row's value, `swapped` both ways. */
+/** How a row can be edited. `filled` was nothing before; `copied` is another row's value, `swapped` both ways. */
 export type Kind =
   | 'raised'
   | 'lowered'
@@ -221,8 +221,7 @@ function editsOfRows(table: Table, most: number): Edit[] {
   const key = table.columns.findLast((each) => each.key)?.name ?? ''
   return rows.flatMap((row): Edit[] => {
     const value = row[key] ?? null
-    const fresh =
-      typeof value === 'string' ? changedText(changedText(value)) : BigInt((value ?? 0n) as bigint) + 100_000n
+    const fresh = typeof value === 'string' ? changedText(changedText(value)) : ((value ?? 0n) as bigint) + 100_000n
     return [
       { table: table.name, column: '', kind: 'row deleted', before: [row], after: [] },
       { table: table.name, column: '', kind: 'row doubled', before: [], after: [{ ...row, [key]: fresh }] },

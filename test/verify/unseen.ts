@@ -1,6 +1,6 @@
 import type { Kind, Row } from './edits.ts'
 
-/** Edits of a column that `verify` cannot see, and why not. Without kinds, all of them; a column without a name is the whole row. */
+/** Edits that `verify` cannot see, and why not; of all kinds unless said. A column without a name is the whole row. */
 export type Unseen = {
   readonly table: string
   readonly column: string

@@ -16,7 +16,10 @@ export type WalkedLease = {
 export const inTime = (a: WalkedLease, b: WalkedLease): number =>
   a.startedAt - b.startedAt || (a.endedAt ?? Number.MAX_SAFE_INTEGER) - (b.endedAt ?? Number.MAX_SAFE_INTEGER)
 
-/** What is wrong with the leases that a proxy has had, oldest first: they follow one another from its first moment to its last. */
+/**
+ * What is wrong with the leases that a proxy has had, oldest first: they follow one another from its first moment to
+ * its last.
+ */
 export function problemsOfLeases(proxy: Proxy, leases: readonly WalkedLease[]): string[] {
   const [first, last] = [leases[0], leases.at(-1)]
   if (!first || !last) return [proxy.state === 'held' ? 'it is held and has no lease' : 'it never had a lease']

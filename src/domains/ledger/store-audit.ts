@@ -105,7 +105,8 @@ export async function checkpointsAfter(reader: Reader, after: number, limit: num
 /** Two processes may make a checkpoint of one number; the first one's stands, and the other one's is undone. */
 export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean> {
   const added = await tx.run(
-    `INSERT INTO checkpoints (number, upto, accounts, postings, balances, digest, hash, made_at, versions, versions_digest)
+    `INSERT INTO checkpoints
+       (number, upto, accounts, postings, balances, digest, hash, made_at, versions, versions_digest)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (number) DO NOTHING`,
     [
       of.number,

@@ -141,9 +141,9 @@ async function checkHours(deps: Parts, reader: Reader, findings: Finding[]): Pro
 
 /** No host was sent more than nodes have counted for it. What is older than hosts are kept may be forgotten in part. */
 async function checkHosts(deps: Parts, reader: Reader, findings: Finding[]): Promise<void> {
-  const since = hourOf(deps.clock()) - deps.terms.hostDays * 86_400_000
+  const sinceAt = hourOf(deps.clock()) - deps.terms.hostDays * 86_400_000
   for (let after = { subuser: '' as SubuserId, pool: '', host: '' }; ; ) {
-    const batch = await hostsAfter(reader, since, after, page)
+    const batch = await hostsAfter(reader, sinceAt, after, page)
     const counted = await deps.traffic.counts.totals(reader, batch.map(hostSubjectOf))
     for (const sums of batch) {
       const most = counted.get(hostSubjectOf(sums))

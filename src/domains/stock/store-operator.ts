@@ -189,8 +189,8 @@ export async function leasesAfter(
   limit: number,
 ): Promise<LeaseRecord[]> {
   const rows = await reader.all<LeaseRow>(
-    `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country, stock.ipv
-     FROM leases JOIN stock ON stock.id = leases.place_id
+    `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
+       stock.ipv FROM leases JOIN stock ON stock.id = leases.place_id
      WHERE (leases.place_id, leases.started_at) > ($1, $2) ORDER BY leases.place_id, leases.started_at LIMIT $3`,
     [after.place, after.startedAt, limit],
   )

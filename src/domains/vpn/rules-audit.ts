@@ -62,6 +62,10 @@ export function problemsOfOrder(
   if (wish?.automatic !== true && wish?.period !== term.months) {
     problems.push(`term ${term.seq} does not last as long as was asked for`)
   }
+  const told = order.calculation as { uuid?: unknown; months?: unknown } | null
+  if (told?.uuid !== subscription.uuid || told.months !== term.months) {
+    problems.push(`order ${order.id} was priced for something else than term ${term.seq}`)
+  }
   if (order.product !== 'vpn') problems.push(`term ${term.seq} was paid by an order for something else`)
   if (order.price !== term.price) problems.push(`term ${term.seq} has another price than its order`)
   if (Math.abs(Math.min(0, term.startsAt - order.createdAt)) > paidWithinMs) {

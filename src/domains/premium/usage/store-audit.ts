@@ -9,8 +9,9 @@ type Row = WideSum<'received' | 'sent'> & AccountKey
 /** What was carried over all hours, account after account, a page at a time. */
 export async function hoursAfter(reader: Reader, after: AccountKey, limit: number): Promise<HourSums[]> {
   const rows = await reader.all<Row>(
-    `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')} FROM traffic_hours
-     WHERE (subuser_id, pool) > ($1, $2) GROUP BY subuser_id, pool ORDER BY subuser_id, pool LIMIT $3`,
+    `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
+     FROM traffic_hours WHERE (subuser_id, pool) > ($1, $2)
+     GROUP BY subuser_id, pool ORDER BY subuser_id, pool LIMIT $3`,
     [after.subuser, after.pool, limit],
   )
   return rows.map(toSums)
@@ -21,7 +22,7 @@ export type HostSums = HourSums & { readonly host: string }
 /** What went to each host since an hour, a page at a time. */
 export async function hostsAfter(
   reader: Reader,
-  since: number,
+  sinceAt: number,
   after: AccountKey & { readonly host: string },
   limit: number,
 ): Promise<HostSums[]> {
@@ -29,7 +30,7 @@ export async function hostsAfter(
     `SELECT subuser_id AS subuser, pool, host, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
      FROM traffic_hosts WHERE hour >= $1 AND (subuser_id, pool, host) > ($2, $3, $4)
      GROUP BY subuser_id, pool, host ORDER BY subuser_id, pool, host LIMIT $5`,
-    [since, after.subuser, after.pool, after.host, limit],
+    [sinceAt, after.subuser, after.pool, after.host, limit],
   )
   return rows.map((row) => ({ ...toSums(row), host: row.host }))
 }

@@ -265,7 +265,8 @@ export async function sumLots(
   { subuser, pool }: AccountKey,
 ): Promise<{ readonly rest: bigint; readonly size: bigint }> {
   const row = await reader.first<WideSum<'rest' | 'size'>>(
-    `SELECT ${wideSum('rest', 'rest')}, ${wideSum('size', 'size')} FROM traffic_lots WHERE subuser_id = $1 AND pool = $2`,
+    `SELECT ${wideSum('rest', 'rest')}, ${wideSum('size', 'size')} FROM traffic_lots
+     WHERE subuser_id = $1 AND pool = $2`,
     [subuser, pool],
   )
   return row ? { rest: readWide(row, 'rest'), size: readWide(row, 'size') } : { rest: 0n, size: 0n }
@@ -277,7 +278,8 @@ export async function boughtWith(
   order: OrderId,
 ): Promise<{ subuser: SubuserId; pool: string; bytes: bigint }[]> {
   return reader.all(
-    `SELECT subuser_id AS subuser, pool, amount AS bytes FROM traffic_movements WHERE order_id = $1 AND kind = 'bought'`,
+    `SELECT subuser_id AS subuser, pool, amount AS bytes FROM traffic_movements
+     WHERE order_id = $1 AND kind = 'bought'`,
     [order],
   )
 }
