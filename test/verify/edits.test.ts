@@ -81,8 +81,11 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
     expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(0.95)
     if (!isLong) return
+    // What is excused for some rows only may not have come up among the rows that were tried.
     const used = new Set(missed.map((each) => excuseFor(each.edit)))
-    expect(unseen.filter((each) => !used.has(each)).map((each) => `${each.table}.${each.column}`)).toEqual([])
+    expect(
+      unseen.filter((each) => each.of === undefined && !used.has(each)).map((each) => `${each.table}.${each.column}`),
+    ).toEqual([])
   })
 })
 
