@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readProxyLogin } from '../../src/kernel/login.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
-import { Side } from '../../src/plane/gateway/carry/portable/side.ts'
+import { Side } from '../../src/plane/gateway/carry/side.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
 import { loginLine, openEngine, type Stand, type StandWish, until } from '../harness/engine.ts'
 import { converse, tellHeard } from '../harness/raw-case.ts'

@@ -2,7 +2,7 @@ import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Target } from '../../protocol/authority.ts'
 import type { Connected, Conversed, Dialler } from '../../reach/dial.ts'
 import type { UpstreamTalk } from '../../reach/upstream.ts'
-import { Side, type SideOwner } from './side.ts'
+import { Side, type SideOwner } from '../side.ts'
 
 /** Waits for whoever comes next. */
 const patient: SideOwner = { onData() {}, onEnd() {}, onDrain() {}, onClose() {} }

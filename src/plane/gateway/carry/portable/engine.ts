@@ -11,12 +11,12 @@ import { createExitChooser } from '../../decide/sessions.ts'
 import { createWayChooser } from '../../decide/way.ts'
 import { createDial } from '../../reach/dial.ts'
 import { createResolve } from '../../reach/resolve.ts'
+import { Connection } from '../connection.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
+import { createPassages, type Passage } from '../passage.ts'
+import { Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
-import { Connection } from './connection.ts'
 import { dialler } from './dialler.ts'
-import { createPassages, type Passage } from './passage.ts'
-import { Side } from './side.ts'
 
 const tickMs = 250
 const drainStepMs = 20

@@ -1,5 +1,5 @@
-import type { HttpEvent } from '../../protocol/http-request.ts'
-import { HttpResponseReader, type ResponseEvent } from '../../protocol/http-response.ts'
+import type { HttpEvent } from '../protocol/http-request.ts'
+import { HttpResponseReader, type ResponseEvent } from '../protocol/http-response.ts'
 import type { Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
 import { Relay } from './relay.ts'
