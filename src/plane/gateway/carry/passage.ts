@@ -30,6 +30,9 @@ export type Passage = {
   finish(): void
 }
 
+/** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
+export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
+
 type Refused = { readonly refusal: RefusalCode }
 export type Passages = ReturnType<typeof createPassages>
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
 import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../kernel/address.ts'
+import { after } from '../carry/portable/bun-sockets.ts'
 import { dialler } from '../carry/portable/dialler.ts'
 import { type Policy, shippedPorts } from '../decide/policy.ts'
 import type { Way } from '../decide/way.ts'
@@ -47,6 +48,7 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
     dialler,
     resolve: createResolve({
       clock: () => 0,
+      after,
       namesPerSecond: 10_000,
       lookup: async (name, version) => {
         asked.push(name)
