@@ -1,7 +1,8 @@
 import { readConfig } from '../../src/main/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
-import type { Engine, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
@@ -19,6 +20,7 @@ export type Stand = {
 }
 
 export type StandWish = {
+  readonly engine?: 'portable' | 'linux'
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
@@ -105,7 +107,7 @@ export function openEngine(wish: StandWish = {}): Stand {
   const leaseBytes = wish.leaseBytes ?? 1e12
   let allowed = 0
   const faults: unknown[] = []
-  const engine = createEngine({
+  const engineDeps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
@@ -129,10 +131,13 @@ export function openEngine(wish: StandWish = {}): Stand {
     lastContactAt: Date.now,
     sha256,
     random: Math.random,
-    sockets: createSockets(process.platform),
     onFault: (fault) => void faults.push(fault),
     ...(wish.lookup && { lookup: wish.lookup }),
-  })
+  }
+  const engine: Engine =
+    wish.engine === 'linux'
+      ? createLinuxEngine({ ...engineDeps, isStrict: true })
+      : createEngine({ ...engineDeps, sockets: createSockets(process.platform) })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)

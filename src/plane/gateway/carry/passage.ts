@@ -10,7 +10,6 @@ import type { Target } from '../protocol/authority.ts'
 import type { Dial, Dialled } from '../reach/dial.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
-import { Valve } from './valve.ts'
 
 /** A way through, from one customer's connection to one destination. */
 export type Passage = {
@@ -18,8 +17,8 @@ export type Passage = {
   readonly origin: Side
   readonly early: Uint8Array
   readonly tally: Tally
-  /** From the customer to the origin, and back. */
-  readonly valves: { readonly up: Valve; readonly down: Valve }
+  /** What the system can be told about its two sockets. */
+  readonly sockets: Sockets
   /** Facts for whoever can be told them: HTTP clients. */
   readonly extra: Readonly<Record<string, string>>
   activeAt: number
@@ -63,21 +62,16 @@ export function createPassages(deps: {
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
     const tally = metering.begin(chosen.allowance, client, keepsHosts ? target.host : undefined)
-    return begin(access, client, dialled, tally)
+    return begin(access, dialled, tally)
   }
 
-  function begin(
-    access: Access,
-    client: Side,
-    { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>,
-    tally: Tally,
-  ): Passage {
+  function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
     const passage: Passage = {
       access,
       origin,
       early,
       tally,
-      valves: { up: new Valve(sockets, client, origin), down: new Valve(sockets, origin, client) },
+      sockets,
       extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
       isHalfOpen: false,

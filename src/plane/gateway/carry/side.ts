@@ -73,6 +73,11 @@ export class Side {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
   }
 
+  /** Whatever moves its bytes. */
+  get transport(): SideSocket | undefined {
+    return this.socket
+  }
+
   /** The port of ours that it came to. */
   get arrivedAt(): number {
     return this.socket?.localPort ?? 0

@@ -57,7 +57,8 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   }
 }
 
-function createLookup(): Lookup {
+/** The system's resolver. */
+export function createLookup(): Lookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 })
   return (name, version) =>
     version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
