@@ -1,5 +1,6 @@
+import type { Receipt } from '../src/domains/orders/index.ts'
 import { kopecks } from '../src/kernel/money.ts'
-import type { Services } from '../src/main/services.ts'
+import type { Services } from '../src/main/shop/services.ts'
 import type { Bench, Context } from './context.ts'
 import { callAtOnce, type Peer, ratesOf, ratiosOf, takeTurns } from './measure.ts'
 import { addPeople, type Person } from './people.ts'
@@ -55,14 +56,15 @@ async function openCharges(context: Context, engine: Engine): Promise<{ peer: Pe
 /** The simplest purchase there can be, the way that every product's goes. */
 function charge(services: Services, by: Person | undefined): Promise<unknown> {
   if (!by) throw new Error('there is no such customer')
-  const ticket = { key: undefined, request: new Uint8Array(), shape: JSON.stringify }
-  const what = { product: thing.product, action: 'buy', wish: { count: 1 } }
-  return services.orders.place(by, what, ticket, async () => ({
-    price: kopecks(BigInt(thing.kopecks)),
-    calculation: { each_rub: thing.kopecks / 100 },
-    note: thing.note,
-    deliver: (paid) => ({ ...paid, balance: String(paid.balance) }),
-  }))
+  const toBody = (receipt: Receipt) => JSON.stringify({ ...receipt, balance: String(receipt.balance) })
+  const asked = { product: thing.product, action: 'buy', wish: { count: 1 } }
+  return services.orders.sell({ by, key: undefined, toBody }, asked, (sale) =>
+    sale.charge({
+      price: kopecks(BigInt(thing.kopecks)),
+      calculation: { each_rub: thing.kopecks / 100 },
+      note: thing.note,
+    }),
+  )
 }
 
 async function openPgbench(context: Context, address: string): Promise<Peer[]> {

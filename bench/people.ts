@@ -1,7 +1,7 @@
+import catalogue from '../src/domains/pricing/catalogue.yaml'
 import type { CustomerId, TokenId } from '../src/kernel/ids.ts'
 import { kopecks } from '../src/kernel/money.ts'
-import catalogue from '../src/main/catalogue.yaml'
-import type { Services } from '../src/main/services.ts'
+import type { Services } from '../src/main/shop/services.ts'
 
 /** A customer of a bench. The id is made of a number, so that pgbench, which can count only, names the same ones. */
 export type Person = {

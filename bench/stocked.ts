@@ -1,7 +1,7 @@
 import { scattered } from '../src/domains/stock/rules.ts'
 import { readPrefix } from '../src/kernel/address.ts'
 import type { CountryCode } from '../src/kernel/country.ts'
-import type { Services } from '../src/main/services.ts'
+import type { Services } from '../src/main/shop/services.ts'
 import { toRequest } from './measure.ts'
 import { addPeople, issueTokens } from './people.ts'
 import { wish } from './reference-purchase.ts'

@@ -1,5 +1,5 @@
 import { malformed, Refusal } from '../kernel/refusal.ts'
-import { type Json, readJson } from '../wire/json.ts'
+import { type Json, readJson } from './json.ts'
 
 const usualLimitBytes = 64 * 1024
 const arrivalLimitMs = 10_000
@@ -9,14 +9,11 @@ const tooLarge = (mostBytes: number): Refusal =>
     charged: false,
   })
 
-/** The body as text and as JSON. An empty body is an empty object, so operations without required fields accept it. */
-export async function readBody(
-  request: Request,
-  mostBytes = usualLimitBytes,
-): Promise<{ text: string; value: { [name: string]: Json } }> {
+/** The body as JSON. An empty body is an empty object, so operations without required fields accept it. */
+export async function readBody(request: Request, mostBytes = usualLimitBytes): Promise<{ [name: string]: Json }> {
   if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes)
   const bytes = await collect(request, mostBytes)
-  if (bytes.length === 0) return { text: '', value: {} }
+  if (bytes.length === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
     throw new Refusal(
@@ -25,12 +22,11 @@ export async function readBody(
       'Send the body as JSON with Content-Type: application/json.',
     )
   }
-  const text = decode(bytes)
-  const value = readJson(text)
+  const value = readJson(decode(bytes))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw malformed([{ field: 'body', problem: 'must be a JSON object' }])
   }
-  return { text, value }
+  return value
 }
 
 /** Waits no longer than the limit, however slowly a client drips. */

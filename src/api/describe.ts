@@ -1,5 +1,5 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
-import { type Code, type Operation, refusalSchema, statusOfCode, successSchema } from '../wire/operation.ts'
+import { type Code, type Operation, refusalSchema, statusOfCode, successSchema } from './operation.ts'
 
 /** What any operation may refuse with, whatever it does. */
 const alwaysPossible: readonly Code[] = [

@@ -3,7 +3,7 @@ import { engines } from '../../test/harness/database.ts'
 import { openTill, type Till } from '../../test/harness/till.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
-import { statusOfCode } from '../wire/operation.ts'
+import { statusOfCode } from './operation.ts'
 import { statusOfKind } from './status.ts'
 
 test('a refusal has the status that the contract gives to its code', () => {

@@ -1,11 +1,10 @@
 import { Hono } from 'hono'
 import type { Caller, Customers } from '../domains/customers/index.ts'
-import type { Placed, Ticket } from '../domains/orders/index.ts'
+import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
-import type { Operation, z } from '../wire/operation.ts'
 import {
   apiHeaders,
   bearerOf,
@@ -21,37 +20,41 @@ import {
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
 import { docsFile, docsPaths } from './docs.ts'
+import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
 
-/** What an operation is called with: who calls, and what was read from the request. */
+/** What an operation is called with: who calls, under which key, and what was read from the request. */
 export type Call<Op extends Operation> = {
   readonly caller: Caller
+  readonly key: string | undefined
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
-  /** For operations that charge: the promise of one effect, and the answer's shape. */
-  readonly ticket: <Result>(to: (result: Result) => z.input<Op['answer']>) => Ticket<Result>
 }
 
-/** An operation with what it does. It answers with its data, or with the body that a ticket has already shaped. */
+/** An operation with what it does, down to the body of its answer. */
 export type Bound = {
   readonly operation: Operation
-  readonly run: (call: Call<Operation>) => Promise<unknown>
+  readonly run: (call: Call<Operation>) => Promise<Answer>
 }
 
 export function bind<Op extends Operation>(
   operation: Op,
-  run: (call: Call<Op>) => Promise<z.input<Op['answer']> | PlacedAnswer>,
+  run: (call: Call<Op>) => Promise<z.input<Op['answer']>>,
 ): Bound {
-  return { operation, run }
+  return { operation, run: async (call) => ({ body: toSuccess(operation, await run(call)), replayed: false }) }
 }
 
-/** Marks an answer that was written inside the transaction and is sent as it is. */
-class PlacedAnswer {
-  constructor(readonly placed: Placed) {}
+/** An operation that charges. `toShape` is the answer to what was bought; the sale writes it down before it commits. */
+export function bindPurchase<Op extends Operation, Bought>(
+  operation: Op,
+  toShape: (bought: Bought) => z.input<Op['answer']>,
+  run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answer>,
+): Bound {
+  const toBody = (bought: Bought): string => toSuccess(operation, toShape(bought))
+  return { operation, run: (call) => run({ by: call.caller, key: call.key, toBody }, call) }
 }
-export const placed = async (sale: Promise<Placed>): Promise<PlacedAnswer> => new PlacedAnswer(await sale)
 
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
@@ -69,7 +72,6 @@ export type HttpDeps = {
   readonly chargesPerMinute: number
   readonly clock: Clock
   readonly requestId: () => string
-  readonly sha256: (text: string) => Uint8Array
   readonly isReady: () => Promise<boolean>
   readonly isStopping: () => boolean
   readonly note: (note: RequestNote) => void
@@ -190,21 +192,16 @@ async function answer(
   visit.standing = (operation.charges ? limits.charges : limits.reads)(caller.token.id)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
-  const body = operation.method === 'POST' ? await readBody(request) : undefined
-  const result = await run({
+  const body = operation.method === 'POST' ? await readBody(request) : {}
+  const answered = await run({
     caller,
+    key,
     params: readFields(operation.params, params),
     query: readFields(operation.query, readQuery(new URL(request.url).searchParams)),
-    body: readFields(operation.body, body?.value ?? {}),
-    ticket: (to) => ({
-      key,
-      request: deps.sha256(`${operation.method} ${operation.path}\n${body?.text ?? ''}`),
-      shape: (value) => toSuccess(operation, to(value)),
-    }),
+    body: readFields(operation.body, body),
   })
-  if (!(result instanceof PlacedAnswer)) return new Response(toSuccess(operation, result), { headers: apiHeaders })
-  const response = new Response(result.placed.body, { headers: apiHeaders })
-  if (result.placed.replayed) response.headers.set('Idempotent-Replayed', 'true')
+  const response = new Response(answered.body, { headers: apiHeaders })
+  if (answered.replayed) response.headers.set('Idempotent-Replayed', 'true')
   return response
 }
 

@@ -1,5 +1,5 @@
 import { type FieldProblem, malformed } from '../kernel/refusal.ts'
-import type { z } from '../wire/operation.ts'
+import type { z } from './operation.ts'
 
 /** Reads untrusted values with a schema; every faulty field is named at once. */
 export function readFields<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {

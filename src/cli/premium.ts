@@ -1,5 +1,6 @@
 import type { ExitWish, Premium } from '../domains/premium/index.ts'
 import type { Pricing } from '../domains/pricing/index.ts'
+import type { Traffic } from '../domains/traffic/index.ts'
 import { formatAddress, readAddress } from '../kernel/address.ts'
 import { toGigabytes } from '../kernel/bytes.ts'
 import { readId } from '../kernel/ids.ts'
@@ -9,7 +10,7 @@ import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import type { Opened } from './customers.ts'
 
-type Deps = { premium: Premium; pricing: Pricing }
+type Deps = { premium: Premium; pricing: Pricing; traffic: Traffic }
 
 export function premiumCommands(open: Opened<Deps>): readonly Command[] {
   return [...poolCommands(open), ...exitCommands(open), ...trafficCommands(open)]
@@ -168,8 +169,8 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
       takes: [],
       options: [],
       run: (given) =>
-        open(given, async ({ premium }) => {
-          const claims = await premium.intake.quarantined(mostListed)
+        open(given, async ({ traffic }) => {
+          const claims = await traffic.leases.quarantined(mostListed)
           return {
             json: claims.map((each) => ({
               node: each.node,

@@ -1,17 +1,21 @@
 import type { Premium } from '../domains/premium/index.ts'
+import type { Traffic } from '../domains/traffic/index.ts'
 import type { Chore, Notes } from './chores.ts'
 
 const minuteMs = 60_000
 const atOnce = 500
 
 /** What the shop does for premium traffic by itself: leases that lapse, bytes that expire, hosts that are forgotten. */
-export function premiumChores({ premium }: { premium: Premium }, notes: Notes): readonly Chore[] {
+export function premiumChores(
+  { premium, traffic }: { premium: Premium; traffic: Traffic },
+  notes: Notes,
+): readonly Chore[] {
   return [
     {
       name: 'lapse leases',
       everyMs: minuteMs,
       async work() {
-        const silent = await premium.intake.lapse()
+        const silent = await traffic.leases.lapse()
         if (silent > 0) notes.info('leases lapsed', { boots: silent })
       },
     },
@@ -19,7 +23,7 @@ export function premiumChores({ premium }: { premium: Premium }, notes: Notes): 
       name: 'expire traffic',
       everyMs: 5 * minuteMs,
       async work() {
-        while ((await premium.traffic.expire(atOnce)) === atOnce) await Bun.sleep(50)
+        while ((await traffic.accounts.expire(atOnce)) === atOnce) await Bun.sleep(50)
       },
     },
     {

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
+import { createLog, type Log } from '../adapters/log.ts'
 import type { Command, Given, Option } from '../cli/command.ts'
-import { type Config, readConfig, settings } from './config.ts'
-import { createLog, type Log } from './log.ts'
+import { type Config, readConfig, settings } from './settings/config.ts'
 import { supervise } from './up.ts'
 
 /** What every command takes: how to answer, and all settings. */

@@ -1,9 +1,9 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { redact } from '../adapters/log.ts'
 import { type Command, helpText, type Outcome, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { BadSetting } from './config.ts'
-import { redact } from './log.ts'
 import { commonOptions, upCommand } from './roles.ts'
+import { BadSetting } from './settings/config.ts'
 
 /** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
 async function main(typed: readonly string[]): Promise<number> {
@@ -25,10 +25,10 @@ async function main(typed: readonly string[]): Promise<number> {
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
-    if (typed[0] === 'gateway') return [(await import('./gateway.ts')).gatewayCommand]
-    if (typed[0] === 'vpn-node') return (await import('./vpn-node.ts')).vpnNodeCommands
+    if (typed[0] === 'gateway') return [(await import('./node/gateway.ts')).gatewayCommand]
+    if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands
   }
-  return (await import('./tool.ts')).commands
+  return (await import('./commands.ts')).commands
 }
 
 function print(outcome: Outcome, json: boolean): number {

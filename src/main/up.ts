@@ -1,4 +1,4 @@
-import type { Log } from './log.ts'
+import type { Log } from '../adapters/log.ts'
 
 /** One process that `turnpike up` looks after. */
 export type Role = { readonly name: string; readonly command: readonly string[] }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { z } from '@hono/zod-openapi'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { getBalance, getOrder, listOrders, listTransactions } from '../../src/api/customer/account/shapes.ts'
 import { describe } from '../../src/api/describe.ts'
 import { docsFile, docsPaths } from '../../src/api/docs.ts'
-import { getBalance, getOrder, listOrders, listTransactions } from '../../src/wire/customer/account.ts'
-import { type Operation, operation } from '../../src/wire/operation.ts'
+import { type Operation, operation } from '../../src/api/operation.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
 /** A shop to look at: where it is, a token that it knows, and what the token's customer has. */

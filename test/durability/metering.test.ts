@@ -3,12 +3,14 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { shippedTerms, subjectOf } from '../../src/domains/premium/rules.ts'
+import { shippedTerms } from '../../src/domains/premium/rules.ts'
+import { subjectOf } from '../../src/domains/traffic/accounts/rules.ts'
 import type { SubuserId } from '../../src/kernel/ids.ts'
 import { engines } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
+import { quietly } from '../harness/wired.ts'
 
 const program = fileURLToPath(import.meta.resolve('./carry.ts'))
 const kills = scaled(50)
@@ -69,11 +71,10 @@ describe.each([...engines])('an agent that is killed while it carries, before a 
   async function makeSubusers(): Promise<SubuserId[]> {
     const { customer } = await service.newCustomer(100_000_000n)
     const { premium } = service.services
-    const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
     const ids: SubuserId[] = []
     for (let index = 0; index < subuserCount; index += 1) {
       const { id } = await premium.subusers.create(customer, { name: `s${index}` })
-      await premium.traffic.buy({ customer, token: null }, { pool, tenths: 1_000, subuser: id }, ticket)
+      await premium.traffic.buy(quietly(customer), { pool, tenths: 1_000, subuser: id })
       ids.push(id)
     }
     return ids
@@ -95,7 +96,7 @@ describe.each([...engines])('an agent that is killed while it carries, before a 
   }
 
   test(`${kills} times over is billed for what it wrote down and never for more than it carried`, async () => {
-    const { db, fleet, premium, usage } = service.services
+    const { db, fleet, traffic } = service.services
     const subusers = await makeSubusers()
     await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gw', location: 'test' }))
     const key = (await fleet.issueKey('gw')).text
@@ -118,17 +119,17 @@ describe.each([...engines])('an agent that is killed while it carries, before a 
 
     // Leases of those who died come back, and then the books have used what was counted, and nothing is left aside.
     service.clock.advance(shippedTerms.leaseLastsMs + 1)
-    await premium.intake.lapse()
-    const totals = await usage.totals(
+    await traffic.leases.lapse()
+    const totals = await traffic.counts.totals(
       db,
-      subusers.map((id) => subjectOf(id, pool)),
+      subusers.map((id) => subjectOf({ subuser: id, pool })),
     )
     for (const id of subusers) {
-      const total = totals.get(subjectOf(id, pool))
+      const total = totals.get(subjectOf({ subuser: id, pool }))
       expect(await usedBy(id)).toEqual({ used: (total?.received ?? -1n) + (total?.sent ?? 0n), aside: 0n })
       expect(total?.sent).toBeGreaterThan(0n)
     }
-    expect(await premium.intake.quarantined(10)).toEqual([])
+    expect(await traffic.leases.quarantined(10)).toEqual([])
     expect(await findingsOf(service)).toEqual([])
   })
 })

@@ -1,9 +1,9 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
 import { Refusal } from '../../src/kernel/refusal.ts'
-import { createServices, realSurroundings } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import { createServices, realSurroundings } from '../../src/main/shop/services.ts'
 
 /** A shop that does nothing but trade in bytes until it is killed. Each order is told once it has been answered. */
 const [address = '', customer = '', from = '', to = '', run = ''] = process.argv.slice(2)
@@ -13,14 +13,14 @@ const { premium } = createServices(openDatabase(address), realSurroundings, {
   premium: { ...shippedTerms, leaseBytes: 10_000_000n },
 })
 const by = { customer: customer as CustomerId, token: null }
-const ticket = { key: undefined, request: new Uint8Array(), shape: (result: { order: string }) => result.order }
+const request = { by, key: undefined, toBody: (bought: { order: string }) => bought.order }
 
 async function trade(): Promise<void> {
   for (;;) {
-    const bought = await premium.traffic.buy(by, { pool: 'residential', tenths: 1, subuser: from as SubuserId }, ticket)
+    const bought = await premium.traffic.buy(request, { pool: 'residential', tenths: 1, subuser: from as SubuserId })
     process.stdout.write(`${bought.body}\n`)
     const wish = { pool: 'residential', tenths: 1, from: from as SubuserId, to: to as SubuserId }
-    await premium.traffic.move(by, wish, ticket).catch(expected)
+    await premium.traffic.move(request, wish).catch(expected)
   }
 }
 

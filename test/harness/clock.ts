@@ -1,5 +1,5 @@
-import type { Surroundings } from '../../src/main/services.ts'
-import { realSurroundings } from '../../src/main/services.ts'
+import type { Surroundings } from '../../src/main/shop/services.ts'
+import { realSurroundings } from '../../src/main/shop/services.ts'
 
 /** A clock that stands still until it is told to move. */
 export class HandClock {

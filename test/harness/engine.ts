@@ -1,5 +1,5 @@
-import { readConfig } from '../../src/main/config.ts'
-import { engineLimitsOf, policyOf } from '../../src/main/gateway-settings.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { engineLimitsOf, policyOf } from '../../src/main/settings/gateway.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
 import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'

@@ -1,11 +1,12 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
-import shippedCatalogue from '../../src/main/catalogue.yaml'
-import { createServices, type Services } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import { createServices, type Services } from '../../src/main/shop/services.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
+import { quietly } from './wired.ts'
 
 export const pool = 'residential'
 /** A lease of ten megabytes: a purchase of the smallest size is ten of them, so histories run out of traffic quickly. */
@@ -37,7 +38,6 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
     premium: { ...shippedTerms, leaseBytes, ...terms },
   })
   await db.transact(async (tx) => void (await services.pricing.apply(tx, shippedCatalogue)))
-  const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
   return {
     services,
     clock,
@@ -50,10 +50,10 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
       return id
     },
     async buy(customer, tenths, subuser) {
-      await services.premium.traffic.buy({ customer, token: null }, { pool, tenths, subuser }, ticket)
+      await services.premium.traffic.buy(quietly(customer), { pool, tenths, subuser })
     },
     async move(customer, tenths, from, to) {
-      await services.premium.traffic.move({ customer, token: null }, { pool, tenths, from, to }, ticket)
+      await services.premium.traffic.move(quietly(customer), { pool, tenths, from, to })
     },
     async account(subuser) {
       const row = await db.first<{ balance: bigint; aside: bigint; owed: bigint; used: bigint }>(

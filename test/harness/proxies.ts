@@ -1,16 +1,15 @@
 import type { Database } from '../../src/db/transaction.ts'
 import type { Bought, Prolonged } from '../../src/domains/dedicated/index.ts'
-import type { Payer } from '../../src/domains/ledger/index.ts'
-import type { Ticket } from '../../src/domains/orders/index.ts'
+import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Ipv, Kind } from '../../src/domains/stock/rules.ts'
 import { readPrefix } from '../../src/kernel/address.ts'
 import { readCountry } from '../../src/kernel/country.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
-import shippedCatalogue from '../../src/main/catalogue.yaml'
-import type { Services } from '../../src/main/services.ts'
+import type { Services } from '../../src/main/shop/services.ts'
 import { HandClock } from './clock.ts'
 import { type Engine, openTestDatabase, type Place } from './database.ts'
-import { wire } from './wired.ts'
+import { buying, wire } from './wired.ts'
 
 /** A price list as it is written, open to changes that a test makes to a copy. */
 export type Written = {
@@ -72,41 +71,13 @@ export async function openFloor(engine: Engine, catalogue: unknown = shipped()):
   return { engine, ...opened, clock, services }
 }
 
-export const payerOf = (customer: CustomerId): Payer => ({ customer, token: null })
-
-/** A ticket that hands back what was sold, for tests that need no body. */
-function catching<Result>(key?: string): { ticket: Ticket<Result>; caught: () => Result } {
-  let result: Result | undefined
-  const ticket: Ticket<Result> = {
-    key,
-    request: new Uint8Array(),
-    shape: (sold) => {
-      result = sold
-      return '{}'
-    },
-  }
-  return {
-    ticket,
-    caught: () => {
-      if (!result) throw new Error('nothing was sold')
-      return result
-    },
-  }
-}
-
 export async function buyProxies(
   services: Services,
   customer: CustomerId,
   wish: { code: string; ipv: Ipv; period?: number; count?: number },
 ): Promise<Bought> {
-  const { ticket, caught } = catching<Bought>()
-  const kind = kindIn(wish.code, wish.ipv)
-  await services.dedicated.buy(
-    payerOf(customer),
-    { ...kind, period: wish.period ?? 30, count: wish.count ?? 1 },
-    ticket,
-  )
-  return caught()
+  const asked = { ...kindIn(wish.code, wish.ipv), period: wish.period ?? 30, count: wish.count ?? 1 }
+  return buying(customer, (request: PurchaseRequest<Bought>) => services.dedicated.buy(request, asked))
 }
 
 export async function prolongProxies(
@@ -115,9 +86,7 @@ export async function prolongProxies(
   ids: readonly number[],
   period = 30,
 ): Promise<Prolonged> {
-  const { ticket, caught } = catching<Prolonged>()
-  await services.dedicated.prolong(payerOf(customer), ids, period, ticket)
-  return caught()
+  return buying(customer, (request: PurchaseRequest<Prolonged>) => services.dedicated.prolong(request, ids, period))
 }
 
 /** Places by state; every place is in exactly one. */

@@ -1,13 +1,14 @@
 import { z } from '@hono/zod-openapi'
 import type { RequestNote } from '../../src/api/answers.ts'
-import { accountOperations } from '../../src/api/customer/account.ts'
-import { bind, createHttp, placed } from '../../src/api/http.ts'
+import { accountOperations } from '../../src/api/customer/account/routes.ts'
+import { bodyInteger, roubles } from '../../src/api/fields.ts'
+import { bindPurchase, createHttp } from '../../src/api/http.ts'
+import { operation } from '../../src/api/operation.ts'
+import type { Receipt } from '../../src/domains/orders/index.ts'
 import { readAddress } from '../../src/kernel/address.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../src/kernel/money.ts'
-import { realSurroundings, type Services } from '../../src/main/services.ts'
-import { bodyInteger, roubles } from '../../src/wire/fields.ts'
-import { operation } from '../../src/wire/operation.ts'
+import { realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { HandClock } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
@@ -34,24 +35,21 @@ const buyThings = operation({
 })
 
 function sellThings(services: Services) {
-  return bind(buyThings, ({ caller, body, ticket }) => {
-    const price = kopecks(thingPrice * BigInt(body.count))
-    type Sold = { order: string; balance: Kopecks }
-    const shape = ticket(({ order, balance }: Sold) => ({
-      order_id: order,
-      count: body.count,
-      price_rub: toRoubles(price),
-      balance_rub: toRoubles(balance),
-    }))
-    const wish = { count: body.count, colour: body.colour ?? null, note: body.note ?? null }
-    return placed(
-      services.orders.place(caller, { product: 'things', action: 'buy', wish }, shape, async () => ({
-        price,
-        calculation: { each_rub: toRoubles(kopecks(thingPrice)) },
-        note: `${body.count} things`,
-        deliver: (paid) => paid,
-      })),
-    )
+  type Bought = Receipt & { count: number; price: Kopecks }
+  const toShape = ({ order, count, price, balance }: Bought) => ({
+    order_id: order,
+    count,
+    price_rub: toRoubles(price),
+    balance_rub: toRoubles(balance),
+  })
+  return bindPurchase(buyThings, toShape, (request, { body }) => {
+    const { count } = body
+    const wish = { count, colour: body.colour ?? null, note: body.note ?? null }
+    return services.orders.sell(request, { product: 'things', action: 'buy', wish }, async (sale) => {
+      const price = kopecks(thingPrice * BigInt(count))
+      const calculation = { each_rub: toRoubles(kopecks(thingPrice)) }
+      return { ...(await sale.charge({ price, calculation, note: `${count} things` })), count, price }
+    })
   })
 }
 
@@ -89,7 +87,6 @@ export async function openTill(
     chargesPerMinute: limits.charges ?? 0,
     clock: clock.read,
     requestId: () => realSurroundings.random(12).toHex(),
-    sha256: realSurroundings.sha256,
     isReady: async () => true,
     isStopping: () => stopping,
     note: (note) => void notes.push(note),

@@ -1,12 +1,13 @@
-import type { Ticket } from '../../src/domains/orders/index.ts'
+import { createLog } from '../../src/adapters/log.ts'
+import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import type { Bought } from '../../src/domains/vpn/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId, NodeId } from '../../src/kernel/ids.ts'
-import { readConfig } from '../../src/main/config.ts'
-import { createLog } from '../../src/main/log.ts'
-import { openShop, type Shop } from '../../src/main/shop.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { surroundingsWith } from './clock.ts'
 import type { Service } from './service.ts'
+import { buying } from './wired.ts'
 
 /** Everything that `verify` finds, over all domains. */
 export async function findingsOf(service: Pick<Service, 'services'>): Promise<Finding[]> {
@@ -69,20 +70,8 @@ export const report = (
   )
 
 /** Buys as a program inside the process would, without HTTP. */
-export async function buyQuietly(service: Service, customer: CustomerId, months = 1): Promise<Bought> {
-  let bought: Bought | undefined
-  const ticket: Ticket<Bought> = {
-    key: undefined,
-    request: new Uint8Array(),
-    shape: (result) => {
-      bought = result
-      return ''
-    },
-  }
-  await service.services.vpn.buy({ customer, token: null }, { months }, ticket)
-  if (!bought) throw new Error('nothing was bought')
-  return bought
-}
+export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<Bought> =>
+  buying(customer, (request: PurchaseRequest<Bought>) => service.services.vpn.buy(request, { months }))
 
 /** Runs jobs, a few at a time. */
 export async function inParallel(count: number, atOnce: number, job: (index: number) => Promise<void>): Promise<void> {

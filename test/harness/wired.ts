@@ -1,11 +1,11 @@
+import { createVault } from '../../src/adapters/vault.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
-import type { Placed } from '../../src/domains/orders/index.ts'
+import type { Answer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
-import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../src/kernel/money.ts'
-import { createServices, realSurroundings, type Services } from '../../src/main/services.ts'
-import { createVault } from '../../src/main/vault.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
 /** All domains on a database, without HTTP before them. Without a clock, on the real one. */
@@ -33,20 +33,34 @@ export function buy(
   by: Payer,
   price: bigint,
   options: { readonly key?: string; readonly text?: string } = {},
-): Promise<Placed> {
-  const ticket = {
-    key: options.key,
-    request: new TextEncoder().encode(options.text ?? 'a thing'),
-    shape: (result: { order: OrderId; balance: Kopecks }) =>
-      JSON.stringify({ order: result.order, balance: String(result.balance) }),
+): Promise<Answer> {
+  const toBody = (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) })
+  const asked = { product: 'things', action: 'buy', wish: { thing: options.text ?? 'a thing' } }
+  return services.orders.sell({ by, key: options.key, toBody }, asked, (sale) =>
+    sale.charge({ price: kopecks(price), calculation: { price: String(price) }, note: 'a thing' }),
+  )
+}
+
+/** A purchase that is asked for without a key, by a program inside the process that wants no answer's body. */
+export const quietly = (customer: CustomerId): { by: Payer; key: undefined; toBody: () => string } => ({
+  by: { customer, token: null },
+  key: undefined,
+  toBody: () => '',
+})
+
+/** The same, and what was bought is handed back. */
+export async function buying<Bought>(
+  customer: CustomerId,
+  buyIt: (request: PurchaseRequest<Bought>) => Promise<Answer>,
+): Promise<Bought> {
+  let caught: { bought: Bought } | undefined
+  const toBody = (bought: Bought): string => {
+    caught = { bought }
+    return ''
   }
-  const what = { product: 'things', action: 'buy', wish: { thing: options.text ?? 'a thing' } }
-  return services.orders.place(by, what, ticket, async () => ({
-    price: kopecks(price),
-    calculation: { price: String(price) },
-    note: 'a thing',
-    deliver: (paid) => paid,
-  }))
+  await buyIt({ ...quietly(customer), toBody })
+  if (!caught) throw new Error('nothing was sold')
+  return caught.bought
 }
 
 /** What `verify` finds wrong, over all of the shop. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openSandbox } from '../../src/main/sandbox.ts'
+import { openSandbox } from '../../src/main/shop/sandbox.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'

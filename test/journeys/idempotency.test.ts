@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
 import { openTill, type Till } from '../harness/till.ts'
-import { addCustomer, credit } from '../harness/wired.ts'
+import { addCustomer, credit, buy as sellThing } from '../harness/wired.ts'
 
 describe.each([...engines])('a safe retry on %s', (engine) => {
   let till: Till
@@ -34,7 +35,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   test('the same key for another request is refused, and nothing is charged', async () => {
     await buy('order-2')
     const before = await spent()
-    for (const body of [{ count: 2 }, { count: 1, colour: 'red' }, { count: 1, extra: 1 }]) {
+    for (const body of [{ count: 2 }, { count: 1, colour: 'red' }, { count: 1, note: 'a' }]) {
       const other = await buy('order-2', body)
       expect([other.status, other.error.code, other.error.details]).toEqual([
         422,
@@ -43,6 +44,44 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
       ])
     }
     expect(await spent()).toBe(before)
+  })
+
+  test('a request is the same however it is spelled: order, white space, escapes and fields that mean nothing', async () => {
+    const first = await till.post('/things/buy', { count: 2, colour: 'red', note: 'é' }, { key: 'order-2b' })
+    const before = await spent()
+    for (const raw of [
+      '{"note":"é","colour":"red","count":2}',
+      '{ "count" : 2.0,\n\t"colour":"red" , "note":"\\u00e9" }',
+      '{"count":2,"colour":"red","note":"é","extra":true}',
+    ]) {
+      const again = await till.call('POST', '/things/buy', { raw, key: 'order-2b' })
+      expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([200, first.text, 'true'])
+    }
+    expect(await spent()).toBe(before)
+  })
+
+  test('an answer that an earlier version stored under the bytes of its request is given to whoever repeats its key', async () => {
+    const first = await buy('order-2c')
+    await till.services.db.transact((tx) =>
+      tx.run("UPDATE answers SET request = $1 WHERE key = 'order-2c'", [new Uint8Array(32).fill(9)]),
+    )
+    const before = await spent()
+    expect((await buy('order-2c')).text).toBe(first.text)
+    expect(await spent()).toBe(before)
+  })
+
+  test('whoever is shut out while the request is on its way buys nothing', async () => {
+    const late = await addCustomer(till.services, 9_000n)
+    const { text, token } = await till.services.customers.issueToken(late, { name: 'late' })
+    const by = { customer: late, token: { id: token.id, cap: null } }
+    expect((await sellThing(till.services, by, 900n)).replayed).toBe(false)
+    await till.services.customers.revokeToken(token.id)
+    expect((await refusalOf(sellThing(till.services, by, 900n))).code).toBe('invalid_token')
+    expect((await buy(undefined, { count: 1 }, text)).status).toBe(401)
+    await till.services.setBlocked(late, true)
+    const blocked = await refusalOf(sellThing(till.services, { customer: late, token: null }, 900n))
+    expect(blocked.code).toBe('forbidden')
+    expect((await till.services.ledger.balance(late)).balance).toBe(8_100n as never)
   })
 
   test('a refusal is not remembered: the retry after a top-up works', async () => {

@@ -132,8 +132,8 @@ describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
     await say(200, 20)
     await say(300, 30)
     await say(7, 1, 'boot-0002')
-    const { db, usage } = service.services
-    const totals = await usage.totals(db, [`proxy:${id}`, 'proxy:987654321'])
+    const { db, traffic } = service.services
+    const totals = await traffic.counts.totals(db, [`proxy:${id}`, 'proxy:987654321'])
     expect(totals.get(`proxy:${id}`)).toMatchObject({ received: 307n, sent: 31n })
     expect(totals.has('proxy:987654321')).toBe(false)
   })

@@ -272,7 +272,7 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
 
   test('traffic expires when the price list says so, and what expires first is used first', async () => {
     const { token, customer } = await newcomer(100_000n)
-    const { pricing, premium, db } = service.services
+    const { pricing, premium, traffic, db } = service.services
     await service.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 1 }, { token })
     const shown = (await pricing.show())?.value as { premium: { pools: { datacenter: object } } }
     const changed = structuredClone(shown)
@@ -288,10 +288,10 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
     const counts = [{ subuser, pool: 'datacenter', received: 5_000_000n, sent: 0n }]
     await premium.intake.report({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
     service.clock.advanceDays(29)
-    await premium.traffic.expire(100)
+    await traffic.accounts.expire(100)
     expect((await service.get('/premium/traffic/balance?pool_type=datacenter', { token })).data.traffic_gb).toBe(2.995)
     service.clock.advanceDays(1)
-    await premium.traffic.expire(100)
+    await traffic.accounts.expire(100)
     const { data } = await service.get('/premium/traffic/balance?pool_type=datacenter', { token })
     // The five megabytes came from what was to expire; what never expires is whole.
     expect(data).toMatchObject({ traffic_gb: 1, used_gb: 0.005 })

@@ -196,10 +196,8 @@ describe.each([...engines])('vpn on %s', (engine) => {
   test('with several subscriptions the uuid must be said, and the refusal lists them', async () => {
     const { get, post } = await customer()
     const one = (await post('/vpn/buy', { period: 1 })).data
-    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(one.uuid)
     const two = (await post('/vpn/buy', { period: 12 })).data
     for (const ask of [
-      post('/vpn/renew', { period: 1 }),
       post('/vpn/delete', {}),
       post('/vpn/devices', {}),
       post('/vpn/link/reset', {}),
@@ -216,6 +214,36 @@ describe.each([...engines])('vpn on %s', (engine) => {
     expect(info.uuid).toBe(two.uuid)
     expect(info.items.map((each: { uuid: string }) => each.uuid)).toEqual([two.uuid, one.uuid])
     expect((await get(`/vpn/info?uuid=${one.uuid.toUpperCase()}`)).data.items).toHaveLength(1)
+  })
+
+  test('without a uuid a renewal is of the subscription that the overview shows first', async () => {
+    const { get, post, token } = await customer()
+    expect((await post('/vpn/renew', { period: 1 })).status).toBe(404)
+    const short = (await post('/vpn/buy', { period: 1 })).data
+    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(short.uuid)
+    const long = (await post('/vpn/buy', { period: 12 })).data
+    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(long.uuid)
+    // A disabled one does not run, however late it ends.
+    await service.services.vpn.setDisabled(long.uuid, true)
+    expect((await get('/vpn/info')).data.uuid).toBe(short.uuid)
+    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(short.uuid)
+    await service.services.vpn.setDisabled(long.uuid, false)
+    expect((await service.get('/vpn/info', { token })).data.uuid).toBe(long.uuid)
+  })
+
+  test('a subscription that has ended does not get in the way of the one that runs', async () => {
+    const { get, post } = await customer()
+    const ended = (await post('/vpn/buy', { period: 1 })).data
+    service.clock.advanceDays(32)
+    const running = (await post('/vpn/buy', { period: 1 })).data
+    expect((await post('/vpn/devices', {})).data.uuid).toBe(running.uuid)
+    expect((await get('/vpn/config')).data.uuid).toBe(running.uuid)
+    expect((await post('/vpn/auto-renew', { enabled: true })).data.uuid).toBe(running.uuid)
+    expect((await post('/vpn/renew', { period: 3 })).data.uuid).toBe(running.uuid)
+    // What cannot be undone is asked for by name.
+    expect((await post('/vpn/delete', {})).error.details[0].field).toBe('uuid')
+    expect((await post('/vpn/delete', { uuid: ended.uuid })).data.uuid).toBe(ended.uuid)
+    expect((await post('/vpn/delete', {})).data.uuid).toBe(running.uuid)
   })
 
   test('too little money buys, renews and takes nothing, and says so', async () => {

@@ -14,7 +14,7 @@ describe('what code may not reach for by itself', () => {
       'const { env } = process',
     ]) {
       expect(broken('src/api/http.ts', text)).toEqual(['environment'])
-      expect(broken('src/main/config.ts', text)).toEqual([])
+      expect(broken('src/main/settings/config.ts', text)).toEqual([])
       expect(broken('test/harness/scale.ts', text)).toEqual([])
     }
     expect(broken('src/api/http.ts', '// process.env is read elsewhere\nconst env = c.env')).toEqual([])
@@ -33,7 +33,7 @@ describe('what code may not reach for by itself', () => {
       expect(broken('src/kernel/time.ts', text)).toEqual(['clock'])
       expect(broken('src/domains/orders/service.ts', text)).toEqual(['clock'])
       expect(broken('src/domains/orders/service.test.ts', text)).toEqual([])
-      expect(broken('src/main/shop.ts', text)).toEqual([])
+      expect(broken('src/main/shop/shop.ts', text)).toEqual([])
     }
     expect(broken('src/kernel/time.ts', `new Date(ms); new Date('2026-01-01'); toDate(x); type A = Date`)).toEqual([])
   })
@@ -47,7 +47,7 @@ describe('what code may not reach for by itself', () => {
       'Bun.randomUUIDv7()',
     ]) {
       expect(broken('src/domains/orders/service.ts', text)).toEqual(['randomness'])
-      expect(broken('src/main/shop.ts', text)).toEqual([])
+      expect(broken('src/main/shop/shop.ts', text)).toEqual([])
     }
     expect(broken('src/domains/orders/service.ts', 'deps.random(8)')).toEqual([])
   })
@@ -64,7 +64,7 @@ describe('what code may not reach for by itself', () => {
       expect(broken('src/kernel/money.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/ledger/rules.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/pricing/rules.ts', text)).toEqual(['no-floats'])
-      expect(broken('src/domains/usage/rules.ts', text)).toEqual([])
+      expect(broken('src/domains/traffic/rules.ts', text)).toEqual([])
     }
     expect(broken('src/kernel/money.ts', 'a * b / 100n; Math.max(1, 2)')).toEqual([])
   })

@@ -32,24 +32,54 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/domains/stock/service.ts', '../dedicated/index.ts', '../fleet/index.ts'],
   ['src/domains/dedicated/service.ts', '../premium/index.ts', '../stock/index.ts'],
   ['src/domains/vpn/rules.ts', '../dedicated/rules.ts', '../orders/rules.ts'],
-  ['src/wire/customer/orders.ts', '../../domains/orders/index.ts', '../../domains/orders/rules.ts'],
-  ['src/wire/customer/orders.ts', '../../db/open.ts', 'zod'],
-  ['src/api/customer/orders.ts', '../../domains/orders/store.ts', '../../domains/orders/index.ts'],
-  ['src/api/customer/orders.ts', '../../db/transaction.ts', '../../wire/customer/orders.ts'],
+  ['src/wire/node/state.ts', '../../domains/fleet/rules.ts', '../../kernel/ids.ts'],
+  ['src/wire/node/state.ts', '../../api/fields.ts', 'zod'],
+  ['src/api/customer/orders/shapes.ts', '../../../domains/orders/index.ts', '../../../domains/orders/rules.ts'],
+  ['src/api/customer/orders/shapes-list.ts', './routes.ts', './shapes.ts'],
+  ['src/api/customer/orders/fields.ts', '../../../db/open.ts', '@hono/zod-openapi'],
+  ['src/api/operation.ts', './http.ts', './fields.ts'],
+  ['src/api/customer/orders/routes.ts', '../../../domains/orders/store.ts', '../../../domains/orders/index.ts'],
+  ['src/api/customer/orders/routes.ts', '../../../db/transaction.ts', './shapes.ts'],
+  ['src/domains/premium/subusers/rules.ts', './store.ts', '../access/rules.ts'],
+  ['src/domains/premium/subusers/rules.ts', '../service.ts', '../errors.ts'],
+  ['src/domains/premium/subusers/rules.ts', '../../traffic/index.ts', '../../traffic/accounts/rules.ts'],
+  ['src/domains/premium/subusers/store.ts', '../access/service.ts', '../access/store.ts'],
+  ['src/domains/premium/subusers/store.ts', '../../traffic/accounts/store.ts', '../../../db/rows.ts'],
+  ['src/domains/premium/subusers/service.ts', '../../traffic/accounts/store.ts', '../../traffic/accounts/rules.ts'],
+  ['src/domains/premium/subusers/service.ts', '../../traffic/accounts/service.ts', '../../traffic/index.ts'],
+  ['src/domains/premium/subusers/service.ts', '../../vpn/rules.ts', '../access/store.ts'],
+  ['src/domains/traffic/accounts/service.ts', '../../premium/subusers/rules.ts', '../leases/rules.ts'],
+  ['src/domains/premium/subusers/errors.ts', './rules.ts', '../../../kernel/refusal.ts'],
+  ['src/domains/vpn/nodes.ts', '../../api/operation.ts', '../../wire/node/state.ts'],
+  ['src/domains/vpn/nodes.ts', '../fleet/store.ts', '../fleet/index.ts'],
+  ['src/domains/vpn/nodes.ts', '../dedicated/nodes.ts', './store-nodes.ts'],
+  ['src/domains/vpn/service.ts', '../../wire/node/state.ts', './nodes.ts'],
+  ['src/domains/vpn/rules.ts', './nodes.ts', './states.ts'],
+  ['src/api/node/http.ts', '../../domains/vpn/nodes.ts', '../../domains/vpn/index.ts'],
+  [
+    'src/api/customer/premium/routes.ts',
+    '../../../domains/premium/subusers/service.ts',
+    '../../../domains/premium/subusers/rules.ts',
+  ],
+  [
+    'src/api/customer/premium/shapes.ts',
+    '../../../domains/premium/subusers/store.ts',
+    '../../../domains/premium/subusers/rules.ts',
+  ],
   ['src/api/http.ts', '../jobs/expire.ts', 'hono/body-limit'],
   ['src/api/http.ts', '../plane/agent/sync.ts', '../kernel/refusal.ts'],
   ['src/jobs/expire.ts', '../cli/verify.ts', '../domains/orders/index.ts'],
   ['src/cli/verify.ts', '../api/http.ts', 'yaml'],
   ['src/cli/verify.ts', '../db/open.ts', '../domains/ledger/index.ts'],
   ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
-  ['src/plane/agent/sync.ts', '../../wire/customer/orders.ts', '../../wire/node/state.ts'],
+  ['src/plane/agent/sync.ts', '../../api/operation.ts', '../../wire/node/state.ts'],
   ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/reach/dial.ts'],
   ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
-  ['src/api/http.ts', '../main/config.ts', './status.ts'],
+  ['src/api/http.ts', '../main/settings/config.ts', './status.ts'],
   ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],
-  ['console/pages/orders.ts', '../../src/api/http.ts', '../../src/wire/customer/orders.ts'],
+  ['console/pages/orders.ts', '../../src/api/operation.ts', '../../packages/client/index.ts'],
   ['src/cli/verify.ts', 'bun:sqlite', 'node:fs'],
-  ['src/main/config.ts', 'bun:sqlite', 'bun'],
+  ['src/main/settings/config.ts', 'bun:sqlite', 'bun'],
 ]
 
 describe('the import law', () => {
@@ -83,8 +113,8 @@ describe('the import law', () => {
     expect(broken('src/kernel/ids.ts', 'export const a = Bun.hash("x")')).toEqual(['import-law'])
     expect(broken('src/kernel/ids.ts', '// Bun runs this.\nexport const a = 1')).toEqual([])
     expect(broken('src/cli/verify.ts', `const db = new Bun.SQL('x')`)).toEqual(['driver'])
-    expect(broken('src/main/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
-    expect(broken('src/main/shop.ts', `import { serve } from 'bun'`)).toEqual([])
+    expect(broken('src/main/shop/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
+    expect(broken('src/main/shop/shop.ts', `import { serve } from 'bun'`)).toEqual([])
     expect(broken('src/db/open.ts', `import { SQL } from 'bun'`)).toEqual([])
   })
 
@@ -96,6 +126,9 @@ describe('the import law', () => {
   test('a folder or a domain without a place in the law is refused', () => {
     expect(broken('src/extras/a.ts', '')).toEqual(['import-law'])
     expect(broken('src/domains/gossip/rules.ts', '')).toEqual(['import-law'])
+    expect(broken('src/domains/premium/subusers/index.ts', '')).toEqual(['import-law'])
+    expect(broken('src/domains/premium/subusers/limits/rules.ts', '')).toEqual(['import-law'])
+    expect(broken('src/domains/premium/subusers/rules.ts', '')).toEqual([])
   })
 
   test('tests may see everything', () => {

@@ -1,14 +1,19 @@
-/** Which room of the house a file is in. The rooms of a domain are told apart by the file's name. */
+/**
+ * Which room of the house a file is in. The rooms of a domain are told apart by the file's name, in the domain's own folder or in a
+ * folder for one part of it.
+ */
 export type Room =
   | 'kernel'
   | 'db'
   | 'rules'
   | 'errors'
   | 'ports'
+  | 'nodes'
   | 'store'
   | 'service'
   | 'door'
   | 'wire'
+  | 'shapes'
   | 'api'
   | 'jobs'
   | 'cli'
@@ -19,12 +24,20 @@ export type Room =
 
 /**
  * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each domain that one
- * may see; `pure` is a domain's rules.ts and any further file that is not a store, service, door, errors or ports. `packages` are globs of package, `node:` and `bun:` names. Type imports obey the same law.
+ * may see; `pure` is a domain's rules.ts and any further file that is not one of the other rooms. `packages` are globs of package, `node:`
+ * and `bun:` names. Type imports obey the same law.
  */
 export type Sight = { readonly files: readonly string[]; readonly packages: readonly string[] }
 
 const kernel = 'src/kernel/**'
-const doors = 'src/domains/*/{index,rules}.ts'
+/** A room at the top of a domain and in each of its folders. */
+const everywhere = (domain: string, room: string): readonly string[] => [
+  `${domain}/${room}.ts`,
+  `${domain}/*/${room}.ts`,
+]
+const rules = everywhere('src/domains/*', 'rules')
+const doors = ['src/domains/*/index.ts', ...rules]
+const seenBelow = ['below/index.ts', ...everywhere('below', 'rules')]
 export const pure = 'own/rules.ts and its like'
 const hashing = 'node:crypto'
 const anyPackage = '**'
@@ -33,30 +46,43 @@ const anyPackage = '**'
 export const law: Readonly<Record<Room, Sight>> = {
   kernel: { files: [kernel], packages: [] },
   db: { files: [kernel, 'src/db/**', 'migrations/**'], packages: ['bun', 'bun:sqlite', 'node:*', 'node:*/**'] },
-  rules: { files: [kernel, pure, 'own/errors.ts', 'below/rules.ts'], packages: [] },
+  rules: { files: [kernel, pure, ...everywhere('own', 'errors'), ...everywhere('below', 'rules')], packages: [] },
   errors: { files: [kernel], packages: [] },
   ports: { files: [kernel], packages: [] },
+  nodes: { files: [kernel, 'src/db/transaction.ts', 'src/wire/node/**', 'own/**', ...seenBelow], packages: [] },
   store: {
-    files: [kernel, 'src/db/**', pure, 'own/errors.ts', 'own/store.ts', 'own/store-*.ts', 'below/rules.ts'],
+    files: [
+      kernel,
+      'src/db/**',
+      pure,
+      ...everywhere('own', 'errors'),
+      ...everywhere('own', 'store'),
+      ...everywhere('own', 'store-*'),
+      ...everywhere('below', 'rules'),
+    ],
     packages: [hashing],
   },
-  service: { files: [kernel, 'src/db/transaction.ts', 'own/**', 'below/{index,rules}.ts'], packages: [hashing] },
+  service: { files: [kernel, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
   door: { files: ['own/**'], packages: [] },
-  wire: { files: [kernel, 'src/wire/**', 'src/domains/*/rules.ts'], packages: ['zod', '@hono/zod-openapi'] },
+  wire: { files: [kernel, 'src/wire/**'], packages: ['zod'] },
+  shapes: {
+    files: [kernel, 'src/api/{fields,operation}.ts', 'src/api/*/*/{fields,shapes,shapes-*}.ts', ...rules],
+    packages: ['@hono/zod-openapi'],
+  },
   api: {
-    files: [kernel, 'src/wire/**', 'src/api/**', doors],
+    files: [kernel, 'src/wire/**', 'src/api/**', ...doors],
     packages: ['hono', 'hono/**', '@hono/**'],
   },
-  jobs: { files: [kernel, 'src/wire/**', 'src/jobs/**', doors], packages: [] },
-  cli: { files: [kernel, 'src/wire/**', 'src/cli/**', doors], packages: [anyPackage] },
-  adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/{ports,rules}.ts'], packages: [anyPackage] },
-  plane: { files: [kernel, 'src/plane/**', 'src/wire/node.ts', 'src/wire/node/**'], packages: [anyPackage] },
+  jobs: { files: [kernel, 'src/wire/**', 'src/jobs/**', ...doors], packages: [] },
+  cli: { files: [kernel, 'src/wire/**', 'src/cli/**', ...doors], packages: [anyPackage] },
+  adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
+  plane: { files: [kernel, 'src/plane/**', 'src/wire/**'], packages: [anyPackage] },
   main: { files: ['src/**', 'migrations/**', 'console/**', 'package.json'], packages: [anyPackage] },
-  console: { files: [kernel, 'src/wire/**', 'console/**', 'src/console/**'], packages: [anyPackage] },
+  console: { files: [kernel, 'console/**', 'packages/client/**'], packages: [anyPackage] },
 }
 
 const ground = ['ledger', 'pricing', 'customers']
-const middle = ['stock', 'fleet', 'usage', 'payments']
+const middle = ['stock', 'fleet', 'traffic', 'payments']
 
 /** The other domains each domain may see. The ones that are sold see everything below them and never one another. */
 export const below: Readonly<Record<string, readonly string[]>> = {
@@ -66,7 +92,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   orders: ground,
   stock: [...ground, 'orders', ...middle],
   fleet: [...ground, 'orders', ...middle],
-  usage: [...ground, 'orders', ...middle],
+  traffic: [...ground, 'orders', ...middle],
   payments: [...ground, 'orders', ...middle],
   dedicated: [...ground, 'orders', ...middle],
   premium: [...ground, 'orders', ...middle],
@@ -91,16 +117,26 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
   if (parts[0] === 'console') return { room: 'console' }
   if (parts[0] !== 'src') return undefined
   const room = plainRooms.find((name) => name === parts[1])
+  if (room === 'api' && isShapes(parts.at(-1) ?? '')) return { room: 'shapes' }
   if (room !== undefined && parts.length > 2) return { room }
-  const [, folder, domain] = parts
-  if (folder !== 'domains' || domain === undefined || parts.length < 4) return undefined
-  return { room: roomOfDomainFile(parts.slice(3).join('/')), domain }
+  const [, folder, domain, ...inside] = parts
+  const name = inside.at(-1)
+  if (folder !== 'domains' || domain === undefined || name === undefined || inside.length > 2) return undefined
+  const domainRoom = roomOfDomainFile(name)
+  // A domain has one door, however many folders it has.
+  return domainRoom === 'door' && inside.length > 1 ? undefined : { room: domainRoom, domain }
+}
+
+/** What an operation takes and answers, beside the routes that bind it: it knows values, and nothing that acts. */
+function isShapes(name: string): boolean {
+  const stem = name.replace(/\.tsx?$/, '')
+  return ['shapes', 'fields', 'operation'].includes(stem) || stem.startsWith('shapes-')
 }
 
 function roomOfDomainFile(name: string): Room {
   const stem = name.replace(/\.tsx?$/, '')
   if (stem === 'index') return 'door'
-  if (stem === 'errors' || stem === 'ports') return stem
+  if (stem === 'errors' || stem === 'ports' || stem === 'nodes') return stem
   if (stem === 'store' || stem.startsWith('store-')) return 'store'
   if (stem === 'service' || stem.startsWith('service-')) return 'service'
   return 'rules'

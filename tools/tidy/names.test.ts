@@ -44,4 +44,15 @@ describe('names and sizes', () => {
       ])
     }
   })
+
+  test('a large domain may have its rooms in folders, and its door, its refusals and its README at the top', () => {
+    const rooms = ['README.md', 'errors.ts', 'index.ts', 'a/rules.ts', 'a/store.ts', 'b/service.ts']
+    const whole = new Map(rooms.map((room) => [`src/domains/orders/${room}`, '']))
+    expect(checkNames(whole)).toEqual([])
+    for (const room of rooms) {
+      const lacking = new Map(whole)
+      lacking.delete(`src/domains/orders/${room}`)
+      expect(checkNames(lacking).map((violation) => violation.rule)).toEqual(['anatomy'])
+    }
+  })
 })

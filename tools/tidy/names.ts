@@ -5,7 +5,9 @@ const codeFolders = new Set(['src', 'test', 'tools', 'bench', 'bin', 'console'])
 const emptyWords = new Set(
   'util utils helper helpers manager managers misc common data info handler handlers'.split(' '),
 )
-const roomsOfADomain = ['README.md', 'rules.ts', 'errors.ts', 'store.ts', 'service.ts', 'index.ts']
+/** What stands at the top of every domain, and what may stand in the folders of a large one instead. */
+const topOfADomain = ['README.md', 'errors.ts', 'index.ts']
+const roomsOfADomain = ['rules.ts', 'store.ts', 'service.ts']
 
 export function checkNames(files: Files): Violation[] {
   return [...[...files.keys()].flatMap(checkPath), ...checkLengths(files), ...checkDomains(files)]
@@ -50,9 +52,13 @@ function checkDomains(files: Files): Violation[] {
   const domains = new Set([...files.keys()].map((path) => /^src\/domains\/([^/]+)\//.exec(path)?.[1]))
   return [...domains].flatMap((domain) => {
     if (domain === undefined) return []
-    const missing = roomsOfADomain.map((room) => `src/domains/${domain}/${room}`).filter((path) => !files.has(path))
-    return missing.map((path) => ({
-      path,
+    const own = [...files.keys()].filter((path) => path.startsWith(`src/domains/${domain}/`))
+    const missing = [
+      ...topOfADomain.filter((room) => !own.includes(`src/domains/${domain}/${room}`)),
+      ...roomsOfADomain.filter((room) => !own.some((path) => path.endsWith(`/${room}`))),
+    ]
+    return missing.map((room) => ({
+      path: `src/domains/${domain}/${room}`,
       line: 1,
       rule: 'anatomy',
       explanation: 'every domain has the same rooms; this one is missing',

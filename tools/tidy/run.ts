@@ -7,14 +7,18 @@ const root = resolve(import.meta.dir, '../..')
 const unread = new Set(['node_modules', '.git', 'data', 'coverage', 'dist', '.idea', '.vscode'])
 const mostBytes = 2_000_000
 
-/** Everything that belongs to the project and is text. Folders called `data` are left out at the root only, where a shop keeps its own. */
+/**
+ * Everything that belongs to the project and is text. Folders called `data` are left out at the root only, where a shop
+ * keeps its own; `.git` is a file where the project is checked out a second time.
+ */
 function readProject(): Files {
   const files = new Map<string, string>()
   const visit = (folder: string) => {
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       const isUnread = unread.has(entry.name) && (folder === '' || entry.name === 'node_modules')
-      if (entry.isDirectory() && !isUnread) visit(path)
+      if (isUnread) continue
+      if (entry.isDirectory()) visit(path)
       if (entry.isFile() && statSync(join(root, path)).size <= mostBytes) {
         const text = readFileSync(join(root, path), 'utf8')
         if (!text.includes('\0')) files.set(path, text)

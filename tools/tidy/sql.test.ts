@@ -17,10 +17,12 @@ describe('SQL', () => {
   test('stands in stores, src/db and tests only', () => {
     for (const statement of statements) {
       expect(broken('src/domains/orders/service.ts', `tx.run(${statement})`)).toEqual(['sql'])
+      expect(broken('src/domains/orders/refunds/rules.ts', `tx.run(${statement})`)).toEqual(['sql'])
       expect(broken('src/api/http.ts', `tx.run(${statement})`)).toEqual(['sql'])
       for (const path of [
         'src/domains/orders/store.ts',
         'src/domains/orders/store-history.ts',
+        'src/domains/orders/refunds/store.ts',
         'src/db/migrate.ts',
         'src/api/http.test.ts',
       ]) {

@@ -26,5 +26,5 @@ export function checkSql(files: Files): Violation[] {
 }
 
 function mayHoldSql(path: string): boolean {
-  return path.startsWith('src/db/') || /^src\/domains\/[^/]+\/store(?:-[a-z0-9-]+)?\.ts$/.test(path)
+  return path.startsWith('src/db/') || /^src\/domains\/[^/]+\/(?:[^/]+\/)?store(?:-[a-z0-9-]+)?\.ts$/.test(path)
 }

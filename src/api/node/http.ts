@@ -64,7 +64,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function join(visit: Visit): Promise<unknown> {
     visit.standing = joins(visit.from ? sourceName(visit.from) : '')
     if (visit.standing?.retryAfterSeconds) throw rateLimited()
-    const body = readFields(joinBodySchema, (await readBody(visit.request)).value)
+    const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node
     return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
@@ -84,14 +84,14 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function find(visit: Visit): Promise<unknown> {
     const node = await authenticate(visit)
-    const body = readFields(findBodySchema, (await readBody(visit.request)).value)
+    const body = readFields(findBodySchema, await readBody(visit.request))
     if (node.kind !== 'gateway') throw wrongKind(node.kind)
     return foundSchema.parse(await findAny(deps, body))
   }
 
   async function report(visit: Visit): Promise<unknown> {
     const node = await authenticate(visit)
-    const body = readFields(reportBodySchema, (await readBody(visit.request, mostReportBytes)).value)
+    const body = readFields(reportBodySchema, await readBody(visit.request, mostReportBytes))
     return reportAnswerSchema.parse(await takeReport(deps, node, body))
   }
 

@@ -58,7 +58,10 @@ export const hintOf = (text: string): string => text.slice(0, 12)
 export const isSandboxTokenText = (text: string): boolean => /^[\x21-\x7e]{8,200}$/.test(text)
 
 /** Why a token opens nothing now, or undefined if it does. */
-export function whyClosed(token: Token, nowMs: number): 'revoked' | 'expired' | undefined {
+export function whyClosed(
+  token: Pick<Token, 'expiresAt' | 'revokedAt'>,
+  nowMs: number,
+): 'revoked' | 'expired' | undefined {
   if (token.revokedAt !== null) return 'revoked'
   if (token.expiresAt !== null && token.expiresAt <= nowMs) return 'expired'
   return undefined

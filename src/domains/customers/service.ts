@@ -2,6 +2,7 @@ import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Address, Prefix } from '../../kernel/address.ts'
 import { type CustomerId, makeId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
+import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {
@@ -115,6 +116,17 @@ export function createCustomers(deps: {
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
       return { customer: token.customer, token: { id: token.id, cap: token.cap } }
+    },
+
+    /**
+     * Why nothing may be bought for a customer now, through a token or without one; undefined if it may. Asked inside the purchase's
+     * transaction: whoever was let in when the request began may have been shut out before its body had come.
+     */
+    async findObjection(reader: Reader, customer: CustomerId, token: TokenId | null): Promise<Refusal | undefined> {
+      const standing = await store.findStanding(reader, customer, token)
+      if (!standing) return noSuchCustomer()
+      if (token !== null && (!standing.token || whyClosed(standing.token, clock()))) return invalidToken()
+      return standing.blocked ? customerBlocked() : undefined
     },
 
     mode: (): Promise<ShopMode | undefined> => store.findMode(db),

@@ -136,6 +136,24 @@ export async function findTokenByDigest(
   return row && { token: toToken(row), digest: row.digest, blocked: row.blocked_at !== null }
 }
 
+/** Whether a customer is blocked, and until when one of its tokens is good, in one look. */
+export async function findStanding(
+  reader: Reader,
+  customer: CustomerId,
+  token: TokenId | null,
+): Promise<{ blocked: boolean; token: Pick<Token, 'expiresAt' | 'revokedAt'> | undefined } | undefined> {
+  const row = await reader.first<
+    Pick<TokenRow, 'expires_at' | 'revoked_at'> & { blocked_at: bigint | null; id: string | null }
+  >(
+    `SELECT customers.blocked_at, tokens.id, tokens.expires_at, tokens.revoked_at
+     FROM customers LEFT JOIN tokens ON tokens.customer_id = customers.id AND tokens.id = $2 WHERE customers.id = $1`,
+    [customer, token ?? ''],
+  )
+  if (!row) return undefined
+  const found = { expiresAt: maybe(row.expires_at), revokedAt: maybe(row.revoked_at) }
+  return { blocked: row.blocked_at !== null, token: row.id === null ? undefined : found }
+}
+
 export async function listTokens(reader: Reader, customer: CustomerId): Promise<Token[]> {
   const rows = await reader.all<TokenRow>('SELECT * FROM tokens WHERE customer_id = $1 ORDER BY id', [customer])
   return rows.map(toToken)

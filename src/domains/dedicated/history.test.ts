@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
-import { addStock, buyProxies, type Floor, openFloor, payerOf, shippedWith } from '../../../test/harness/proxies.ts'
+import { addStock, buyProxies, type Floor, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
 import { scaled } from '../../../test/harness/scale.ts'
-import { addCustomer, credit, findingsOf } from '../../../test/harness/wired.ts'
+import { addCustomer, credit, findingsOf, quietly } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
@@ -329,10 +329,9 @@ class Replay {
     const all = [...chosen]
     if (all.length === 0) return
     const ids = all.map((proxy) => proxy.id)
-    const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
     const quoted = await outcomeOf(floor.services.dedicated.quoteProlonging(this.customer(each.who), ids, each.period))
     const outcome = await outcomeOf(
-      floor.services.dedicated.prolong(payerOf(this.customer(each.who)), ids, each.period, ticket),
+      floor.services.dedicated.prolong(quietly(this.customer(each.who)), ids, each.period),
     )
     if (!all.every((proxy) => proxy.who === each.who && model.isHeld(proxy))) {
       expect([quoted, outcome]).toEqual(['not_found', 'not_found'])

@@ -11,8 +11,8 @@ import {
   shippedWith,
 } from '../../../test/harness/proxies.ts'
 import { scaled } from '../../../test/harness/scale.ts'
-import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
-import type { CustomerId, TokenId } from '../../kernel/ids.ts'
+import { addCustomer, findingsOf, quietly } from '../../../test/harness/wired.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Ipv } from '../stock/rules.ts'
@@ -85,15 +85,14 @@ describe.each([...engines])('many at once on %s', (engine) => {
     for (let round = 0; round < rounds * 2; round += 1) {
       block += 1
       await addStock(floor.services, `10.${block}.0.0`, 'BE', 4)
-      const poor = customers.slice(0, 12).map(async (customer, index) => {
-        const token = { id: `tok_${round}_${index}` as TokenId, cap: 0n as Kopecks }
-        const wish = { ...kindIn('BE', 4), period: 7, count: 1 }
-        return floor.services.dedicated.buy({ customer, token }, wish, {
-          key: undefined,
-          request: new Uint8Array(),
-          shape: () => '',
-        })
-      })
+      const cap = 0n as Kopecks
+      const tokens = await Promise.all(
+        customers.slice(0, 12).map((customer) => floor.services.customers.issueToken(customer, { name: 'poor', cap })),
+      )
+      const wish = { ...kindIn('BE', 4), period: 7, count: 1 }
+      const poor = tokens.map(({ token }) =>
+        floor.services.dedicated.buy({ ...quietly(token.customer), by: { customer: token.customer, token } }, wish),
+      )
       const payer = customers[20 + round]
       if (!payer) throw new Error('there are too few customers')
       const counts = await tally([...poor.slice(0, 6), oneOf(payer, 'BE', 4), ...poor.slice(6)])

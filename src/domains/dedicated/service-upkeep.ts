@@ -6,7 +6,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { Stock } from '../stock/index.ts'
-import type { Usage } from '../usage/index.ts'
+import type { Traffic } from '../traffic/index.ts'
 import {
   graceEnd,
   isHeld,
@@ -49,7 +49,7 @@ export function createDedicatedUpkeep(deps: {
   db: Database
   customers: Pick<Customers, 'blockedAmong'>
   stock: Stock
-  usage: Usage
+  traffic: Pick<Traffic, 'counts'>
   sha256: (text: string) => Uint8Array
   dedicated: Pick<Dedicated, 'prolong'>
   clock: Clock
@@ -75,16 +75,11 @@ export function createDedicatedUpkeep(deps: {
   /** One proxy's renewal. The key names the term that ends, so however many processes try, one term is bought. */
   async function renewOne(proxy: Proxy, period: number): Promise<boolean> {
     await db.transact((tx) => store.setRenewTried(tx, proxy.id, clock()))
-    const ticket = { key: `renewal ${proxy.id} ${proxy.expiresAt}`, request: new Uint8Array(), shape: () => '' }
+    const by = { customer: proxy.customer, token: null }
+    const request = { by, key: `renewal ${proxy.id} ${proxy.expiresAt}`, toBody: () => '' }
     try {
-      const placed = await deps.dedicated.prolong(
-        { customer: proxy.customer, token: null },
-        [proxy.id],
-        period,
-        ticket,
-        'renew',
-      )
-      return !placed.replayed
+      const answer = await deps.dedicated.prolong(request, [proxy.id], period, 'renew')
+      return !answer.replayed
     } catch (error) {
       // No money, no price any more, no wish any more, or another process is at it: the next hour may do better.
       if (error instanceof Refusal) return false
@@ -147,7 +142,7 @@ export function createDedicatedUpkeep(deps: {
     takeCounts: (node: string, boot: string, counts: readonly ProxyCount[]): Promise<void> =>
       db.transact(async (tx) => {
         const known = await store.knownAmong(tx, [...new Set(counts.map((each) => each.id))])
-        await deps.usage.take(tx, {
+        await deps.traffic.counts.take(tx, {
           node,
           boot,
           counts: counts

@@ -4,9 +4,9 @@ import { type Kopecks, total } from '../../kernel/money.ts'
 import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { Ledger, Payer } from '../ledger/index.ts'
+import type { Ledger } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
-import type { Orders, Paid, Placed, Ticket } from '../orders/index.ts'
+import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, type DedicatedPrice, priceDedicated, priceProlonging, shareOut } from '../pricing/rules.ts'
@@ -37,7 +37,7 @@ export type Wish = Kind & { readonly period: number; readonly count: number }
 export type OpenProxy = Proxy & { readonly password: string }
 
 export type Bought = {
-  readonly paid: Paid
+  readonly receipt: Receipt
   readonly wish: Wish
   readonly price: Kopecks
   readonly proxies: readonly OpenProxy[]
@@ -50,7 +50,7 @@ export type ProlongPrice = {
   readonly total: Kopecks
   readonly calculation: Plain
 }
-export type Prolonged = { readonly paid: Paid; readonly period: number } & ProlongPrice
+export type Prolonged = { readonly receipt: Receipt; readonly period: number } & ProlongPrice
 
 export type DedicatedDeps = {
   readonly db: Database
@@ -121,59 +121,60 @@ export function createDedicated(deps: DedicatedDeps) {
   }
 
   /** Charges and assigns in one transaction: nobody pays for an address he did not get. */
-  async function buy(by: Payer, wish: Wish, ticket: Ticket<Bought>): Promise<Placed> {
-    const catalogue = await pricing.current()
+  async function buy(request: PurchaseRequest<Bought>, wish: Wish): Promise<Answer> {
     // Numbers come from transactions of their own, so they are fetched before this one begins.
-    const ids = await deps.proxyIds.take(wish.count)
-    const spareIds = await stock.spareIds(wish, wish.count)
-    return orders.place(by, { product, action: 'buy', wish: wishJson(wish) }, ticket, async (tx, order, account) => {
-      // Priced in here, past the key: a repeat is answered even if the price list no longer sells what was bought.
+    const [catalogue, ids, spareIds] = await Promise.all([
+      pricing.current(),
+      deps.proxyIds.take(wish.count),
+      stock.spareIds(wish, wish.count),
+    ])
+    return orders.sell(request, { product, action: 'buy', wish: wishJson(wish) }, async (sale) => {
+      const { tx, order, nowMs } = sale
+      const { customer } = request.by
       const price = priceDedicated(catalogue, wish)
-      assertCovers(account, price.total)
-      const nowMs = clock()
-      const held = wish.ipv === 3 ? await store.heldAddresses(tx, by.customer, wish.country) : new Set<string>()
+      assertCovers(sale.account, price.total)
+      const held = wish.ipv === 3 ? await store.heldAddresses(tx, customer, wish.country) : new Set<string>()
       const places = await stock.take(tx, wish, wish.count, held, spareIds)
-      const proxies = makeProxies(wish, { customer: by.customer, order, ids, nowMs }, places)
+      const receipt = await sale.charge({
+        price: price.total,
+        calculation: buyJson(catalogue, wish, price, addDays(nowMs, wish.period)),
+        note: `${wish.count} × ${wish.country} ${kindName(wish.ipv)}, ${wish.period} days`,
+      })
+      const proxies = makeProxies(wish, { customer, order, ids, nowMs }, places)
       stock.lease(
         tx,
         proxies.map((proxy) => ({ place: proxy.place, proxy: proxy.id })),
         nowMs,
       )
       store.insertProxies(tx, proxies)
-      return {
-        price: price.total,
-        calculation: buyJson(catalogue, wish, price, addDays(nowMs, wish.period)),
-        note: `${wish.count} × ${wish.country} ${kindName(wish.ipv)}, ${wish.period} days`,
-        deliver: (paid) => ({ paid, wish, price: price.total, proxies }),
-      }
+      return { receipt, wish, price: price.total, proxies }
     })
   }
 
   async function prolong(
-    by: Payer,
+    request: PurchaseRequest<Prolonged>,
     ids: readonly number[],
     period: number,
-    ticket: Ticket<Prolonged>,
     action: 'prolong' | 'renew' = 'prolong',
-  ): Promise<Placed> {
+  ): Promise<Answer> {
     const catalogue = await pricing.current()
-    return orders.place(by, { product, action, wish: { ids, period } }, ticket, async (tx) => {
-      const nowMs = clock()
-      const proxies = await lockAll(tx, by.customer, ids)
+    return orders.sell(request, { product, action, wish: { ids, period } }, async (sale) => {
+      const { tx, nowMs } = sale
+      const proxies = await lockAll(tx, request.by.customer, ids)
       // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
       if (action === 'renew' && !proxies.every((proxy) => isToRenew(proxy, period, nowMs))) throw notToRenew()
       const price = priceItems(catalogue, proxies, period, nowMs)
+      const receipt = await sale.charge({
+        price: price.total,
+        calculation: price.calculation,
+        note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
+      })
       store.setExpiry(
         tx,
         price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
         nowMs,
       )
-      return {
-        price: price.total,
-        calculation: price.calculation,
-        note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
-        deliver: (paid) => ({ paid, period, ...price }),
-      }
+      return { receipt, period, ...price }
     })
   }
 

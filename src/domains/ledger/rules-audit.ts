@@ -1,15 +1,15 @@
+import {
+  type Chain,
+  emptyChain,
+  emptyHead,
+  endingWith,
+  problemsOfEnd,
+  problemsOfLink,
+  type Sha256,
+} from '../../kernel/chain.ts'
 import type { Finding } from '../../kernel/finding.ts'
 import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'
-import {
-  type Account,
-  apiSpentAfter,
-  checkpointLine,
-  emptyHead,
-  type Posting,
-  type Sha256,
-  sealedText,
-  toHex,
-} from './rules.ts'
+import { type Account, apiSpentAfter, checkpointLine, fieldsOf, type Posting, toHex } from './rules.ts'
 
 /** A checkpoint as it is stored. */
 export type Checkpoint = {
@@ -59,11 +59,9 @@ export class AccountWalk {
   /** What each token spent here, less refunds. */
   readonly spentByToken = new Map<string, Kopecks>()
   private readonly refunded = new Set<number>()
-  private head = emptyHead
+  private chain: Chain = emptyChain
   private balance: Kopecks = zero
   private apiSpent: Kopecks = zero
-  private seq = 0
-  private lastAt = 0
 
   constructor(
     private readonly customer: string,
@@ -72,21 +70,18 @@ export class AccountWalk {
 
   step(posting: Posting): void {
     const where = `posting ${posting.seq} of ${this.customer}`
-    if (posting.seq !== this.seq + 1) this.found('chain', where, `follows number ${this.seq}: postings are missing`)
-    if (toHex(this.sha256(sealedText(this.head, posting))) !== toHex(posting.hash)) {
-      this.found('chain', where, 'its hash does not match its content and the posting before it')
+    const words = { sha256: this.sha256, entry: 'posting' }
+    for (const problem of problemsOfLink(this.chain, posting, fieldsOf(posting), words)) {
+      this.found('chain', where, problem)
     }
     if (posting.balanceAfter !== this.balance + posting.amount) {
       this.found('balance', where, `balance_after is ${toRoubleText(posting.balanceAfter)}, not the sum up to it`)
     }
     if (posting.balanceAfter < 0n) this.found('balance', where, 'the balance is below zero')
-    if (posting.at < this.lastAt) this.found('chain', where, 'it is dated before the posting it follows')
     this.checkKind(posting, where)
-    this.seq = posting.seq
-    this.head = posting.hash
+    this.chain = endingWith(posting)
     this.balance = (this.balance + posting.amount) as Kopecks
     this.apiSpent = apiSpentAfter(this.apiSpent, posting)
-    this.lastAt = posting.at
     if (posting.token && posting.kind !== 'credit') {
       this.spentByToken.set(posting.token, subtract(this.spentByToken.get(posting.token) ?? zero, posting.amount))
     }
@@ -109,9 +104,7 @@ export class AccountWalk {
         `api_spent is ${toRoubleText(account.apiSpent)}, its postings say ${toRoubleText(this.apiSpent)}`,
       )
     }
-    if (account.seq !== this.seq) this.found('chain', where, `it counts ${account.seq} postings, there are ${this.seq}`)
-    if (toHex(account.head) !== toHex(this.head))
-      this.found('chain', where, 'its head is not the hash of the last posting')
+    for (const problem of problemsOfEnd(account, this.chain, 'posting')) this.found('chain', where, problem)
   }
 
   private checkKind(posting: Posting, where: string): void {

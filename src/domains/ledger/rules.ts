@@ -1,3 +1,4 @@
+import { type Chain, emptyChain, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../kernel/money.ts'
 import { balanceTooLarge, capReached, insufficientFunds } from './errors.ts'
@@ -7,14 +8,11 @@ export type PostingKind = 'credit' | 'charge' | 'refund'
 /** The accounts of the house: where money came from, and what it was earned with. */
 export type HouseAccount = `funds:${string}` | `revenue:${string}`
 
-/** A customer's account as it stands. `head` is the hash of its last posting. */
-export type Account = {
+/** A customer's account as it stands. Its postings are chained. */
+export type Account = Chain & {
   readonly customer: CustomerId
   readonly balance: Kopecks
   readonly apiSpent: Kopecks
-  readonly seq: number
-  readonly head: Uint8Array
-  readonly lastAt: number
 }
 
 /** A movement that is asked for. `amount` is signed as the customer sees it. */
@@ -37,18 +35,11 @@ export type Posting = Movement & {
   readonly hash: Uint8Array
 }
 
-export type Sha256 = (text: string) => Uint8Array
-
-/** The head of an account that has no posting yet. */
-export const emptyHead: Uint8Array = new Uint8Array(32)
-
 export const openAccount = (customer: CustomerId): Account => ({
   customer,
   balance: kopecks(0n),
   apiSpent: kopecks(0n),
-  seq: 0,
-  head: emptyHead,
-  lastAt: 0,
+  ...emptyChain,
 })
 
 /** Refuses early what the balance does not cover, before anything is taken that others could have had. */
@@ -58,7 +49,7 @@ export function assertCovers(account: Account, price: Kopecks): void {
 
 /**
  * The account after a movement, and the posting that records it. Refuses what would take the balance below zero or past
- * what a JSON number holds. A posting is never dated before the one it follows, even when a machine's clock steps back.
+ * what a JSON number holds.
  */
 export function post(
   account: Account,
@@ -69,9 +60,8 @@ export function post(
   if (account.balance + movement.amount < 0n) throw insufficientFunds(negate(movement.amount), account.balance)
   if (account.balance + movement.amount > mostKopecks) throw balanceTooLarge()
   const balance = add(account.balance, movement.amount)
-  const at = Math.max(nowMs, account.lastAt)
-  const unsealed = { ...movement, customer: account.customer, seq: account.seq + 1, balanceAfter: balance, at }
-  const hash = sha256(sealedText(account.head, unsealed))
+  const unsealed = { ...movement, customer: account.customer, ...nextPlace(account, nowMs), balanceAfter: balance }
+  const hash = sealEntry(account.head, fieldsOf(unsealed), sha256)
   return {
     account: {
       customer: account.customer,
@@ -79,29 +69,26 @@ export function post(
       apiSpent: apiSpentAfter(account.apiSpent, movement),
       seq: unsealed.seq,
       head: hash,
-      lastAt: at,
+      lastAt: unsealed.at,
     },
     posting: { ...unsealed, hash },
   }
 }
 
-/** What goes through the hash: the hash before, then every field of the posting, unambiguously. */
-export function sealedText(previous: Uint8Array, posting: Omit<Posting, 'hash'>): string {
-  return JSON.stringify([
-    toHex(previous),
-    posting.customer,
-    posting.seq,
-    posting.kind,
-    posting.house,
-    String(posting.amount),
-    String(posting.balanceAfter),
-    posting.order,
-    posting.token,
-    posting.refundOf,
-    posting.note,
-    posting.at,
-  ])
-}
+/** What of a posting goes through its hash: every field, in an order that never changes. */
+export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
+  posting.customer,
+  posting.seq,
+  posting.kind,
+  posting.house,
+  String(posting.amount),
+  String(posting.balanceAfter),
+  posting.order,
+  posting.token,
+  posting.refundOf,
+  posting.note,
+  posting.at,
+]
 
 /** Only what went through a token counts as spent through the API; a refund of it is taken off again. */
 export function apiSpentAfter(spent: Kopecks, movement: Pick<Movement, 'kind' | 'amount' | 'token'>): Kopecks {

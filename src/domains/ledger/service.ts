@@ -1,9 +1,10 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, negate } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { alreadyRefunded, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
-import { type Account, type Movement, openAccount, type Posting, post, type Sha256, spentAfter } from './rules.ts'
+import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
 import * as store from './store.ts'
 
 export type Ledger = ReturnType<typeof createLedger>

@@ -8,8 +8,9 @@ import type { Database } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks, mostKopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import type { Services } from '../../main/services.ts'
+import type { Services } from '../../main/shop/services.ts'
 import type { Payer } from '../ledger/index.ts'
+import type { Receipt } from './index.ts'
 import { keyKeptMs } from './rules.ts'
 
 /** One thing that happens to a customer. Numbers pick among what exists when the step is reached. */
@@ -185,24 +186,17 @@ class Play {
   }
 
   private place(cost: bigint, by: number, key: string | undefined, text: string, ends: 'well' | 'refused' | 'fault') {
-    const ticket = {
+    const request = {
+      by: this.payer(by),
       key,
-      request: new TextEncoder().encode(text),
-      shape: (result: { order: OrderId; balance: Kopecks }) =>
-        JSON.stringify({ order: result.order, balance: String(result.balance) }),
+      toBody: (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) }),
     }
-    const what = { product: 'history', action: 'buy', wish: { text } }
-    return this.services.orders.place(this.payer(by), what, ticket, async () => {
+    const asked = { product: 'history', action: 'buy', wish: { text } }
+    return this.services.orders.sell(request, asked, async (sale) => {
       if (ends === 'refused') throw new StageRefusal('conflict', 'out_of_stock', 'none left')
-      return {
-        price: kopecks(cost),
-        calculation: { of: text },
-        note: 'a purchase',
-        deliver(paid) {
-          if (ends === 'fault') throw new StageFault('the supplier burnt down')
-          return paid
-        },
-      }
+      const receipt = await sale.charge({ price: kopecks(cost), calculation: { of: text }, note: 'a purchase' })
+      if (ends === 'fault') throw new StageFault('the supplier burnt down')
+      return receipt
     })
   }
 

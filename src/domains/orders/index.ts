@@ -1,2 +1,2 @@
-export { createOrders, type Orders, type Paid, type Placed, type Sale, type Ticket } from './service.ts'
+export { type Answer, createOrders, type Orders, type PurchaseRequest, type Receipt, type Sale } from './service.ts'
 export { createMoneyVerifier } from './service-audit.ts'

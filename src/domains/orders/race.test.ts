@@ -7,9 +7,9 @@ import type { Database } from '../../db/transaction.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import type { Services } from '../../main/services.ts'
+import type { Services } from '../../main/shop/services.ts'
 import type { Payer } from '../ledger/index.ts'
-import type { Placed } from './service.ts'
+import type { Answer } from './service.ts'
 
 type Stage = { readonly name: string; readonly engine: Engine; readonly shops: number }
 const stages: readonly Stage[] = [
@@ -21,7 +21,7 @@ const stages: readonly Stage[] = [
 const rounds = scaled(20)
 
 /** How often each code came out; `sold` and `replayed` stand for success. A fault is passed on. */
-async function tally(attempts: readonly Promise<Placed>[]): Promise<Record<string, number>> {
+async function tally(attempts: readonly Promise<Answer>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const outcome of await Promise.allSettled(attempts)) {
     if (outcome.status === 'rejected' && !(outcome.reason instanceof Refusal)) throw outcome.reason

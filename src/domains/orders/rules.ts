@@ -4,6 +4,12 @@ import type { Kopecks } from '../../kernel/money.ts'
 /** What plain JSON holds, for what an order remembers of the request and of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
 
+/**
+ * What a customer asks for, as it was understood. Two requests with one key are the same if this is: so what a customer may leave out
+ * and did is absent here, and a field that a later version adds does not make an old request another one.
+ */
+export type Asked = { readonly product: string; readonly action: string; readonly wish: Plain }
+
 export type Order = {
   readonly id: OrderId
   readonly customer: CustomerId
@@ -22,3 +28,27 @@ export const keyKeptMs = 7 * 86_400_000
 
 /** 1 to 255 visible ASCII characters. */
 export const isIdempotencyKey = (text: string): boolean => /^[\x21-\x7e]{1,255}$/.test(text)
+
+/** One text for one meaning: an object's fields in the order of their names, and no white space. */
+export function toCanonical(value: Plain): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (isList(value)) return `[${value.map(toCanonical).join(',')}]`
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `{${fields.map(([name, each]) => `${JSON.stringify(name)}:${toCanonical(each)}`).join(',')}}`
+}
+
+const isList = (value: object): value is readonly Plain[] => Array.isArray(value)
+
+/** Answers of versions before 0.2 remember a digest of the request's bytes; this mark tells the two apart. */
+const meaningMark = 1
+const spellingLength = 32
+
+export const toRequestDigest = (digest: Uint8Array): Uint8Array => Uint8Array.of(meaningMark, ...digest)
+
+/**
+ * Whether a stored answer is this request's. One that remembers only how its request was spelled cannot be compared, and is given
+ * to whoever repeats its key: a wrong "use a new key" would buy twice.
+ */
+export const isSameRequest = (stored: Uint8Array, asked: Uint8Array): boolean =>
+  stored.length === spellingLength ||
+  (stored.length === asked.length && stored.every((byte, index) => byte === asked[index]))

@@ -3,10 +3,11 @@ import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../k
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
+import type { Customers } from '../customers/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
-import { keyKeptMs, type Order, type Plain } from './rules.ts'
+import { type Asked, isSameRequest, keyKeptMs, type Order, type Plain, toCanonical, toRequestDigest } from './rules.ts'
 import * as store from './store.ts'
 
 const pageSize = 500
@@ -14,109 +15,140 @@ const pageSize = 500
 export type Orders = ReturnType<typeof createOrders>
 
 /**
- * A request as it must be answered: `shape` writes the answer's body, inside the transaction, so that what is stored
- * under the key is what was sent. Without a key every request is a new one.
+ * A purchase as it is asked for: who pays, under which key, and how its answer is written. The answer is written inside the
+ * transaction, so that what is stored under the key is what was sent. Without a key every request is a new one.
  */
-export type Ticket<Result> = {
+export type PurchaseRequest<Bought> = {
+  readonly by: Payer
   readonly key: string | undefined
-  readonly request: Uint8Array
-  readonly shape: (result: Result) => string
+  readonly toBody: (bought: Bought) => string
 }
 
 /** What was answered, and whether it was answered before. */
-export type Placed = { readonly body: string; readonly replayed: boolean }
+export type Answer = { readonly body: string; readonly replayed: boolean }
 
-/** What has been paid once the money has moved: the order, the number of its transaction, and what is left. */
-export type Paid = { readonly order: OrderId; readonly transaction: number | null; readonly balance: Kopecks }
+/** What the customer holds once the money has moved: the order, the number of its transaction, and what is left. */
+export type Receipt = { readonly order: OrderId; readonly transaction: number | null; readonly balance: Kopecks }
 
-/** What a product's work hands back: its price, how that came about, and what the customer gets. */
-export type Sale<Result> = {
-  readonly price: Kopecks
-  readonly calculation: Plain
-  readonly note: string
-  readonly deliver: (paid: Paid) => Result | Promise<Result>
+/** What a product charges for: its price, how that came about, and the words for the customer's statement. */
+type Charge = { readonly price: Kopecks; readonly calculation: Plain; readonly note: string }
+
+/** A sale while it is made, in its transaction. The customer's account is locked, and the key has had its say. */
+export type Sale = {
+  readonly tx: Tx
+  readonly order: OrderId
+  readonly account: Account
+  readonly nowMs: number
+  /** Moves the money and writes the order down; once in every sale. What costs nothing is an order all the same. */
+  charge(what: Charge): Promise<Receipt>
 }
 
-export function createOrders(deps: { db: Database; ledger: Ledger; clock: Clock; random: RandomBytes; vault: Vault }) {
+export function createOrders(deps: {
+  db: Database
+  ledger: Ledger
+  customers: Pick<Customers, 'findObjection'>
+  clock: Clock
+  random: RandomBytes
+  sha256: (text: string) => Uint8Array
+  vault: Vault
+}) {
   const { db, ledger, clock } = deps
   /** The keys whose first request runs in this process now. Another process's is waited for by the account's lock. */
   const running = new Set<string>()
 
-  async function replay(tx: Tx, customer: CustomerId, ticket: Ticket<never>): Promise<Placed | undefined> {
-    if (ticket.key === undefined) return undefined
-    const answer = await store.findAnswer(tx, customer, ticket.key, clock() - keyKeptMs)
-    if (!answer) return undefined
-    if (!sameRequest(answer.request, ticket.request)) throw keyReused()
-    const sealed = Uint8Array.fromBase64(answer.body)
-    return { body: deps.vault.open(sealed, answerContext(customer, ticket.key)), replayed: true }
+  /** The first answer to a key, if there is one. A key that was used for something else is refused. */
+  function replay(stored: store.StoredAnswer, customer: CustomerId, key: string, what: Asked): Answer {
+    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused()
+    const sealed = Uint8Array.fromBase64(stored.body)
+    return { body: deps.vault.open(sealed, answerContext(customer, key)), replayed: true }
+  }
+
+  const digestOf = (what: Asked): Uint8Array => toRequestDigest(deps.sha256(toCanonical(what)))
+
+  /** Stores the answer under its key. It may hold a password or a private key, so it is kept sealed, as those are. */
+  function remember(tx: Tx, customer: CustomerId, key: string, what: Asked, body: string): void {
+    const nowMs = clock()
+    store.insertAnswer(tx, {
+      customer,
+      key,
+      request: digestOf(what),
+      body: deps.vault.seal(body, answerContext(customer, key)).toBase64(),
+      at: nowMs,
+      since: nowMs - keyKeptMs,
+    })
+  }
+
+  function openSale(tx: Tx, account: Account, by: Payer, what: Asked): Sale & { readonly isCharged: () => boolean } {
+    const nowMs = clock()
+    const order = makeId('order', nowMs, deps.random)
+    let charged = false
+    return {
+      tx,
+      order,
+      account,
+      nowMs,
+      isCharged: () => charged,
+      async charge({ price, calculation, note }) {
+        if (charged) throw new Error('a sale is charged once')
+        charged = true
+        const posting = await ledger.charge(tx, account, by, { price, product: what.product, order, note })
+        const [chargeSeq, token] = [posting?.seq ?? null, by.token?.id ?? null]
+        store.insertOrder(tx, {
+          id: order,
+          customer: by.customer,
+          ...what,
+          price,
+          chargeSeq,
+          token,
+          calculation,
+          createdAt: nowMs,
+        })
+        return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }
+      },
+    }
   }
 
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
-  function placeOnce<Result>(
-    by: Payer,
-    what: { product: string; action: string; wish: Plain },
-    ticket: Ticket<Result>,
-    work: (tx: Tx, order: OrderId, account: Account) => Promise<Sale<Result>>,
-  ): Promise<Placed> {
+  function sellOnce<Bought>(
+    { by, key, toBody }: PurchaseRequest<Bought>,
+    what: Asked,
+    make: (sale: Sale) => Promise<Bought>,
+  ): Promise<Answer> {
     return db.transact(async (tx) => {
-      // The lock comes before the key is looked up: whoever held it has committed, and its answer is there to see.
-      const account = await ledger.lock(tx, by.customer)
-      const earlier = await replay(tx, by.customer, ticket)
-      if (earlier) return earlier
-      const nowMs = clock()
-      const order = makeId('order', nowMs, deps.random)
-      const sale = await work(tx, order, account)
-      const posting = await ledger.charge(tx, account, by, {
-        price: sale.price,
-        product: what.product,
-        order,
-        note: sale.note,
-      })
-      store.insertOrder(tx, {
-        id: order,
-        customer: by.customer,
-        ...what,
-        price: sale.price,
-        chargeSeq: posting?.seq ?? null,
-        token: by.token?.id ?? null,
-        calculation: sale.calculation,
-        createdAt: nowMs,
-      })
-      const body = ticket.shape(
-        await sale.deliver({
-          order,
-          transaction: posting?.seq ?? null,
-          balance: posting?.balanceAfter ?? account.balance,
-        }),
-      )
-      if (ticket.key !== undefined) {
-        store.insertAnswer(tx, {
-          customer: by.customer,
-          key: ticket.key,
-          request: ticket.request,
-          // An answer may hold a password or a private key, so it is kept sealed, as those are.
-          body: deps.vault.seal(body, answerContext(by.customer, ticket.key)).toBase64(),
-          at: nowMs,
-          since: nowMs - keyKeptMs,
-        })
-      }
+      // Asked for together, and taken by the database in this order: whoever held the lock has committed, so its answer
+      // is there to see.
+      const [account, stored, objection] = await Promise.all([
+        ledger.lock(tx, by.customer),
+        key === undefined ? undefined : store.findAnswer(tx, by.customer, key, clock() - keyKeptMs),
+        deps.customers.findObjection(tx, by.customer, by.token?.id ?? null),
+      ])
+      if (stored && key !== undefined) return replay(stored, by.customer, key, what)
+      if (objection) throw objection
+      const sale = openSale(tx, account, by, what)
+      const bought = await make(sale)
+      if (!sale.isCharged()) throw new Error('a sale ended without its charge')
+      const body = toBody(bought)
+      if (key !== undefined) remember(tx, by.customer, key, what, body)
       return { body, replayed: false }
     })
   }
 
   return {
-    async place<Result>(
-      by: Payer,
-      what: { product: string; action: string; wish: Plain },
-      ticket: Ticket<Result>,
-      work: (tx: Tx, order: OrderId, account: Account) => Promise<Sale<Result>>,
-    ): Promise<Placed> {
-      if (ticket.key === undefined) return placeOnce(by, what, ticket, work)
-      const name = `${by.customer} ${ticket.key}`
+    /**
+     * Sells once for each key. A repeated key is answered with the first answer before anything else is looked at, so `make`, in
+     * which all stands that could refuse, is not even begun.
+     */
+    async sell<Bought>(
+      request: PurchaseRequest<Bought>,
+      what: Asked,
+      make: (sale: Sale) => Promise<Bought>,
+    ): Promise<Answer> {
+      if (request.key === undefined) return sellOnce(request, what, make)
+      const name = `${request.by.customer} ${request.key}`
       if (running.has(name)) throw requestInProgress()
       running.add(name)
       try {
-        return await placeOnce(by, what, ticket, work)
+        return await sellOnce(request, what, make)
       } finally {
         running.delete(name)
       }
@@ -208,6 +240,3 @@ function merge(charged: readonly Order[], free: readonly Order[]): Order[] {
 }
 
 const answerContext = (customer: CustomerId, key: string): string => `answer ${customer} ${key}`
-
-const sameRequest = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index])

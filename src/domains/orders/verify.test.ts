@@ -8,7 +8,7 @@ import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
-import { realSurroundings } from '../../main/services.ts'
+import { realSurroundings } from '../../main/shop/services.ts'
 import { openAccount, post } from '../ledger/rules.ts'
 import { type PostingRow, toPosting } from '../ledger/store.ts'
 

@@ -1,23 +1,8 @@
-import { bytes, toGigabytes } from '../../kernel/bytes.ts'
 import { type FieldProblem, malformed, Refusal } from '../../kernel/refusal.ts'
 
 /** The same for a sub-user that does not exist and one that is somebody else's. */
 export const noSuchSubuser = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such sub-user.', { charged: false })
-
-export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => {
-  const [required, left] = [toGigabytes(bytes(wanted)), toGigabytes(bytes(available))]
-  return new Refusal('conflict', 'conflict', `This takes ${required} GB of traffic and ${left} GB are free.`, {
-    required_gb: required,
-    available_gb: left,
-    charged: false,
-  })
-}
-
-export const trafficFull = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'A sub-user cannot hold more traffic than 8,000,000 GB in a pool.', {
-    charged: false,
-  })
 
 export const loginTaken = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This login is taken. Choose another, or leave it out to get one.')

@@ -1,34 +1,9 @@
-import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
+import type { LeaseTerms } from '../traffic/leases/rules.ts'
 
-/** What a sub-user may at most carry: bytes in a day and a month of UTC and in all, over every pool; tunnels at once. */
-export type Limits = {
-  readonly dayBytes: bigint | null
-  readonly monthBytes: bigint | null
-  readonly totalBytes: bigint | null
-  readonly tunnels: number | null
-}
-
-export const noLimits: Limits = { dayBytes: null, monthBytes: null, totalBytes: null, tunnels: null }
-
-/** Someone who uses premium proxies: the customer himself (the default one), or whoever a reseller made one for. */
-export type Subuser = {
-  readonly id: SubuserId
-  readonly customer: CustomerId
-  readonly login: string
-  readonly name: string
-  readonly isDefault: boolean
-  readonly blockedAt: number | null
-  readonly deletedAt: number | null
-  readonly limits: Limits
-  readonly keepHosts: boolean
-  readonly createdAt: number
-  readonly changedAt: number
-}
+export { type Limits, noLimits, type Subuser } from './subusers/rules.ts'
 
 /** What is set by the operator about premium proxies. */
-export type PremiumTerms = {
-  readonly leaseBytes: bigint
-  readonly leaseLastsMs: number
+export type PremiumTerms = LeaseTerms & {
   readonly mostWhitelisted: number
   readonly hostDays: number
   readonly ports: { readonly first: number; readonly last: number }
@@ -41,59 +16,3 @@ export const shippedTerms: PremiumTerms = {
   hostDays: 30,
   ports: { first: 20_000, last: 29_999 },
 }
-
-export const mostSubusers = 10_000
-export const mostPortsOfCustomer = 1000
-
-/** 32 characters that cannot be taken for one another, so a random byte picks one without bias. */
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-
-export const randomText = (random: Uint8Array): string => [...random].map((byte) => alphabet.charAt(byte & 31)).join('')
-
-const passwordRandomBytes = 24
-const loginRandomBytes = 10
-
-/** 24 characters of 5 bits: 120 bits, so a plain SHA-256 of it is enough for the nodes. */
-export const makePassword = (random: (count: number) => Uint8Array): string => randomText(random(passwordRandomBytes))
-
-/** `u` and 50 random bits: nobody learns from a login who came before. */
-export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomText(random(loginRandomBytes))}`
-
-/** What a node's counts are kept under. */
-export const subjectOf = (subuser: string, pool: string): string => `premium:${subuser}:${pool}`
-export const hostSubjectOf = (subuser: string, pool: string, host: string): string =>
-  `${hostSubjects}${subuser}:${pool}:${host}`
-export const hostSubjects = 'premium-host:'
-
-export function readSubject(subject: string): { subuser: SubuserId; pool: string } | undefined {
-  const match = /^premium:(sub_[0-9a-z]{26}):([a-z][a-z0-9_]{0,30})$/.exec(subject)
-  return match?.[1] && match[2] ? { subuser: match[1] as SubuserId, pool: match[2] } : undefined
-}
-
-export const hourMs = 3_600_000
-export const hourOf = (atMs: number): number => atMs - (((atMs % hourMs) + hourMs) % hourMs)
-
-/** The first moments of the day and the month of UTC that a moment lies in. */
-export const dayStart = (atMs: number): number => atMs - (((atMs % 86_400_000) + 86_400_000) % 86_400_000)
-export function monthStart(atMs: number): number {
-  const date = new Date(atMs)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
-}
-
-/** What limits leave, given what was carried and what nodes may still carry on their leases. Null is no limit. */
-export function leftOfLimits(
-  limits: Limits,
-  carried: { readonly day: bigint; readonly month: bigint; readonly total: bigint; readonly promised: bigint },
-): bigint | null {
-  const lefts = [
-    limits.dayBytes === null ? null : limits.dayBytes - carried.day,
-    limits.monthBytes === null ? null : limits.monthBytes - carried.month,
-    limits.totalBytes === null ? null : limits.totalBytes - carried.total,
-  ].filter((left) => left !== null)
-  if (lefts.length === 0) return null
-  const least = lefts.reduce((a, b) => (a < b ? a : b)) - carried.promised
-  return least > 0n ? least : 0n
-}
-
-export const isLimited = (limits: Limits): boolean =>
-  limits.dayBytes !== null || limits.monthBytes !== null || limits.totalBytes !== null

@@ -5,21 +5,22 @@ import { kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
-import type { Ledger, Payer } from '../ledger/index.ts'
-import type { Orders, Placed, Ticket } from '../orders/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Answer, Orders, PurchaseRequest } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
-import type { Leases, Usage } from '../usage/index.ts'
+import type { Traffic } from '../traffic/index.ts'
+import { createWhitelist } from './access/service.ts'
 import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
-import type { PremiumTerms, Subuser } from './rules.ts'
-import { createWhitelist } from './service-access.ts'
-import { createExits } from './service-exits.ts'
-import { createGenerator, type Gateway } from './service-generate.ts'
-import { createIntake } from './service-intake.ts'
-import { createNodeView } from './service-nodes.ts'
-import { createSubusers } from './service-subusers.ts'
-import { createTraffic, product } from './service-traffic.ts'
-import { createUsageReport } from './service-usage.ts'
-import * as store from './store.ts'
+import { createExits } from './exits/service.ts'
+import { createGenerator, type Gateway } from './generate/service.ts'
+import { createNodeView } from './nodes.ts'
+import type { PremiumTerms } from './rules.ts'
+import type { Subuser } from './subusers/rules.ts'
+import { createSubusers } from './subusers/service.ts'
+import * as store from './subusers/store.ts'
+import { createTrafficSales, product } from './traffic/service.ts'
+import { createUsageReport } from './usage/service.ts'
+import { createIntake } from './usage/service-intake.ts'
 
 export type Deleted = {
   readonly order: OrderId
@@ -43,13 +44,12 @@ export function createPremium(deps: {
   customers: Customers
   orders: Orders
   pricing: Pricing
-  usage: Usage
-  leases: Leases
+  traffic: Traffic
 }) {
-  const { db, clock } = deps
+  const { db } = deps
   const subusers = createSubusers(deps)
   const exits = createExits(deps)
-  const traffic = createTraffic({ ...deps, subusers })
+  const traffic = createTrafficSales({ ...deps, subusers })
 
   /** A sub-user that inherits must itself be there to use it; otherwise the customer's default one does. */
   async function findHeir(id: SubuserId, customer: Subuser['customer']): Promise<SubuserId> {
@@ -64,7 +64,7 @@ export function createPremium(deps: {
     whitelist: createWhitelist({ ...deps, subusers }),
     generate: createGenerator({ ...deps, subusers, exits }),
     usage: createUsageReport({ ...deps, subusers }),
-    intake: createIntake({ ...deps, traffic }),
+    intake: createIntake(deps),
     nodes: createNodeView({ ...deps, exits }),
 
     /**
@@ -72,26 +72,27 @@ export function createPremium(deps: {
      * when the node gives it back. The login is not given out again.
      */
     remove: (
-      by: Payer,
+      request: PurchaseRequest<Deleted>,
       wish: { subuser: SubuserId; to: SubuserId | undefined },
-      ticket: Ticket<Deleted>,
-    ): Promise<Placed> => {
+    ): Promise<Answer> => {
       const asked = { subuser_id: wish.subuser, to_subuser_id: wish.to ?? null }
-      return deps.orders.place(by, { product, action: 'delete', wish: asked }, ticket, async (tx, order) => {
-        const heir = await subusers.resolve(tx, by.customer, wish.to)
-        const { id } = await subusers.resolve(tx, by.customer, wish.subuser)
+      return deps.orders.sell(request, { product, action: 'delete', wish: asked }, async (sale) => {
+        const { tx, order } = sale
+        const { customer } = request.by
+        const heir = await subusers.resolve(tx, customer, wish.to)
+        const { id } = await subusers.resolve(tx, customer, wish.subuser)
         if (id === heir.id) throw wish.to === undefined ? defaultStays() : sameSubuser()
         const subuser = await store.lockSubuser(tx, id)
         if (!subuser || subuser.deletedAt !== null) throw noSuchSubuser()
         if (subuser.isDefault) throw defaultStays()
         const returned = await traffic.inherit(tx, subuser.id, heir.id, order)
-        store.closeSubuser(tx, subuser.id, heir.id, order, clock())
-        return {
+        await sale.charge({
           price: kopecks(0n),
           calculation: { bytes: Number(returned.reduce((sum, each) => sum + each.moved, 0n)) },
           note: `deleted sub-user ${subuser.login}`,
-          deliver: (paid) => ({ order: paid.order, subuser, heir, returned }),
-        }
+        })
+        store.closeSubuser(tx, subuser.id, heir.id, order, sale.nowMs)
+        return { order, subuser, heir, returned }
       })
     },
 

@@ -30,8 +30,8 @@ describe.each([...engines])('price lists on %s', (engine) => {
     const orders = await services.orders.list(customer, undefined, 10)
     expect(new Map(orders.map((each) => [each.id, (each.calculation as { catalogue: number }).catalogue]))).toEqual(
       new Map([
-        [first.paid.order, 1],
-        [second.paid.order, 2],
+        [first.receipt.order, 1],
+        [second.receipt.order, 2],
       ]),
     )
     expect((await services.pricing.versions()).map((each) => each.version)).toEqual([1, 2])

@@ -13,7 +13,7 @@ import {
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
 import { type Address, contains, readAddress, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
-import { realSurroundings } from '../../main/services.ts'
+import { realSurroundings } from '../../main/shop/services.ts'
 import type { Ipv } from './rules.ts'
 
 const dayMs = 86_400_000

@@ -106,6 +106,18 @@ export const mayCarry = (
   subscription.expiresAt > nowMs &&
   !isTrafficUsedUp(subscription)
 
+/** Those that run come first, and of these the one that ends last; then the others, the one that ended last first. */
+export function byImportance(a: Ranked, b: Ranked, nowMs: number): number {
+  return (
+    Number(isRunning(b, nowMs)) - Number(isRunning(a, nowMs)) || b.expiresAt - a.expiresAt || (a.uuid < b.uuid ? 1 : -1)
+  )
+}
+
+/** Neither ended nor disabled; it may have reached a limit. */
+export const isRunning = (of: Ranked, nowMs: number): boolean => of.disabledAt === null && of.expiresAt > nowMs
+
+type Ranked = Pick<Subscription, 'uuid' | 'disabledAt' | 'expiresAt'>
+
 export type Span = { readonly startsAt: number; readonly endsAt: number; readonly anchorDay: number }
 
 /** The time that months add: to the end of what is left, or from now when nothing is. Then the day it ends on is today's. */

@@ -3,7 +3,7 @@ import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
 import { readKey } from '../../kernel/wireguard.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Catalogue } from '../pricing/rules.ts'
-import type { Count } from '../usage/rules.ts'
+import type { Count } from '../traffic/counts/rules.ts'
 import { ipv4Text } from './addresses.ts'
 import { type Subscription, type Term, usedBy } from './rules.ts'
 import { catalogueVersionOf, problemsOfOrder, problemsOfTerms, problemsOfTraffic } from './rules-audit.ts'
@@ -55,7 +55,7 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
     const orders = new Map((await deps.orders.findMany(reader, ids)).map((order) => [order.id as string, order]))
     const all = await peers.listAll(reader, uuids)
     const devices = Map.groupBy(all, (each) => each.peer.subscription)
-    const counts = await deps.usage.totals(
+    const counts = await deps.traffic.counts.totals(
       reader,
       all.map((each) => each.peer.id),
     )

@@ -18,7 +18,9 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       customer: CustomerId,
       wish: DeviceWish & Which,
     ): Promise<{ view: View; configuration: Configuration }> {
-      const nodes = await shelf.forSale(wish.location)
+      const offering = await shelf.offering()
+      const { nodes } = offering
+      shelf.assertOffered(offering, wish.location)
       return db.transact(async (tx) => {
         const kept = await shelf.lock(tx, customer, { uuid: wish.uuid })
         const { subscription } = kept

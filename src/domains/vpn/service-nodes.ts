@@ -2,7 +2,7 @@ import type { Tx } from '../../db/transaction.ts'
 import { addressToNumber } from '../../kernel/address.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
-import type { Count } from '../usage/rules.ts'
+import type { Count } from '../traffic/counts/rules.ts'
 import { ipv4Text, ipv6Of } from './addresses.ts'
 import { addressesOf } from './render.ts'
 import { isTrafficUsedUp, mayCarry, type SubscriptionId, usedBy } from './rules.ts'
@@ -33,7 +33,7 @@ type PeerCount = Count & { readonly lastHandshakeAt?: number | null }
 type PeerReport = { readonly node: string; readonly boot: string; readonly counts: readonly PeerCount[] }
 
 /** The side that nodes see: what they are to carry, and what they have carried. */
-export function createNodeSide(deps: Pick<VpnDeps, 'db' | 'clock' | 'usage' | 'customers' | 'arranged'>) {
+export function createNodeSide(deps: Pick<VpnDeps, 'db' | 'clock' | 'traffic' | 'customers' | 'arranged'>) {
   const { db, clock } = deps
 
   function toDesired(of: nodes.PeerState, isBlocked: boolean): DesiredPeer {
@@ -61,7 +61,9 @@ export function createNodeSide(deps: Pick<VpnDeps, 'db' | 'clock' | 'usage' | 'c
       report.counts.map((each) => each.subject),
     )
     const known = report.counts.filter((each) => owners.has(each.subject))
-    const added = new Map((await deps.usage.take(tx, { ...report, counts: known })).map((each) => [each.subject, each]))
+    const added = new Map(
+      (await deps.traffic.counts.take(tx, { ...report, counts: known })).map((each) => [each.subject, each]),
+    )
     const handshakes = latestHandshakes(known)
     const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
     const uuids = [...new Set(changed.map((id) => owners.get(id) ?? ''))].toSorted()

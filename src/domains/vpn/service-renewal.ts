@@ -1,32 +1,18 @@
-import type { Tx } from '../../db/transaction.ts'
-import type { OrderId } from '../../kernel/ids.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import type { Node } from '../fleet/rules.ts'
 import type { Sale } from '../orders/index.ts'
-import type { Catalogue } from '../pricing/rules.ts'
 import { noLongerDue } from './errors.ts'
 import { keptAfterEndMs, renewAgainMs, renewAheadMs, type Subscription } from './rules.ts'
-import type { Bought, Shelf, VpnDeps } from './service-shelf.ts'
+import type { Bought, Offering, Shelf, VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
-type Extend = (
-  tx: Tx,
-  order: OrderId,
-  kept: store.Kept,
-  months: number,
-  at: { catalogue: Catalogue; nodes: readonly Node[] },
-) => Promise<Sale<Bought>>
+type Extend = (sale: Sale, kept: store.Kept, months: number, at: Offering) => Promise<Bought>
 
 /** How many subscriptions are looked at in one go. */
 const atOnce = 100
 
 /** What happens to subscriptions by themselves: renewal before the end, and oblivion long after it. */
-export function createRenewal(
-  deps: Pick<VpnDeps, 'db' | 'clock' | 'orders' | 'pricing' | 'customers'>,
-  shelf: Shelf,
-  extend: Extend,
-) {
+export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, shelf: Shelf, extend: Extend) {
   const { db, clock } = deps
 
   const isDue = (of: Subscription, nowMs: number): boolean =>
@@ -37,19 +23,17 @@ export function createRenewal(
    * one renews and the others find that nothing is left to do.
    */
   async function renewOne(due: Subscription): Promise<'renewed' | 'refused' | 'done'> {
-    const by = { customer: due.customer, token: null }
+    const request = { by: { customer: due.customer, token: null }, key: undefined, toBody: () => '' }
     const wish = { uuid: due.uuid, period: due.autoRenewMonths, automatic: true }
     const late = noLongerDue()
     try {
-      const customer = await deps.customers.load(due.customer)
-      if (customer.blockedAt !== null) return await refuse(due, 'forbidden')
-      const [catalogue, nodes] = await Promise.all([deps.pricing.current(), shelf.forSale(undefined)])
-      const ticket = { key: undefined, request: new Uint8Array(), shape: () => '' }
-      await deps.orders.place(by, { product: 'vpn', action: 'renew', wish }, ticket, async (tx, order) => {
-        const kept = await store.lockSubscription(tx, due.uuid)
+      const offering = await shelf.offering()
+      await deps.orders.sell(request, { product: 'vpn', action: 'renew', wish }, async (sale) => {
+        const kept = await store.lockSubscription(sale.tx, due.uuid)
         const months = kept?.subscription.autoRenewMonths ?? null
         if (!kept || months === null || !isDue(kept.subscription, clock())) throw late
-        return extend(tx, order, kept, months, { catalogue, nodes })
+        shelf.assertOffered(offering, undefined)
+        return extend(sale, kept, months, offering)
       })
       return 'renewed'
     } catch (error) {

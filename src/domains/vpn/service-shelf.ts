@@ -12,7 +12,8 @@ import { chooseNode, isLive, type Location, locationsOf, type Node } from '../fl
 import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
-import type { Usage } from '../usage/index.ts'
+import type { Catalogue } from '../pricing/rules.ts'
+import type { Traffic } from '../traffic/index.ts'
 import { ipv6Of, type Pool, rangeOf } from './addresses.ts'
 import {
   badLocation,
@@ -27,6 +28,8 @@ import {
 import { configText, type Tunnel } from './render.ts'
 import {
   addressRestMs,
+  byImportance,
+  isRunning,
   type Limit,
   limitsReached,
   makeLinkSecret,
@@ -59,6 +62,16 @@ export type DeviceWish = {
   readonly location?: string | undefined
 }
 
+/**
+ * What can be sold and where, as of a moment ago. It is looked at before a transaction begins, never inside, because it may need a
+ * connection of its own; it is judged inside, after the key.
+ */
+export type Offering = {
+  readonly catalogue: Catalogue
+  readonly nodes: readonly Node[]
+  readonly inProduction: boolean
+}
+
 /** A device's configuration, and where it leads. */
 export type Configuration = { readonly device: Peer; readonly location: string; readonly text: string }
 
@@ -84,7 +97,7 @@ export type VpnDeps = {
   readonly customers: Customers
   readonly pricing: Pricing
   readonly fleet: Fleet
-  readonly usage: Usage
+  readonly traffic: Pick<Traffic, 'counts'>
   readonly arranged: VpnArrangement
 }
 
@@ -94,7 +107,7 @@ export type Shelf = ReturnType<typeof createShelf>
 export function createShelf(
   deps: Pick<
     VpnDeps,
-    'db' | 'clock' | 'random' | 'sha256' | 'vault' | 'publicKeyOf' | 'customers' | 'fleet' | 'arranged'
+    'db' | 'clock' | 'random' | 'sha256' | 'vault' | 'publicKeyOf' | 'customers' | 'pricing' | 'fleet' | 'arranged'
   >,
 ) {
   const { db, clock, random, vault, arranged } = deps
@@ -155,11 +168,23 @@ export function createShelf(
       if (!owner) throw noSuchDevice()
       return owner
     }
-    const all = await store.listOf(reader, customer)
-    const [only, another] = all
-    if (!only) throw noSuchSubscription()
-    if (another) throw whichSubscription(all.map((each) => each.subscription.uuid))
-    return only.subscription.uuid
+    const all = await listOf(reader, customer)
+    const running = all.filter((each) => isRunning(each, clock()))
+    return onlyOf(running.length > 0 ? running : all)
+  }
+
+  const listOf = async (reader: Reader, customer: CustomerId): Promise<Subscription[]> =>
+    (await store.listOf(reader, customer)).map((each) => each.subscription)
+
+  async function offering(): Promise<Offering> {
+    const [catalogue, all, inProduction] = await Promise.all([deps.pricing.current(), nodes(), isProduction()])
+    return { catalogue, nodes: all, inProduction }
+  }
+
+  /** A shop in production sells only what it can deliver now; a sandbox sells without a node that is up. */
+  function assertOffered({ nodes: all, inProduction }: Offering, location: string | undefined): void {
+    const there = nodesAt(all, location)
+    if (there.length === 0 || (inProduction && !isUp(there))) throw noLiveNode()
   }
 
   return {
@@ -171,18 +196,21 @@ export function createShelf(
     locations: async (): Promise<(Location & { up: boolean })[]> =>
       locationsOf(await nodes()).map((place) => ({ ...place, up: isUp(place.nodes) })),
 
-    /**
-     * The nodes to sell on. A shop in production sells only what it can deliver now; a sandbox sells without a node. Asked before
-     * a transaction begins, never inside: it may need a connection of its own.
-     */
-    async forSale(location: string | undefined): Promise<Node[]> {
-      const all = await nodes()
-      const there = nodesAt(all, location)
-      if (there.length === 0 || ((await isProduction()) && !isUp(there))) throw noLiveNode()
-      return all
+    offering,
+    assertOffered,
+
+    /** The subscription that is renewed when none is named: the one that is shown first. */
+    async loadTop(reader: Reader, customer: CustomerId): Promise<SubscriptionId> {
+      const [top] = (await listOf(reader, customer)).toSorted((a, b) => byImportance(a, b, clock()))
+      if (!top) throw noSuchSubscription()
+      return top.uuid
     },
 
-    /** A customer's subscription, locked. Which one may be left open while there is only one, or a device tells. */
+    /** The subscription that is deleted when none is named: there must be no other, not even one that has ended. */
+    loadOnly: async (reader: Reader, customer: CustomerId): Promise<SubscriptionId> =>
+      onlyOf(await listOf(reader, customer)),
+
+    /** A customer's subscription, locked. Which one may be left open while only one runs, or a device tells. */
     async lock(
       tx: Tx,
       customer: CustomerId,
@@ -270,6 +298,13 @@ export function createShelf(
       return { device: kept.peer, location: node.location, text }
     },
   }
+}
+
+function onlyOf(all: readonly Subscription[]): SubscriptionId {
+  const [only, another] = all
+  if (!only) throw noSuchSubscription()
+  if (another) throw whichSubscription(all.map((each) => each.uuid))
+  return only.uuid
 }
 
 /** What a sealed text is bound to: moved to another row, it does not open there. */

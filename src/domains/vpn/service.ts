@@ -1,13 +1,14 @@
 import type { Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
-import type { Node } from '../fleet/rules.ts'
-import type { Payer } from '../ledger/index.ts'
-import type { Placed, Sale, Ticket } from '../orders/index.ts'
+import { assertCovers } from '../ledger/rules.ts'
+import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
+import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import { noSuchSubscription, subscriptionDisabled, tooManySubscriptions } from './errors.ts'
 import {
+  byImportance,
   deviceLimitAfter,
   makeUuid,
   mostSubscriptions,
@@ -15,6 +16,7 @@ import {
   type Subscription,
   type SubscriptionId,
   spanAfter,
+  type Term,
   trafficFor,
   trafficLeft,
   trafficLimitAfter,
@@ -23,13 +25,15 @@ import {
 import { createDevices } from './service-devices.ts'
 import { createNodeSide } from './service-nodes.ts'
 import { createRenewal } from './service-renewal.ts'
-import { type Bought, createShelf, type DeviceWish, type View, type VpnDeps } from './service-shelf.ts'
+import { type Bought, createShelf, type DeviceWish, type Offering, type View, type VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
 export type Vpn = ReturnType<typeof createVpn>
 
 type Offer = { readonly months: number; readonly total: Kopecks; readonly perMonth: Kopecks }
+
+type VpnWish = DeviceWish & { readonly months: number; readonly autoRenew?: boolean | undefined }
 
 const product = 'vpn'
 
@@ -42,30 +46,25 @@ export function createVpn(deps: VpnDeps) {
     return { months, total: price, perMonth }
   }
 
-  const calculationOf = (catalogue: Catalogue, offer: Offer) => ({
-    catalogue: catalogue.version,
-    months: offer.months,
-    per_month_rub: toRoubles(offer.perMonth),
-  })
+  function chargeOf(catalogue: Catalogue, months: number, uuid: SubscriptionId) {
+    const { total: price, perMonth } = priceVpn(catalogue, months)
+    return {
+      price,
+      calculation: { catalogue: catalogue.version, months, per_month_rub: toRoubles(perMonth), uuid },
+      note: `VPN for ${months} ${months === 1 ? 'month' : 'months'}`,
+    }
+  }
 
-  const noteOf = (months: number): string => `VPN for ${months} ${months === 1 ? 'month' : 'months'}`
-
-  /** Extends a locked subscription by an order's months, inside the order's transaction. */
-  async function extend(
-    tx: Tx,
-    order: OrderId,
-    kept: store.Kept,
-    months: number,
-    at: { catalogue: Catalogue; nodes: readonly Node[] },
-  ): Promise<Sale<Bought>> {
-    const { catalogue, nodes } = at
-    const { plan, total: price } = priceVpn(catalogue, months)
-    const nowMs = clock()
+  /** Charges for months and adds them to a locked subscription, inside the sale. */
+  async function extend(sale: Sale, kept: store.Kept, months: number, at: Offering): Promise<Bought> {
+    const { tx, nowMs } = sale
     const before = kept.subscription
     if (before.disabledAt !== null) throw subscriptionDisabled()
+    const { plan, total: price } = priceVpn(at.catalogue, months)
     const span = spanAfter(before, months, nowMs)
     const held = await peers.listHeld(tx, [before.uuid])
     const terms = await store.listTerms(tx, [before.uuid])
+    const receipt = await sale.charge(chargeOf(at.catalogue, months, before.uuid))
     const runs = span.startsAt === before.expiresAt
     const used = usedBy(before)
     const grant = trafficFor(plan.trafficGigabytes, months)
@@ -84,7 +83,7 @@ export function createVpn(deps: VpnDeps) {
     store.insertTerm(tx, {
       subscription: after.uuid,
       seq: (terms.at(-1)?.seq ?? 0) + 1,
-      order,
+      order: sale.order,
       months,
       price,
       ...span,
@@ -94,21 +93,56 @@ export function createVpn(deps: VpnDeps) {
       refunded: zero,
     })
     // A subscription that was swept has no device left; the answer carries a configuration all the same.
-    const first = held[0] ?? (await shelf.addDevice(tx, after.uuid, {}, 0, nodes))
+    const first = held[0] ?? (await shelf.addDevice(tx, after.uuid, {}, 0, at.nodes))
     peers.touchPeers(tx, after.uuid, nowMs)
     const all = held.length > 0 ? held : [first]
     return {
+      ...receipt,
+      months,
       price,
-      calculation: { ...calculationOf(catalogue, offerOf(catalogue, months)), uuid: after.uuid },
-      note: noteOf(months),
-      deliver: (paid) => ({
-        ...paid,
-        months,
-        price,
-        view: shelf.view({ ...kept, subscription: after }, all, nodes),
-        config: shelf.configure(first, nodes, undefined).text,
-      }),
+      view: shelf.view({ ...kept, subscription: after }, all, at.nodes),
+      config: shelf.configure(first, at.nodes, undefined).text,
     }
+  }
+
+  /** A subscription as it begins, its first term included. */
+  function begin(sale: Sale, customer: CustomerId, wish: VpnWish, catalogue: Catalogue) {
+    const { nowMs, order } = sale
+    const { plan, total: price } = priceVpn(catalogue, wish.months)
+    const uuid = makeUuid(nowMs, deps.random)
+    const span = spanAfter(undefined, wish.months, nowMs)
+    const grant = trafficFor(plan.trafficGigabytes, wish.months)
+    const subscription: Subscription = {
+      uuid,
+      customer,
+      anchorDay: span.anchorDay,
+      expiresAt: span.endsAt,
+      deviceLimit: plan.deviceLimit,
+      trafficLimit: grant,
+      speedMegabits: plan.speedMegabits,
+      received: bytes(0n),
+      sent: bytes(0n),
+      autoRenewMonths: wish.autoRenew ? wish.months : null,
+      renewAfter: 0,
+      renewProblem: null,
+      createdAt: nowMs,
+      disabledAt: null,
+      sweptAt: null,
+      deletedAt: null,
+    }
+    const term: Term = {
+      subscription: uuid,
+      seq: 1,
+      order,
+      months: wish.months,
+      price,
+      ...span,
+      trafficGrant: grant,
+      usedBefore: bytes(0n),
+      refund: plan.refund,
+      refunded: zero,
+    }
+    return { subscription, term }
   }
 
   return {
@@ -126,85 +160,51 @@ export function createVpn(deps: VpnDeps) {
     },
 
     /** A new subscription with its first device: paid and delivered in one commit. */
-    async buy(
-      by: Payer,
-      wish: DeviceWish & { months: number; autoRenew?: boolean | undefined },
-      ticket: Ticket<Bought>,
-    ): Promise<Placed> {
-      const [catalogue, nodes] = await Promise.all([pricing.current(), shelf.forSale(wish.location)])
-      const { plan, total: price } = priceVpn(catalogue, wish.months)
-      const { months } = wish
-      const request = { period: months, ...(wish.location !== undefined && { location: wish.location }) }
-      return orders.place(by, { product, action: 'buy', wish: request }, ticket, async (tx, order) => {
-        const nowMs = clock()
-        if ((await store.countOf(tx, by.customer)) >= mostSubscriptions) throw tooManySubscriptions(mostSubscriptions)
-        const uuid = makeUuid(nowMs, deps.random)
-        const span = spanAfter(undefined, months, nowMs)
-        const grant = trafficFor(plan.trafficGigabytes, months)
-        const subscription: Subscription = {
-          uuid,
-          customer: by.customer,
-          anchorDay: span.anchorDay,
-          expiresAt: span.endsAt,
-          deviceLimit: plan.deviceLimit,
-          trafficLimit: grant,
-          speedMegabits: plan.speedMegabits,
-          received: bytes(0n),
-          sent: bytes(0n),
-          autoRenewMonths: wish.autoRenew ? months : null,
-          renewAfter: 0,
-          renewProblem: null,
-          createdAt: nowMs,
-          disabledAt: null,
-          sweptAt: null,
-          deletedAt: null,
-        }
-        const link = shelf.makeLink(uuid)
+    async buy(request: PurchaseRequest<Bought>, wish: VpnWish): Promise<Answer> {
+      const offering = await shelf.offering()
+      const { catalogue, nodes } = offering
+      return orders.sell(request, { product, action: 'buy', wish: wishJson(wish) }, async (sale) => {
+        const { tx } = sale
+        const { customer } = request.by
+        shelf.assertOffered(offering, wish.location)
+        const { total: price } = priceVpn(catalogue, wish.months)
+        assertCovers(sale.account, price)
+        if ((await store.countOf(tx, customer)) >= mostSubscriptions) throw tooManySubscriptions(mostSubscriptions)
+        const { subscription, term } = begin(sale, customer, wish, catalogue)
+        const receipt = await sale.charge(chargeOf(catalogue, wish.months, subscription.uuid))
+        const link = shelf.makeLink(subscription.uuid)
         store.insertSubscription(tx, subscription, link)
-        store.insertTerm(tx, {
-          subscription: uuid,
-          seq: 1,
-          order,
-          months,
-          price,
-          ...span,
-          trafficGrant: grant,
-          usedBefore: bytes(0n),
-          refund: plan.refund,
-          refunded: zero,
-        })
-        const device = await shelf.addDevice(tx, uuid, wish, 0, nodes)
+        store.insertTerm(tx, term)
+        const device = await shelf.addDevice(tx, subscription.uuid, wish, 0, nodes)
         return {
+          ...receipt,
+          months: wish.months,
           price,
-          calculation: { ...calculationOf(catalogue, offerOf(catalogue, months)), uuid },
-          note: noteOf(months),
-          deliver: (paid) => ({
-            ...paid,
-            months,
-            price,
-            view: shelf.view({ subscription, link }, [device], nodes),
-            config: shelf.configure(device, nodes, undefined).text,
-          }),
+          view: shelf.view({ subscription, link }, [device], nodes),
+          config: shelf.configure(device, nodes, undefined).text,
         }
       })
     },
 
-    /** Adds months to what is left, or from now when nothing is. Devices, keys and link stay what they were. */
+    /**
+     * Adds months to what is left, or from now when nothing is. Devices, keys and link stay what they were. Without a uuid the
+     * subscription that `info` shows first is meant.
+     */
     async renew(
-      by: Payer,
+      request: PurchaseRequest<Bought>,
       wish: { uuid: SubscriptionId | undefined; months: number },
-      ticket: Ticket<Bought>,
-    ): Promise<Placed> {
-      const [catalogue, nodes] = await Promise.all([pricing.current(), shelf.forSale(undefined)])
-      priceVpn(catalogue, wish.months)
-      const request = { period: wish.months, ...(wish.uuid !== undefined && { uuid: wish.uuid }) }
-      return orders.place(by, { product, action: 'renew', wish: request }, ticket, async (tx, order) => {
-        const kept = await shelf.lock(tx, by.customer, { uuid: wish.uuid })
-        return extend(tx, order, kept, wish.months, { catalogue, nodes })
+    ): Promise<Answer> {
+      const offering = await shelf.offering()
+      const asked = { period: wish.months, ...(wish.uuid !== undefined && { uuid: wish.uuid }) }
+      return orders.sell(request, { product, action: 'renew', wish: asked }, async (sale) => {
+        shelf.assertOffered(offering, undefined)
+        const uuid = wish.uuid ?? (await shelf.loadTop(sale.tx, request.by.customer))
+        const kept = await shelf.lock(sale.tx, request.by.customer, { uuid })
+        return extend(sale, kept, wish.months, offering)
       })
     },
 
-    /** All subscriptions of a customer, the one that runs longest first; or the one that is named. */
+    /** All subscriptions of a customer, those that run first and of these the one that ends last; or the one that is named. */
     async info(customer: CustomerId, uuid: SubscriptionId | undefined): Promise<{ views: View[]; up: boolean }> {
       const nodes = await shelf.nodes()
       const all = await store.listOf(db, customer)
@@ -222,7 +222,7 @@ export function createVpn(deps: VpnDeps) {
         ),
       )
       const up = (await shelf.locations()).some((place) => place.up)
-      return { views: views.toSorted((a, b) => b.subscription.expiresAt - a.subscription.expiresAt), up }
+      return { views: views.toSorted((a, b) => byImportance(a.subscription, b.subscription, clock())), up }
     },
 
     /** Ends a subscription at once: devices are cut off, keys erased, and the unused part of what was paid is given back. */
@@ -233,7 +233,7 @@ export function createVpn(deps: VpnDeps) {
       db.transact(async (tx) => {
         // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
         const account = await ledger.lock(tx, customer)
-        const { subscription } = await shelf.lock(tx, customer, { uuid })
+        const { subscription } = await shelf.lock(tx, customer, { uuid: uuid ?? (await shelf.loadOnly(tx, customer)) })
         if (subscription.disabledAt !== null) throw subscriptionDisabled()
         const nowMs = clock()
         const given = await refundTerms(tx, subscription, nowMs)
@@ -293,3 +293,12 @@ export function createVpn(deps: VpnDeps) {
     return given
   }
 }
+
+/** What was asked for, for the order. What was left out is absent, so that a repeat that leaves it out too is the same. */
+const wishJson = (wish: VpnWish): Plain => ({
+  period: wish.months,
+  ...(wish.location !== undefined && { location: wish.location }),
+  ...(wish.name !== undefined && { name: wish.name }),
+  ...(wish.publicKey !== undefined && { public_key: wish.publicKey }),
+  ...(wish.autoRenew === true && { auto_renew: true }),
+})

@@ -1,0 +1,66 @@
+/** From the quietest; each says what those before it say. */
+export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+export type Log = {
+  error(event: string, fields?: Record<string, unknown>): void
+  warn(event: string, fields?: Record<string, unknown>): void
+  info(event: string, fields?: Record<string, unknown>): void
+  debug(event: string, fields?: Record<string, unknown>): void
+}
+
+/**
+ * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets out.
+ */
+export function createLog(level: LogLevel, role: string, write: (line: string) => void, forEyes = false): Log {
+  const most = logLevels.indexOf(level)
+  const at =
+    (name: LogLevel) =>
+    (event: string, fields: Record<string, unknown> = {}) => {
+      if (logLevels.indexOf(name) > most) return
+      const entry = { at: new Date().toISOString(), level: name, role, event, ...fields }
+      write(`${redact(forEyes ? toReadable(entry, fields) : JSON.stringify(entry, plain))}\n`)
+    }
+  return { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') }
+}
+
+function toReadable(
+  entry: { at: string; level: string; role: string; event: string },
+  fields: Record<string, unknown>,
+): string {
+  const shown = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const details = shown.map(([name, value]) => {
+    const text = JSON.stringify({ [name]: value }, plain).slice(JSON.stringify(name).length + 2, -1)
+    return `${name}=${text}`
+  })
+  return [entry.at.slice(11, 19), entry.level.padEnd(5), `${entry.role}:`, entry.event, ...details].join(' ')
+}
+
+const mostCauses = 5
+const secretNames = /pass(word)?|secret|token_text|authorization|private_?key|cookie/i
+
+/** Errors are written with their causes, bigints as numbers, and fields that are named like secrets not at all. */
+function plain(name: string, value: unknown): unknown {
+  if (secretNames.test(name)) return '[redacted]'
+  if (typeof value === 'bigint') return value.toString()
+  return value instanceof Error ? toPlainError(value, mostCauses) : value
+}
+
+/** An error may be its own cause, by way of others or at once; the log ends somewhere. */
+function toPlainError(error: Error, causesLeft: number): object {
+  const { name, message, stack, cause } = error
+  const isDeeper = cause instanceof Error
+  const shown = isDeeper ? causesLeft > 0 && { cause: toPlainError(cause, causesLeft - 1) } : { cause }
+  return { error: name, message, stack, ...shown }
+}
+
+/** API tokens, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys, wherever in a text they stand. */
+export function redact(text: string): string {
+  return text
+    .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')
+    .replace(/tp([jn])_[a-z0-9]+/g, 'tp$1_[redacted]')
+    .replace(/(Bearer )[^\s"\\]+/gi, '$1[redacted]')
+    .replace(/(:\/\/[^\s:/@"\\]*:)[^\s@"\\]+@/g, '$1[redacted]@')
+    .replace(/(\/vpn\/s\/)[A-Za-z0-9_-]+/g, '$1[redacted]')
+    .replace(/((?:PrivateKey|PresharedKey)\s*=\s*)[A-Za-z0-9+/]{43}=/g, '$1[redacted]')
+}

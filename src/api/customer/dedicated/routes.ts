@@ -1,0 +1,137 @@
+import type { Bought, Dedicated, OpenProxy } from '../../../domains/dedicated/index.ts'
+import { statusAt } from '../../../domains/dedicated/rules.ts'
+import type { Pricing } from '../../../domains/pricing/index.ts'
+import type { Stock } from '../../../domains/stock/index.ts'
+import type { CountryCode } from '../../../kernel/country.ts'
+import { toRoubles } from '../../../kernel/money.ts'
+import { malformed } from '../../../kernel/refusal.ts'
+import { type Clock, readIso } from '../../../kernel/time.ts'
+import { defaultLimit, readCursor } from '../../fields.ts'
+import { type Bound, bind, bindPurchase } from '../../http.ts'
+import * as wire from './shapes.ts'
+import { type GatewayAddress, type ShownProxy, toProxy } from './shapes-proxy.ts'
+
+/** Tries a proxy for real, through the gateway that customers use. */
+export type ProxyProbe = (proxy: {
+  readonly portType: 'http' | 'socks'
+  readonly username: string
+  readonly password: string
+  /** Where customers reach it. */
+  readonly host: string
+}) => Promise<{ works: boolean; tookMs: number | null; problem: string | null }>
+
+export function dedicatedOperations(deps: {
+  dedicated: Dedicated
+  stock: Stock
+  pricing: Pricing
+  gateway: GatewayAddress
+  probe: ProxyProbe
+  clock: Clock
+}): readonly Bound[] {
+  const { dedicated, gateway } = deps
+  const shown = (proxy: OpenProxy): ShownProxy => ({ ...proxy, status: statusAt(proxy, deps.clock()) })
+
+  return [
+    bind(wire.quoteDedicated, async ({ query }) => {
+      const { country_code: country, period, count, ipv } = query
+      const price = await dedicated.quote({ country, period, count, ipv })
+      return {
+        country_code: country,
+        period,
+        count,
+        ipv,
+        price_rub: toRoubles(price.total),
+        price_per_proxy_rub: toRoubles(price.perProxy),
+        discount_percent: price.discountPercent,
+        available: price.available,
+      }
+    }),
+
+    bindPurchase(wire.buyDedicated, toBought, (request, { body }) => {
+      const { country_code: country, period, count, ipv } = body
+      return dedicated.buy(request, { country, period, count, ipv })
+    }),
+
+    bind(wire.quoteProlonging, async ({ caller, query }) =>
+      wire.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
+    ),
+
+    bindPurchase(wire.prolongDedicated, wire.toProlonged, (request, { body }) =>
+      dedicated.prolong(request, body.ids, body.period),
+    ),
+
+    bind(wire.setProtocol, async ({ caller, body }) => {
+      await dedicated.setProtocol(caller.customer, body.ids, body.port_type)
+      return { port_type: body.port_type, updated: body.ids }
+    }),
+
+    bind(wire.listDedicated, async ({ caller, query }) => {
+      const limit = query.limit ?? defaultLimit
+      const proxies = await dedicated.list(caller.customer, {
+        before: readPosition(query.cursor),
+        limit,
+        status: query.status ?? '',
+        country: query.country_code ?? '',
+        ipv: query.ipv ?? 0,
+        expiresBefore: readMoment(query.expires_before),
+        comment: query.comment ?? '',
+      })
+      return wire.toProxies(proxies.map(shown), limit, gateway)
+    }),
+
+    bind(wire.listCountries, async ({ query }) => {
+      const kind = (await deps.pricing.current()).dedicated.kinds.get(query.ipv)
+      const codes = [...(kind?.countries.keys() ?? [])].toSorted() as CountryCode[]
+      const counted = codes.map(async (code) => ({
+        code,
+        available: await deps.stock.available({ country: code, ipv: query.ipv }),
+      }))
+      return wire.toCountries(query.ipv, await Promise.all(counted))
+    }),
+
+    bind(wire.countAvailable, async ({ query }) => {
+      const kind = { country: query.country_code, ipv: query.ipv }
+      return { country_code: kind.country, ipv: kind.ipv, count: await deps.stock.available(kind) }
+    }),
+
+    bind(wire.replaceProxy, async ({ caller, body }) =>
+      toProxy(shown(await dedicated.replace(caller.customer, body.id)), gateway),
+    ),
+
+    bind(wire.setComment, async ({ caller, body }) => {
+      await dedicated.setComment(caller.customer, body.ids, body.comment)
+      return { comment: body.comment, updated: body.ids }
+    }),
+
+    bind(wire.setAutoRenew, async ({ caller, body }) => {
+      await dedicated.setRenewal(caller.customer, body.ids, body.period)
+      return { period: body.period, updated: body.ids }
+    }),
+
+    bind(wire.checkProxy, async ({ caller, body }) => {
+      const proxy = await dedicated.load(caller.customer, body.id)
+      const outcome = await deps.probe({ ...proxy, host: toProxy(shown(proxy), gateway).ip })
+      return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
+    }),
+  ]
+
+  function toBought(bought: Bought) {
+    return wire.toBought({ ...bought, proxies: bought.proxies.map(shown) }, gateway)
+  }
+}
+
+function readPosition(cursor: string | undefined): number {
+  if (cursor === undefined) return Number.MAX_SAFE_INTEGER
+  const text = readCursor(cursor)
+  if (!/^\d{1,15}$/.test(text)) {
+    throw malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
+  }
+  return Number(text)
+}
+
+function readMoment(text: string | undefined): number {
+  if (text === undefined) return Number.MAX_SAFE_INTEGER
+  const ms = readIso(text)
+  if (ms === undefined) throw malformed([{ field: 'expires_before', problem: 'must be an ISO 8601 date or moment' }])
+  return ms
+}

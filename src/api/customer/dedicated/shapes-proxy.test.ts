@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { scaled } from '../../../../test/harness/scale.ts'
+import * as operations from './shapes.ts'
+import { bodyIds, country, proxy, proxyExample, queryIds, toProxy } from './shapes-proxy.ts'
+
+const runs = { numRuns: scaled(1000) }
+const ids = fc.uniqueArray(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })
+
+describe('ids in a query', () => {
+  test('are the same numbers however they are split between commas and repetitions', () => {
+    fc.assert(
+      fc.property(ids, fc.integer({ min: 1, max: 10 }), (numbers, every) => {
+        const parts: string[] = []
+        for (let at = 0; at < numbers.length; at += every) parts.push(numbers.slice(at, at + every).join(','))
+        expect(queryIds().parse(parts)).toEqual(numbers)
+        expect(queryIds().parse(numbers.join(','))).toEqual(numbers)
+      }),
+      runs,
+    )
+  })
+
+  test('are read only from plain digits, whatever else is tried', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 30 }), (text) => {
+        const outcome = queryIds().safeParse(text)
+        if (outcome.success) expect(text).toMatch(/^\d+(,\d+)*$/)
+      }),
+      runs,
+    )
+  })
+
+  test('are up to a thousand, each once', () => {
+    const many = Array.from({ length: 1001 }, (_, index) => index + 1)
+    expect(queryIds().safeParse(many.slice(1).join(',')).success).toBeTrue()
+    expect(queryIds().safeParse(many.join(',')).success).toBeFalse()
+    expect(bodyIds().safeParse(many.slice(1)).success).toBeTrue()
+    expect(bodyIds().safeParse(many).success).toBeFalse()
+    expect(bodyIds().safeParse([1, 2, 1]).success).toBeFalse()
+  })
+})
+
+test('a country is a code of two letters in any case, and nothing that merely looks like one', () => {
+  for (const text of ['DE', 'de', 'dE']) expect(String(country().parse(text))).toBe('DE')
+  for (const text of ['', 'D', 'DEU', 'ZZ', 'UK', ' DE', 'DE ', 'ДЕ', 'ß', '12', 4, null, undefined, ['DE']]) {
+    expect(country().safeParse(text).success).toBeFalse()
+  }
+})
+
+const shown = {
+  id: 7,
+  address: '203.0.113.7',
+  portType: 'socks' as const,
+  username: 'u',
+  password: 'p',
+  country: 'DE',
+  ipv: 4 as const,
+  expiresAt: Date.UTC(2026, 1, 3, 4, 5, 6, 789),
+  status: 'active' as const,
+  comment: '',
+  renewPeriod: null,
+}
+
+test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the gateway', () => {
+  const gateway = { host: 'gate.example', port: 10_800 }
+  expect(toProxy(shown, gateway)).toMatchObject({ ip: '203.0.113.7', exit_ip: '203.0.113.7', port: 10_800 })
+  const six = toProxy({ ...shown, ipv: 6, address: '2001:db8::7' }, gateway)
+  expect(six).toMatchObject({ ip: 'gate.example', exit_ip: '2001:db8::7' })
+})
+
+test('the end of a term is told in both forms, the older one to the second', () => {
+  const told = toProxy(shown, { host: 'x', port: 1 })
+  expect(told).toMatchObject({ date_end: '2026-02-03 04:05:06', expires_at: '2026-02-03T04:05:06.789Z' })
+})
+
+test('every example in the description is an answer that its operation could give', () => {
+  const described = Object.values(operations).filter((each) => typeof each === 'object' && 'answer' in each)
+  expect(described.length).toBe(12)
+  for (const each of described) expect(each.answer.safeParse(each.example).success).toBeTrue()
+  expect(proxy.safeParse(proxyExample).success).toBeTrue()
+})

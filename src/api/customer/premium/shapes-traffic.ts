@@ -1,0 +1,234 @@
+import { z } from '@hono/zod-openapi'
+import type { Subuser } from '../../../domains/premium/rules.ts'
+import { type Bytes, bytes } from '../../../kernel/bytes.ts'
+import type { OrderId } from '../../../kernel/ids.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { moment, roubles } from '../../fields.ts'
+import { operation } from '../../operation.ts'
+import {
+  bodyGigabytes,
+  gigabytes,
+  poolType,
+  queryGigabytes,
+  refExample,
+  subuserId,
+  subuserRef,
+  tag,
+  toGb,
+  toRef,
+} from './fields.ts'
+
+const tier = z.object({
+  from_gb: z.number().openapi({ description: 'From this volume on.' }),
+  price_per_gb_rub: roubles(),
+})
+
+export const quoteTraffic = operation({
+  id: 'quoteTraffic',
+  method: 'GET',
+  path: '/premium/traffic/quote',
+  tag,
+  summary: 'Price traffic',
+  description:
+    'The price per GB falls with volume; the answer names the tier and how much more would reach the next one.',
+  query: z.object({ pool_type: poolType(), gb: queryGigabytes() }),
+  answer: z.object({
+    pool_type: z.string(),
+    gb: z.number(),
+    price_per_gb_rub: roubles(),
+    price_rub: roubles(),
+    tier,
+    next_tier: tier
+      .extend({ missing_gb: z.number().openapi({ description: 'How much more would get this price.' }) })
+      .nullable(),
+  }),
+  example: {
+    pool_type: 'residential',
+    gb: 1.5,
+    price_per_gb_rub: 320,
+    price_rub: 480,
+    tier: { from_gb: 0, price_per_gb_rub: 320 },
+    next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 8.5 },
+  },
+})
+
+type Tier = { readonly fromTenths: number; readonly perGigabyte: Kopecks }
+
+const toTier = (of: Tier) => ({ from_gb: of.fromTenths / 10, price_per_gb_rub: toRoubles(of.perGigabyte) })
+
+export const toTrafficQuote = (
+  pool: string,
+  tenths: number,
+  price: {
+    total: Kopecks
+    perGigabyte: Kopecks
+    tier: Tier
+    next: { tier: Tier; missingTenths: number } | null
+  },
+) => ({
+  pool_type: pool,
+  gb: tenths / 10,
+  price_per_gb_rub: toRoubles(price.perGigabyte),
+  price_rub: toRoubles(price.total),
+  tier: toTier(price.tier),
+  next_tier: price.next && { ...toTier(price.next.tier), missing_gb: price.next.missingTenths / 10 },
+})
+
+export const buyTraffic = operation({
+  id: 'buyTraffic',
+  method: 'POST',
+  path: '/premium/traffic/buy',
+  tag,
+  summary: 'Buy traffic',
+  body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId() }),
+  answer: z.object({
+    order_id: z.string(),
+    pool_type: z.string(),
+    price_rub: roubles(),
+    balance_rub: roubles(),
+    traffic_added_gb: gigabytes('What was bought.'),
+    traffic_balance_gb: gigabytes('What is left now.'),
+    subuser: subuserRef,
+  }),
+  example: {
+    order_id: 'ord_01k73sf80000000000000000000',
+    pool_type: 'residential',
+    price_rub: 480,
+    balance_rub: 99_520,
+    traffic_added_gb: 1.5,
+    traffic_balance_gb: 1.5,
+    subuser: refExample,
+  },
+  codes: ['not_found'],
+  charges: true,
+})
+
+export const toBought = (of: {
+  order: OrderId
+  pool: string
+  price: Kopecks
+  balance: Kopecks
+  added: Bytes
+  left: Bytes
+  subuser: Subuser
+}) => ({
+  order_id: of.order,
+  pool_type: of.pool,
+  price_rub: toRoubles(of.price),
+  balance_rub: toRoubles(of.balance),
+  traffic_added_gb: toGb(of.added),
+  traffic_balance_gb: toGb(of.left),
+  subuser: toRef(of.subuser),
+})
+
+const standing = {
+  pool_type: z.string(),
+  traffic_gb: gigabytes('What is left.'),
+  purchased_gb: gigabytes('What came in, less what was moved away, refunded or expired.'),
+  used_gb: gigabytes('What was carried.'),
+  updated_at: moment().nullable().openapi({ description: 'When traffic last moved; null before the first time.' }),
+}
+const standingExample = {
+  pool_type: 'residential',
+  traffic_gb: 1.2,
+  purchased_gb: 1.5,
+  used_gb: 0.3,
+  updated_at: toIso(1_760_000_000_000),
+}
+
+export const getTraffic = operation({
+  id: 'getTraffic',
+  method: 'GET',
+  path: '/premium/traffic/balance',
+  tag,
+  summary: 'Read the traffic that is left',
+  description: 'With `pool_type` the fields of that pool; without it `pools`, one entry each.',
+  query: z.object({ pool_type: poolType().optional(), subuser_id: subuserId() }),
+  answer: z.object({
+    ...z.object(standing).partial().shape,
+    pools: z.array(z.object(standing)).optional(),
+    subuser: subuserRef,
+  }),
+  example: { ...standingExample, subuser: refExample },
+  codes: ['not_found'],
+})
+
+type Standing = {
+  readonly pool: string
+  readonly left: Bytes
+  readonly used: Bytes
+  readonly updatedAt: number | null
+}
+
+const toStanding = (of: Standing) => ({
+  pool_type: of.pool,
+  traffic_gb: toGb(of.left),
+  purchased_gb: toGb(bytes(of.left + of.used)),
+  used_gb: toGb(of.used),
+  updated_at: of.updatedAt === null ? null : toIso(of.updatedAt),
+})
+
+export const toTraffic = (of: { subuser: Subuser; pools: readonly Standing[] }, isOne: boolean) => {
+  const [first] = of.pools
+  return isOne && first
+    ? { ...toStanding(first), subuser: toRef(of.subuser) }
+    : { pools: of.pools.map(toStanding), subuser: toRef(of.subuser) }
+}
+
+const moveEnd = z.object({ subuser: subuserRef, traffic_balance_gb: gigabytes('What is left now.') })
+
+export const moveTraffic = operation({
+  id: 'moveTraffic',
+  method: 'POST',
+  path: '/premium/traffic/move',
+  tag,
+  summary: 'Move traffic between sub-users',
+  description:
+    'Costs nothing; it is kept as an order without a price, so an `Idempotency-Key` makes a retry safe here too. ' +
+    'Traffic that nodes hold at the moment cannot be moved.',
+  body: z.object({
+    pool_type: poolType(),
+    gb: bodyGigabytes().optional(),
+    all: z.boolean().optional().openapi({ description: 'All that is free, in place of `gb`.' }),
+    from_subuser_id: subuserId('Whose it is; your default sub-user unless given.'),
+    to_subuser_id: subuserId('Who gets it; your default sub-user unless given.'),
+  }),
+  answer: z.object({
+    order_id: z.string(),
+    pool_type: z.string(),
+    moved_gb: gigabytes('What was moved.'),
+    from: moveEnd,
+    to: moveEnd,
+  }),
+  example: {
+    order_id: 'ord_01k73sf80000000000000000000',
+    pool_type: 'residential',
+    moved_gb: 1,
+    from: { subuser: refExample, traffic_balance_gb: 0.5 },
+    to: {
+      subuser: {
+        ...refExample,
+        subuser_id: 'sub_01k73sf80000000000000000001',
+        login: 'alice',
+        name: 'Alice',
+        is_default: false,
+      },
+      traffic_balance_gb: 1,
+    },
+  },
+  codes: ['not_found'],
+  charges: true,
+})
+
+type MovedEnd = { subuser: Subuser; left: Bytes }
+
+const toEnd = (of: MovedEnd) => ({ subuser: toRef(of.subuser), traffic_balance_gb: toGb(of.left) })
+
+export const toMoved = (of: { order: OrderId; pool: string; moved: Bytes; from: MovedEnd; to: MovedEnd }) => ({
+  order_id: of.order,
+  pool_type: of.pool,
+  moved_gb: toGb(of.moved),
+  from: toEnd(of.from),
+  to: toEnd(of.to),
+})

@@ -1,0 +1,250 @@
+import { z } from '@hono/zod-openapi'
+import {
+  ipv4Text,
+  isDeviceName,
+  type Limit,
+  type Peer,
+  readUuid,
+  renewAheadMs,
+  type Status,
+  type Subscription,
+  type SubscriptionId,
+} from '../../../domains/vpn/rules.ts'
+import { type PeerId, readId } from '../../../kernel/ids.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { moment } from '../../fields.ts'
+
+export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
+export const exampleDevice = 'dev_01k73sf80000000000000000000'
+export const exampleAt = 1_760_000_000_000
+
+/** Which subscription; may be left out while there is only one. */
+export const uuidField = () =>
+  z
+    .string()
+    .refine((text) => readUuid(text) !== undefined, 'must be a UUID')
+    .transform((text) => text.toLowerCase() as SubscriptionId)
+    .openapi({
+      type: 'string',
+      format: 'uuid',
+      description: 'Which subscription. May be left out while there is only one.',
+      example: exampleUuid,
+    })
+
+export const deviceField = () =>
+  z
+    .string()
+    .refine((text) => readId('peer', text) !== undefined, 'must be the id of a device, dev_…')
+    .transform((text) => text as PeerId)
+    .openapi({ type: 'string', description: "The device's id.", example: exampleDevice })
+
+export const locationField = () =>
+  z
+    .string()
+    .regex(/^[a-z0-9-]{1,32}$/, 'must be the name of a location')
+    .openapi({ description: 'Where the tunnel ends; see the locations. Any, unless said.', example: 'local' })
+
+export const nameField = () =>
+  z
+    .string()
+    .refine(isDeviceName, "must be 1 to 64 letters, digits, spaces or ._'()+- and begin with a letter or digit")
+    .openapi({ type: 'string', maxLength: 64, description: 'How you call the device.', example: 'phone' })
+
+export const publicKeyField = () =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be a WireGuard public key, as "wg pubkey" prints it')
+    .openapi({
+      description:
+        'Your own WireGuard public key. Without it a pair is made and the private key is in the configuration.',
+      example: 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE=',
+    })
+
+export const device = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    public_key: z.string(),
+    own_key: z
+      .boolean()
+      .openapi({ description: 'Whether you brought the key; then its private half is not in the configuration.' }),
+    ipv4: z.string(),
+    ipv6: z.string(),
+    location: z.string().nullable(),
+    rx_bytes: z.number().openapi({ description: 'Bytes that came to the device.' }),
+    tx_bytes: z.number().openapi({ description: 'Bytes that the device sent.' }),
+    last_handshake_at: moment().nullable(),
+    created_at: moment(),
+  })
+  .openapi('VpnDevice')
+
+export const deviceExample = {
+  id: exampleDevice,
+  name: 'device 1',
+  public_key: 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE=',
+  own_key: false,
+  ipv4: '10.66.0.2',
+  ipv6: 'fd74:7572:6e70::a42:2',
+  location: null,
+  rx_bytes: 0,
+  tx_bytes: 0,
+  last_handshake_at: null,
+  created_at: toIso(exampleAt),
+}
+
+export const toDevice = (peer: Peer) => ({
+  id: peer.id,
+  name: peer.name,
+  public_key: peer.publicKey,
+  own_key: peer.ownKey,
+  ipv4: ipv4Text(peer.ipv4),
+  ipv6: peer.ipv6,
+  location: peer.location,
+  rx_bytes: Number(peer.received),
+  tx_bytes: Number(peer.sent),
+  last_handshake_at: peer.lastHandshakeAt === null ? null : toIso(peer.lastHandshakeAt),
+  created_at: toIso(peer.createdAt),
+})
+
+const traffic = z.object({
+  rx_bytes: z.number().openapi({ description: 'Bytes that came to all devices, removed ones too.' }),
+  tx_bytes: z.number().openapi({ description: 'Bytes that all devices sent.' }),
+  limit_bytes: z.number().nullable().openapi({ description: 'What both may come to; null is no limit.' }),
+})
+
+const autoRenew = z.object({
+  enabled: z.boolean(),
+  period: z.int().nullable().openapi({ description: 'Months that are bought.' }),
+  next_at: moment().nullable().openapi({ description: 'When it is charged.' }),
+  problem: z.string().nullable().openapi({ description: 'The code of the last refusal, such as insufficient_funds.' }),
+})
+
+const nodeState = z.enum(['online', 'offline']).openapi({ description: 'Whether a VPN node is up to connect to.' })
+const linkField = z.string().openapi({ description: 'A secret link that serves the configuration to a phone.' })
+const status = z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED']).openapi({
+  description:
+    'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only another one is refused.',
+})
+
+export const subscription = z
+  .object({
+    uuid: z.string(),
+    status,
+    limited_by: z.array(z.enum(['traffic', 'devices'])),
+    expires_at: moment(),
+    subscription_url: linkField,
+    device_limit: z.int(),
+    devices: z.array(device),
+    traffic,
+    speed_mbit: z.int().nullable(),
+    auto_renew: autoRenew,
+    node: nodeState,
+    created_at: moment(),
+  })
+  .openapi('VpnSubscription')
+
+/** The top of `info`: the subscription that runs longest, or nothing at all. */
+export const overview = z.object({
+  status: z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE']),
+  uuid: z.string().nullable(),
+  limited_by: z.array(z.enum(['traffic', 'devices'])),
+  expires_at: moment().nullable(),
+  subscription_url: linkField.nullable(),
+  device_limit: z.int().nullable(),
+  devices: z.array(device),
+  traffic,
+  auto_renew: autoRenew.nullable(),
+  node: nodeState,
+  items: z.array(subscription),
+})
+
+export const subscriptionExample = {
+  uuid: exampleUuid,
+  status: 'ACTIVE' as const,
+  limited_by: [],
+  expires_at: toIso(exampleAt),
+  subscription_url: 'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
+  device_limit: 5,
+  devices: [deviceExample],
+  traffic: { rx_bytes: 0, tx_bytes: 0, limit_bytes: null },
+  speed_mbit: null,
+  auto_renew: { enabled: false, period: null, next_at: null, problem: null },
+  node: 'online' as const,
+  created_at: toIso(exampleAt),
+}
+
+export const configExample = [
+  '[Interface]',
+  `# device 1 (${exampleDevice}) at local`,
+  'PrivateKey = (44 characters)',
+  'Address = 10.66.0.2/32, fd74:7572:6e70::a42:2/128',
+  'DNS = 1.1.1.1, 2606:4700:4700::1111',
+  'MTU = 1420',
+  '',
+  '[Peer]',
+  'PublicKey = (44 characters)',
+  'Endpoint = 127.0.0.1:51820',
+  'AllowedIPs = 0.0.0.0/0, ::/0',
+  'PersistentKeepalive = 25',
+  '',
+].join('\n')
+
+/** A subscription as the domain shows it. */
+export type Shown = {
+  readonly subscription: Subscription
+  readonly status: Status
+  readonly limits: readonly Limit[]
+  readonly devices: readonly Peer[]
+  readonly secret: string
+  readonly node: 'online' | 'offline'
+}
+
+export const linkPath = '/vpn/s/'
+export const toLink = (publicUrl: string, secret: string): string => `${publicUrl}${linkPath}${secret}`
+
+export const toSubscription = (of: Shown, publicUrl: string) => ({
+  uuid: of.subscription.uuid,
+  status: of.status,
+  limited_by: [...of.limits],
+  expires_at: toIso(of.subscription.expiresAt),
+  subscription_url: toLink(publicUrl, of.secret),
+  device_limit: of.subscription.deviceLimit,
+  devices: of.devices.map(toDevice),
+  traffic: toTraffic(of.subscription),
+  speed_mbit: of.subscription.speedMegabits,
+  auto_renew: toAutoRenew(of.subscription),
+  node: of.node,
+  created_at: toIso(of.subscription.createdAt),
+})
+
+const toTraffic = (of: Shown['subscription']) => ({
+  rx_bytes: Number(of.received),
+  tx_bytes: Number(of.sent),
+  limit_bytes: of.trafficLimit === null ? null : Number(of.trafficLimit),
+})
+
+const toAutoRenew = (of: Shown['subscription']) => ({
+  enabled: of.autoRenewMonths !== null,
+  period: of.autoRenewMonths,
+  next_at: of.autoRenewMonths === null ? null : toIso(Math.max(of.expiresAt - renewAheadMs, of.renewAfter)),
+  problem: of.renewProblem,
+})
+
+export function toOverview(views: readonly Shown[], publicUrl: string, up: boolean) {
+  const items = views.map((view) => toSubscription(view, publicUrl))
+  const [first] = items
+  if (first) return { ...first, items }
+  return {
+    status: 'NONE' as const,
+    uuid: null,
+    limited_by: [],
+    expires_at: null,
+    subscription_url: null,
+    device_limit: null,
+    devices: [],
+    traffic: { rx_bytes: 0, tx_bytes: 0, limit_bytes: null },
+    auto_renew: null,
+    node: up ? ('online' as const) : ('offline' as const),
+    items: [],
+  }
+}

@@ -1,0 +1,123 @@
+import type { ExitId } from '../../../kernel/ids.ts'
+import { toSlug } from '../../../kernel/login.ts'
+import type { FieldProblem } from '../../../kernel/refusal.ts'
+
+/** Where traffic of a pool leaves: from an address of ours, or through somebody's proxy. Credentials are kept apart. */
+export type Exit = {
+  readonly id: ExitId
+  readonly pool: string
+  readonly kind: 'local' | 'http' | 'socks5'
+  readonly host: string
+  readonly port: number | null
+  readonly country: string
+  readonly state: string
+  readonly city: string
+  readonly zip: string
+  readonly asn: number | null
+  readonly drainedAt: number | null
+  readonly createdAt: number
+  readonly changedAt: number
+}
+
+/** What is asked of an exit's place. Each list names alternatives; all lists must fit at once. Slugs, as in a login. */
+export type Places = {
+  readonly countries: readonly string[]
+  readonly states: readonly string[]
+  readonly cities: readonly string[]
+  readonly zips: readonly string[]
+  readonly asns: readonly number[]
+}
+
+/** An exit with its place as slugs, made once for many questions. */
+export type Placed = { readonly exit: Exit; readonly slugs: Readonly<Record<Part, string>> }
+export type Part = 'countries' | 'states' | 'cities' | 'zips' | 'asns'
+
+export const place = (exit: Exit): Placed => ({
+  exit,
+  slugs: {
+    countries: exit.country.toLowerCase(),
+    states: toSlug(exit.state),
+    cities: toSlug(exit.city),
+    zips: toSlug(exit.zip),
+    asns: exit.asn === null ? '' : String(exit.asn),
+  },
+})
+
+const order: readonly Part[] = ['countries', 'states', 'cities', 'zips', 'asns']
+const fieldOf: Readonly<Record<Part, string>> = {
+  countries: 'countries',
+  states: 'states',
+  cities: 'cities',
+  zips: 'zipcodes',
+  asns: 'asns',
+}
+const mostAllowedShown = 50
+
+/**
+ * The exits that fit, or which part cannot be served: each value of each list must have an exit among those that the lists before
+ * it leave, so a customer is told that it is the city and not the country that is not there.
+ */
+export function narrow(
+  exits: readonly Placed[],
+  places: Places,
+): { readonly exits: readonly Placed[] } | { readonly problem: FieldProblem } {
+  let left = exits
+  for (const part of order) {
+    const wanted = places[part].map(String)
+    if (wanted.length === 0) continue
+    const there = new Set(left.map((each) => each.slugs[part]))
+    const missing = wanted.filter((value) => !there.has(value))
+    if (missing.length > 0) return { problem: problemOf(part, missing, there, left === exits) }
+    left = left.filter((each) => wanted.includes(each.slugs[part]))
+  }
+  return { exits: left }
+}
+
+function problemOf(part: Part, missing: readonly string[], there: ReadonlySet<string>, isFirst: boolean): FieldProblem {
+  const toShown = (value: string): string | number =>
+    part === 'countries' ? value.toUpperCase() : part === 'asns' ? Number(value) : value
+  const allowed = [...there].filter((value) => value !== '').toSorted()
+  const names = missing.map(toShown).join(', ')
+  const problem = `${names} cannot be served ${isFirst ? 'by this pool' : 'together with the other places'}`
+  return {
+    field: fieldOf[part],
+    problem,
+    ...(allowed.length <= mostAllowedShown && { allowed: allowed.map(toShown) }),
+  }
+}
+
+/** One place and how many exits are there. */
+export type PlaceCount = {
+  readonly slug: string
+  readonly name: string
+  readonly country: string
+  readonly exits: number
+}
+
+/** The places of one kind among exits, each with its exits counted, the most common first. */
+export function countPlaces(exits: readonly Placed[], part: Part): PlaceCount[] {
+  const counts = new Map<string, PlaceCount>()
+  for (const { exit, slugs } of exits) {
+    const slug = slugs[part]
+    if (slug === '') continue
+    const key = `${exit.country} ${slug}`
+    const known = counts.get(key)
+    counts.set(key, {
+      slug,
+      name: nameOf(exit, part),
+      country: exit.country,
+      exits: (known?.exits ?? 0) + 1,
+    })
+  }
+  return [...counts.values()].toSorted(
+    (a, b) => b.exits - a.exits || (a.country + a.slug < b.country + b.slug ? -1 : 1),
+  )
+}
+
+function nameOf(exit: Exit, part: Part): string {
+  if (part === 'countries') return exit.country
+  if (part === 'states') return exit.state
+  if (part === 'cities') return exit.city
+  if (part === 'zips') return exit.zip
+  return `AS${exit.asn}`
+}

@@ -1,0 +1,123 @@
+import type { Database, Tx } from '../../../db/transaction.ts'
+import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Vault } from '../../../kernel/vault.ts'
+import type { Pricing } from '../../pricing/index.ts'
+import { badPlace, noSuchExit, unknownPool } from '../errors.ts'
+import { countPlaces, type Exit, narrow, type Part, type PlaceCount, type Placed, type Places, place } from './rules.ts'
+import * as store from './store.ts'
+
+/** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
+const rememberMs = 1000
+
+export type ExitWish = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+  readonly credentials: { readonly username: string; readonly password: string } | null
+}
+
+export type Exits = ReturnType<typeof createExits>
+
+/** Where traffic may leave: the operator's exits, as customers choose among them. */
+export function createExits(deps: { db: Database; clock: Clock; random: RandomBytes; vault: Vault; pricing: Pricing }) {
+  const { db, clock } = deps
+  let remembered: { byPool: Promise<Map<string, Placed[]>>; askedAt: number } | undefined
+
+  async function readServing(): Promise<Map<string, Placed[]>> {
+    const byPool = new Map<string, Placed[]>()
+    for (const exit of await store.listServing(db)) {
+      const known = byPool.get(exit.pool)
+      if (known) known.push(place(exit))
+      else byPool.set(exit.pool, [place(exit)])
+    }
+    return byPool
+  }
+
+  async function ofPool(pool: string): Promise<readonly Placed[]> {
+    const nowMs = clock()
+    if (!remembered || Math.abs(nowMs - remembered.askedAt) >= rememberMs) {
+      const byPool = readServing()
+      remembered = { byPool, askedAt: nowMs }
+      byPool.catch(() => {
+        remembered = undefined
+      })
+    }
+    const known = [...(await deps.pricing.current()).premium.pools.keys()]
+    if (!known.includes(pool)) throw unknownPool(known)
+    return (await remembered.byPool).get(pool) ?? []
+  }
+
+  /** The exits of a pool that fit, or a refusal that names the part which none fits. */
+  async function fitting(pool: string, places: Places): Promise<readonly Placed[]> {
+    const outcome = narrow(await ofPool(pool), places)
+    if ('problem' in outcome) throw badPlace([outcome.problem])
+    if (outcome.exits.length === 0) throw badPlace([{ field: 'pool_type', problem: 'has no exits at the moment' }])
+    return outcome.exits
+  }
+
+  const contextOf = (id: ExitId): string => `exit ${id}`
+
+  /** Adds exits in the caller's transaction. Credentials are sealed before they are written. */
+  function add(tx: Tx, wishes: readonly ExitWish[]): Exit[] {
+    const nowMs = clock()
+    remembered = undefined
+    const made = wishes.map(({ credentials, ...wish }) => {
+      const exit: Exit = {
+        ...wish,
+        id: makeId('exit', nowMs, deps.random),
+        drainedAt: null,
+        createdAt: nowMs,
+        changedAt: nowMs,
+      }
+      const sealed = credentials && deps.vault.seal(JSON.stringify(credentials), contextOf(exit.id))
+      return { exit, credentials: sealed }
+    })
+    store.insertExits(tx, made)
+    return made.map((each) => each.exit)
+  }
+
+  return {
+    fitting,
+
+    /** The places of one kind with how many exits each has, among the exits that the given places leave. */
+    async places(pool: string, part: Part, within: Places): Promise<PlaceCount[]> {
+      const outcome = narrow(await ofPool(pool), within)
+      if ('problem' in outcome) throw badPlace([outcome.problem])
+      return countPlaces(outcome.exits, part)
+    },
+
+    add,
+
+    /** Adds one exit to a pool that the catalogue knows. */
+    async addOne(wish: ExitWish): Promise<Exit> {
+      const known = [...(await deps.pricing.current()).premium.pools.keys()]
+      if (!known.includes(wish.pool)) throw unknownPool(known)
+      const [exit] = await db.transact(async (tx) => add(tx, [wish]))
+      if (!exit) throw new Error('an exit was not added')
+      return exit
+    },
+
+    list: (pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
+      store.listExits(db, pool, after, limit),
+
+    pools: (): Promise<{ pool: string; exits: number; serving: number }[]> => store.countByPool(db),
+
+    /** Takes an exit out of service, or puts it back. Nodes learn of it with their next look. */
+    drain: (id: ExitId, drained: boolean): Promise<void> =>
+      db.transact(async (tx) => {
+        const nowMs = clock()
+        if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
+        remembered = undefined
+      }),
+
+    /** What a node needs of the exits that changed after a position; upstream credentials in plain text, because it logs in with them. */
+    async changed(after: { changedAt: number; id: string }, limit: number, servingOnly: boolean) {
+      const rows = await store.changedAfter(db, after, limit, servingOnly)
+      return rows.map(({ exit, credentials }) => ({
+        ...exit,
+        slugs: place(exit).slugs,
+        credentials:
+          credentials &&
+          (JSON.parse(deps.vault.open(credentials, contextOf(exit.id))) as { username: string; password: string }),
+      }))
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import type { FieldProblem } from '../../../kernel/refusal.ts'
+
+/** The four formats of the contract, as templates. */
+export const templateOf: Readonly<Record<1 | 2 | 3 | 4, string>> = {
+  1: '{host}:{port}:{login}:{password}',
+  2: '{login}:{password}@{host}:{port}',
+  3: '{host}:{port}',
+  4: '{protocol}://{login}:{password}@{host}:{port}',
+}
+
+const names = ['host', 'port', 'login', 'password', 'protocol'] as const
+type Name = (typeof names)[number]
+const mostTemplateLength = 500
+
+/** What is wrong with a customer's own template: a name that it cannot have, or a line break that would make two lines of one. */
+export function problemOfTemplate(template: string): FieldProblem | undefined {
+  const problem = (text: string): FieldProblem => ({ field: 'format', problem: text })
+  if (template.length === 0 || template.length > mostTemplateLength) {
+    return problem(`must be 1 to ${mostTemplateLength} characters`)
+  }
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(template)) return problem('must be one line of printable characters')
+  const unknown = [...template.matchAll(/\{(\w*)\}/g)].map((match) => match[1] ?? '').find((name) => !isName(name))
+  if (unknown !== undefined) {
+    return { field: 'format', problem: `has no {${unknown}}`, allowed: names.map((name) => `{${name}}`) }
+  }
+  return /\{\w+\}/.test(template) ? undefined : problem('must have at least one of {host}, {port}, {login}, {password}')
+}
+
+const isName = (text: string): text is Name => names.some((name) => name === text)
+
+/** Whether a line tells by its port who comes, because it carries no login. */
+export const identifiesByPort = (template: string): boolean => !template.includes('{login}')
+
+/** Takes a template apart once, so that a thousand lines only join pieces. */
+export function compile(template: string): (values: Readonly<Record<Name, string>>) => string {
+  const pieces = template.split(/(\{\w+\})/).filter((piece) => piece !== '')
+  const parts = pieces.map((piece): { text: string } | { name: Name } => {
+    const name = piece.startsWith('{') ? piece.slice(1, -1) : ''
+    return isName(name) ? { name } : { text: piece }
+  })
+  return (values) => parts.map((part) => ('name' in part ? values[part.name] : part.text)).join('')
+}
+
+/** An IPv6 address stands in brackets before a port, RFC 3986. */
+export const toHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -1,0 +1,139 @@
+import type { Database } from '../../../db/transaction.ts'
+import type { CustomerId, RandomBytes, SubuserId } from '../../../kernel/ids.ts'
+import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../kernel/login.ts'
+import { malformed } from '../../../kernel/refusal.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { mostPortsOfCustomer } from '../access/rules.ts'
+import * as store from '../access/store.ts'
+import { portsUsedUp, tooManyPorts } from '../errors.ts'
+import type { Places } from '../exits/rules.ts'
+import type { Exits } from '../exits/service.ts'
+import type { PremiumTerms } from '../rules.ts'
+import { randomText, type Subuser } from '../subusers/rules.ts'
+import type { Subusers } from '../subusers/service.ts'
+import { lockSubuser, touchSubuser } from '../subusers/store.ts'
+import { compile, identifiesByPort, toHost } from './rules.ts'
+
+/** Where customers reach the gateway: by name, by address, and on which port. */
+export type Gateway = { readonly host: string; readonly address: string; readonly port: number }
+
+export type GenerateWish = {
+  readonly subuser: SubuserId | undefined
+  readonly pool: string
+  readonly places: Places
+  readonly type: 'sticky' | 'rotating'
+  readonly protocol: 'http' | 'socks5'
+  readonly ttlMinutes: number
+  readonly quantity: number
+  readonly template: string
+}
+
+export type Generated = {
+  readonly subuser: Subuser
+  readonly domain: readonly string[]
+  readonly ip: readonly string[]
+}
+
+/** 50 bits: a thousand names never meet, and nobody guesses another's. */
+const sessionLength = 10
+
+/** Lists of proxies, ready to paste. Everything but the endpoint lives in the login, or behind a port of one's own. */
+export function createGenerator(deps: {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  subusers: Subusers
+  exits: Exits
+  gateway: Gateway
+  terms: PremiumTerms
+}) {
+  const { db, clock, subusers, gateway, terms } = deps
+
+  function sessionNames(count: number, taken: Iterable<string> = []): string[] {
+    const names = new Set(taken)
+    const fresh: string[] = []
+    while (fresh.length < count) {
+      const name = randomText(deps.random(sessionLength))
+      if (names.has(name)) continue
+      names.add(name)
+      fresh.push(name)
+    }
+    return fresh
+  }
+
+  function baseOf(subuser: Subuser, wish: GenerateWish): ProxyLogin {
+    return { login: subuser.login, pool: wish.pool, ...wish.places, session: null }
+  }
+
+  /** A login for each line; a rotating one is the same in all of them. */
+  function byLogin(subuser: Subuser, wish: GenerateWish): { login: string; port: number }[] {
+    const base = baseOf(subuser, wish)
+    const names = wish.type === 'sticky' ? sessionNames(wish.quantity) : []
+    const logins = Array.from({ length: wish.quantity }, (_, index) => {
+      const name = names[index]
+      return writeProxyLogin(name === undefined ? base : { ...base, session: { name, ttlMinutes: wish.ttlMinutes } })
+    })
+    return logins.map((login) => ({ login, port: gateway.port }))
+  }
+
+  /**
+   * A port for each line. Ports that stand for the same already are used again, so asking twice gives the same list; what is
+   * missing is taken from the range, under the sub-user's lock. A port is never given to anyone else, so that a source address
+   * which two sub-users have whitelisted still means one of them.
+   */
+  async function byPort(subuser: Subuser, wish: GenerateWish): Promise<{ login: string; port: number }[]> {
+    const parameters = writeProxyLogin(baseOf(subuser, wish))
+    const isSticky = wish.type === 'sticky'
+    const ttlMinutes = isSticky ? wish.ttlMinutes : 0
+    const needed = isSticky ? wish.quantity : 1
+    const ports = await db.transact(async (tx) => {
+      await lockSubuser(tx, subuser.id)
+      const known = await store.listPorts(tx, subuser.id, parameters, ttlMinutes, needed)
+      const missing = needed - known.length
+      if (missing === 0) return known
+      const free = mostPortsOfCustomer - (await store.countPortsOfCustomer(tx, subuser.customer))
+      if (missing > free) throw tooManyPorts(mostPortsOfCustomer, Math.max(0, free))
+      const first = await store.takePorts(tx, terms.ports.first, missing)
+      if (first + missing - 1 > terms.ports.last) throw portsUsedUp()
+      const names = isSticky
+        ? sessionNames(
+            missing,
+            known.map((each) => each.session),
+          )
+        : ['']
+      const fresh = names.map((session, index) => ({
+        port: first + index,
+        subuser: subuser.id,
+        parameters,
+        ttlMinutes,
+        session,
+      }))
+      store.insertPorts(tx, fresh, clock())
+      touchSubuser(tx, subuser.id, clock())
+      return [...known, ...fresh]
+    })
+    return Array.from({ length: wish.quantity }, (_, index) => ({
+      login: subuser.login,
+      port: ports[isSticky ? index : 0]?.port ?? gateway.port,
+    }))
+  }
+
+  return async function generate(customer: CustomerId, wish: GenerateWish): Promise<Generated> {
+    const subuser = await subusers.load(customer, wish.subuser)
+    await deps.exits.fitting(wish.pool, wish.places)
+    const isByPort = identifiesByPort(wish.template)
+    const lines = isByPort ? await byPort(subuser, wish) : byLogin(subuser, wish)
+    if (lines.some((line) => line.login.length > mostLoginLength)) {
+      throw malformed([
+        { field: 'countries', problem: `and the other places make a login longer than ${mostLoginLength}` },
+      ])
+    }
+    const password = wish.template.includes('{password}') ? await subusers.openPassword(db, subuser.id) : ''
+    const write = compile(wish.template)
+    const at = (host: string): string[] =>
+      lines.map((line) =>
+        write({ host: toHost(host), port: String(line.port), login: line.login, password, protocol: wish.protocol }),
+      )
+    return { subuser, domain: at(gateway.host), ip: at(gateway.address) }
+  }
+}

@@ -1,0 +1,218 @@
+import type { Database, Tx } from '../../../db/transaction.ts'
+import { type Bytes, bytes, bytesInGigabyte } from '../../../kernel/bytes.ts'
+import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
+import { type Kopecks, kopecks, toRoubles } from '../../../kernel/money.ts'
+import { addDays } from '../../../kernel/terms.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Ledger } from '../../ledger/index.ts'
+import type { Answer, Orders, PurchaseRequest } from '../../orders/index.ts'
+import type { Pricing } from '../../pricing/index.ts'
+import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/rules.ts'
+import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
+import type { Standing, Traffic } from '../../traffic/index.ts'
+import { noSuchTrafficOrder, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
+import type { Subuser } from '../subusers/rules.ts'
+import type { Subusers } from '../subusers/service.ts'
+import { touchSubuser } from '../subusers/store.ts'
+
+export type Bought = {
+  readonly order: OrderId
+  readonly pool: string
+  readonly price: Kopecks
+  readonly balance: Kopecks
+  readonly added: Bytes
+  readonly left: Bytes
+  readonly subuser: Subuser
+}
+
+export type Moved = {
+  readonly order: OrderId
+  readonly pool: string
+  readonly moved: Bytes
+  readonly from: { readonly subuser: Subuser; readonly left: Bytes }
+  readonly to: { readonly subuser: Subuser; readonly left: Bytes }
+}
+
+export const product = 'premium'
+
+/** Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic domain's. */
+export function createTrafficSales(deps: {
+  db: Database
+  clock: Clock
+  ledger: Ledger
+  orders: Orders
+  pricing: Pricing
+  traffic: Pick<Traffic, 'accounts'>
+  subusers: Subusers
+}) {
+  const { db, clock, orders, pricing, subusers } = deps
+  const { accounts: store } = deps.traffic
+  const { lockPair, left: leftOf } = store
+
+  /** Nodes that had been told there was nothing left are told to ask again. */
+  function touchIfEmpty(tx: Tx, account: ByteAccount): void {
+    if (account.balance === 0n) touchSubuser(tx, account.subuser, clock())
+  }
+
+  async function arrive(
+    tx: Tx,
+    account: ByteAccount,
+    kind: 'bought' | 'moved_in',
+    amount: bigint,
+    order: OrderId,
+  ): Promise<ByteAccount> {
+    touchIfEmpty(tx, account)
+    return store.arrive(tx, account, kind, amount, order)
+  }
+
+  async function transfer(
+    tx: Tx,
+    between: { from: ByteAccount; to: ByteAccount },
+    amount: bigint,
+    order: OrderId,
+  ): Promise<{ from: ByteAccount; to: ByteAccount }> {
+    touchIfEmpty(tx, between.to)
+    return store.transfer(tx, between, amount, order)
+  }
+
+  return {
+    async quote(pool: string, tenths: number): Promise<TrafficPrice> {
+      return price(await pricing.current(), pool, tenths)
+    },
+
+    async pools(): Promise<string[]> {
+      return [...(await pricing.current()).premium.pools.keys()]
+    },
+
+    /** Charges, adds the bytes and writes the answer in one commit: nobody pays for traffic that is not there. */
+    async buy(
+      request: PurchaseRequest<Bought>,
+      wish: { pool: string; tenths: number; subuser: SubuserId | undefined },
+    ): Promise<Answer> {
+      const catalogue = await pricing.current()
+      const { pool, tenths } = wish
+      const asked = { pool_type: pool, gb: tenths / 10, subuser_id: wish.subuser ?? null }
+      return orders.sell(request, { product, action: 'buy', wish: asked }, async (sale) => {
+        const { tx, order } = sale
+        const { total, perGigabyte } = price(catalogue, pool, tenths)
+        const subuser = await subusers.resolve(tx, request.by.customer, wish.subuser)
+        const account = await store.lockAccount(tx, subuser.id, pool)
+        const receipt = await sale.charge({
+          price: total,
+          calculation: {
+            catalogue: catalogue.version,
+            pool_type: pool,
+            gb: tenths / 10,
+            price_per_gb_rub: toRoubles(perGigabyte),
+          },
+          note: `${tenths / 10} GB ${pool}`,
+        })
+        const added = (BigInt(tenths) * bytesInGigabyte) / 10n
+        const after = await arrive(tx, account, 'bought', added, order)
+        const days = catalogue.premium.pools.get(pool)?.expiresDays ?? null
+        const expiresAt = days === null ? never : addDays(sale.nowMs, days)
+        store.addToLot(tx, { subuser: subuser.id, pool, order, expiresAt }, added)
+        return { ...receipt, pool, price: total, added: bytes(added), left: await leftOf(tx, after), subuser }
+      })
+    },
+
+    /** Each pool's standing, or one's. A pool that was never bought stands at nothing. */
+    async balance(
+      customer: CustomerId,
+      id: SubuserId | undefined,
+      pool: string | undefined,
+    ): Promise<{ subuser: Subuser; pools: Standing[] }> {
+      const subuser = await subusers.load(customer, id)
+      const standings = await store.standings(subuser.id)
+      const known = [...(await pricing.current()).premium.pools.keys()]
+      const names = [...new Set([...known, ...standings.keys()])]
+      if (pool !== undefined && !names.includes(pool)) throw unknownPool(known)
+      const nothing = { left: bytes(0n), used: bytes(0n), updatedAt: null }
+      const shown = pool === undefined ? names : [pool]
+      return { subuser, pools: shown.map((name) => standings.get(name) ?? { pool: name, ...nothing }) }
+    },
+
+    /** An order without a price: so a move has a number, is listed, and a repeat under one key moves once. */
+    async move(
+      request: PurchaseRequest<Moved>,
+      wish: {
+        pool: string
+        tenths: number | 'all'
+        from: SubuserId | undefined
+        to: SubuserId | undefined
+      },
+    ): Promise<Answer> {
+      const known = [...(await pricing.current()).premium.pools.keys()]
+      const { pool, tenths } = wish
+      const asked = {
+        pool_type: pool,
+        gb: tenths === 'all' ? 'all' : tenths / 10,
+        from_subuser_id: wish.from ?? null,
+        to_subuser_id: wish.to ?? null,
+      }
+      return orders.sell(request, { product, action: 'move', wish: asked }, async (sale) => {
+        const { tx, order } = sale
+        const from = await subusers.resolve(tx, request.by.customer, wish.from)
+        const to = await subusers.resolve(tx, request.by.customer, wish.to)
+        if (from.id === to.id) throw sameSubuser()
+        const accounts = await lockPair(tx, from.id, to.id, pool)
+        if (!known.includes(pool) && accounts.from.seq === 0) throw unknownPool(known)
+        const amount = tenths === 'all' ? accounts.from.balance : (BigInt(tenths) * bytesInGigabyte) / 10n
+        if (amount === 0n) throw nothingUnused()
+        await sale.charge({
+          price: kopecks(0n),
+          calculation: { bytes: Number(amount) },
+          note: `moved ${pool} traffic`,
+        })
+        const after = await transfer(tx, accounts, amount, order)
+        return {
+          order,
+          pool,
+          moved: bytes(amount),
+          from: { subuser: from, left: await leftOf(tx, after.from) },
+          to: { subuser: to, left: await leftOf(tx, after.to) },
+        }
+      })
+    },
+
+    /** Hands all that a sub-user has free to another, pool by pool. */
+    async inherit(tx: Tx, from: SubuserId, to: SubuserId, order: OrderId): Promise<{ pool: string; moved: Bytes }[]> {
+      const moved: { pool: string; moved: Bytes }[] = []
+      for (const { pool } of await store.list(tx, [from])) {
+        const accounts = await lockPair(tx, from, to, pool)
+        const amount = accounts.from.balance
+        if (amount === 0n) continue
+        await transfer(tx, accounts, amount, order)
+        moved.push({ pool, moved: bytes(amount) })
+      }
+      return moved
+    },
+
+    /**
+     * Gives back the unused part of an order, bytes for money, once and in one commit. Bytes that a node holds are not unused.
+     * The money is the same part of the price as the bytes are of the order, a fraction of a kopeck staying with the shop.
+     */
+    refund: (
+      id: OrderId,
+      note: string,
+    ): Promise<{ order: OrderId; returned: Bytes; money: Kopecks; balance: Kopecks }> =>
+      db.transact(async (tx) => {
+        const order = await orders.find(tx, id)
+        if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
+        await deps.ledger.lock(tx, order.customer)
+        const returned = await store.takeBack(tx, id)
+        const bought = (await store.boughtWith(tx, id)).reduce((sum, each) => sum + each.bytes, 0n)
+        const money = bought === 0n ? 0n : (order.price * returned) / bought
+        if (money === 0n) throw nothingUnused()
+        const posting = await deps.ledger.refund(tx, order.customer, order.chargeSeq, kopecks(money), note)
+        return { order: id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
+      }),
+  }
+}
+
+/** The price of traffic in a pool, or the pools that there are. */
+function price(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
+  const pools = catalogue.premium.pools
+  if (!pools.has(pool)) throw unknownPool([...pools.keys()])
+  return priceTraffic(catalogue, pool, tenths)
+}

@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { engines } from '../../../../test/harness/database.ts'
+import { failureOf } from '../../../../test/harness/failure.ts'
+import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
+import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
+import type { SubuserId } from '../../../kernel/ids.ts'
+
+/** Corruption that code cannot make: the guards are lifted first, as somebody with the database's password would. */
+const corruptions: readonly {
+  name: string
+  finding: RegExp
+  plant: (tx: Tx, subuser: SubuserId) => Promise<unknown>
+}[] = [
+  {
+    name: 'a balance that was raised',
+    finding: /the balance is .*, its movements sum to/,
+    plant: (tx, id) => tx.run('UPDATE traffic_accounts SET balance = balance + 1 WHERE subuser_id = $1', [id]),
+  },
+  {
+    name: 'a count of used bytes that was lowered',
+    finding: /set aside, owed or used is not what its movements say/,
+    plant: (tx, id) => tx.run('UPDATE traffic_accounts SET used = used - 1 WHERE subuser_id = $1', [id]),
+  },
+  {
+    name: 'a movement that was changed',
+    finding: /its hash does not match/,
+    plant: (tx, id) =>
+      tx.run(`UPDATE traffic_movements SET at = at + 1 WHERE subuser_id = $1 AND kind = 'bought'`, [id]),
+  },
+  {
+    name: 'a movement whose amount was changed',
+    finding: /what stands after it is not the sum up to it/,
+    plant: (tx, id) =>
+      tx.run(`UPDATE traffic_movements SET amount = amount + 5 WHERE subuser_id = $1 AND kind = 'bought'`, [id]),
+  },
+  {
+    name: 'a movement that was removed from the middle',
+    finding: /movements are missing/,
+    plant: (tx, id) => tx.run('DELETE FROM traffic_movements WHERE subuser_id = $1 AND seq = 2', [id]),
+  },
+  {
+    name: 'a movement that was removed from the end',
+    finding: /it counts \d+ movements, there are/,
+    plant: (tx, id) =>
+      tx.run(
+        `DELETE FROM traffic_movements WHERE subuser_id = $1
+           AND seq = (SELECT MAX(seq) FROM traffic_movements WHERE subuser_id = $1)`,
+        [id],
+      ),
+  },
+  {
+    name: 'a movement without an account',
+    finding: /exist, the accounts count/,
+    plant: (tx, id) =>
+      tx.run(
+        `INSERT INTO traffic_movements SELECT subuser_id, 'mobile', seq, kind, amount, aside, owed, balance_after, aside_after,
+           owed_after, order_id, node, boot, at, hash FROM traffic_movements WHERE subuser_id = $1 AND seq = 1`,
+        [id],
+      ),
+  },
+  {
+    name: 'a head that is not the last hash',
+    finding: /its head is not the hash of the last movement/,
+    plant: (tx, id) => tx.run('UPDATE traffic_accounts SET head = $2 WHERE subuser_id = $1', [id, new Uint8Array(32)]),
+  },
+  {
+    name: 'a lot that holds more than its account',
+    finding: /its lots hold/,
+    plant: (tx, id) => tx.run('UPDATE traffic_lots SET size = size + 9, rest = rest + 9 WHERE subuser_id = $1', [id]),
+  },
+  {
+    name: 'an order that says another amount',
+    finding: /what was delivered is not what it says/,
+    plant: (tx) => tx.run(`UPDATE orders SET calculation = REPLACE(calculation, '"gb":0.1', '"gb":0.2')`),
+  },
+  {
+    name: 'an order whose price is not its price list’s',
+    finding: /its price is not its price list/,
+    plant: (tx) => tx.run(`UPDATE orders SET price = price + 1 WHERE product = 'premium' AND price > 0`),
+  },
+  {
+    name: 'an order that nobody got',
+    finding: /it was paid and nothing was delivered/,
+    plant: (tx) =>
+      tx.run(
+        `INSERT INTO orders SELECT 'ord_zzzzzzzzzzzzzzzzzzzzzzzzzz', customer_id, product, action, price, charge_seq, token_id,
+           wish, calculation, created_at FROM orders WHERE product = 'premium' AND price > 0 LIMIT 1`,
+      ),
+  },
+  {
+    name: 'bytes that name an order which is not there',
+    finding: /bytes name it, and it is not there/,
+    plant: (tx) => tx.run(`DELETE FROM orders WHERE product = 'premium'`),
+  },
+  {
+    name: 'a lease that says it was given more',
+    finding: /what its nodes were allowed is not what the account set aside/,
+    plant: (tx) => tx.run('UPDATE usage_leases SET granted = granted + 1, aside = aside + 1 WHERE aside > 0'),
+  },
+  {
+    name: 'a lease that vanished',
+    finding: /bytes were set aside and no node has them/,
+    plant: (tx) => tx.run('DELETE FROM usage_leases'),
+  },
+  {
+    name: 'a count that no node reported',
+    finding: /its count is not what the node reported/,
+    plant: (tx) => tx.run('UPDATE usage_counts SET received = received + 1'),
+  },
+]
+
+describe.each([...engines])('verify on %s', (engine) => {
+  let shop: PremiumShop
+  let subuser: SubuserId
+  beforeEach(async () => {
+    shop = await openPremiumShop(engine)
+    const customer = await shop.newCustomer()
+    subuser = (await shop.services.premium.subusers.load(customer, undefined)).id
+    const other = await shop.services.premium.subusers.create(customer, { name: 'other' })
+    await shop.buy(customer, 1)
+    const report = (turn: number, received: bigint) =>
+      shop.services.premium.intake.report({
+        node: 'n1',
+        boot: 'b1',
+        counts: [{ subuser, pool, received, sent: 0n }],
+        wishes: [{ subuser, pool, turn, want: 'lease' }],
+      })
+    await report(1, 0n)
+    await report(2, leaseBytes / 2n)
+    await shop.move(customer, 'all', undefined, other.id)
+  })
+  afterEach(() => shop.close())
+
+  async function liftGuards(tx: Tx): Promise<void> {
+    if (engine === 'postgres') {
+      await tx.run('ALTER TABLE traffic_movements DISABLE TRIGGER USER')
+      return
+    }
+    await tx.run('DROP TRIGGER traffic_movements_stay')
+    await tx.run('DROP TRIGGER traffic_movements_remain')
+  }
+
+  test('honest books are clean, and the answer says how much was looked at', async () => {
+    expect(await shop.findings()).toEqual([])
+    const audits = await Promise.all(shop.services.verifiers.map((each) => each.verify()))
+    expect(Object.assign({}, ...audits.map((each) => each.covered))).toMatchObject({
+      'traffic accounts': 2,
+      'traffic movements': 6,
+      'traffic orders': 2,
+      'leased subjects': 1,
+      'subjects with claims in quarantine': 0,
+    })
+  })
+
+  test.each([...corruptions])('$name is found', async ({ plant, finding }) => {
+    const { db } = shop.services
+    await db.transact(liftGuards)
+    await db.transact(async (tx) => void (await plant(tx, subuser)))
+    expect((await shop.findings()).join('\n')).toMatch(finding)
+  })
+
+  test('the database itself refuses to change, forget or overdraw bytes', async () => {
+    const { db } = shop.services
+    for (const sql of [
+      'UPDATE traffic_movements SET at = 0',
+      'DELETE FROM traffic_movements',
+      'UPDATE traffic_accounts SET balance = -1',
+      'UPDATE traffic_accounts SET aside = -1',
+      'UPDATE traffic_accounts SET owed = 1, balance = 1',
+    ]) {
+      expect(await failureOf(db.transact((tx) => tx.run(sql)))).toBeInstanceOf(ConstraintViolation)
+    }
+  })
+})

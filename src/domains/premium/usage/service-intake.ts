@@ -1,0 +1,155 @@
+import type { Database, Tx } from '../../../db/transaction.ts'
+import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
+import { bytes } from '../../../kernel/bytes.ts'
+import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Customers } from '../../customers/index.ts'
+import type { AccountKey } from '../../traffic/accounts/rules.ts'
+import type { Traffic } from '../../traffic/index.ts'
+import type { Carried, LeaseReport } from '../../traffic/leases/rules.ts'
+import { listEntries, noteUse } from '../access/store.ts'
+import { tooManyHosts } from '../errors.ts'
+import type { PremiumTerms } from '../rules.ts'
+import { isLimited, leftOfLimits } from '../subusers/rules.ts'
+import { findAnySubuser, lockSubuser } from '../subusers/store.ts'
+import { dayStart, hostSubjectOf, hostSubjects, hourOf, isHost, monthStart } from './rules.ts'
+import * as store from './store.ts'
+
+/** One message of a node. Everything in it is cumulative or numbered, so it may come twice, late or out of order. */
+export type NodeReport = LeaseReport & {
+  /** Where the bytes went, for the customer's eyes only; not billed by. */
+  readonly hosts?: readonly (Carried & { readonly host: string })[]
+  /** Whitelisted addresses that somebody came from. */
+  readonly sources?: readonly { readonly subuser: SubuserId; readonly address: string }[]
+}
+
+/** The count that the node must not pass, for each wish. `replaced` means that a later boot of the node holds its leases. */
+export type NodeAnswer = {
+  readonly replaced: boolean
+  readonly allowances: readonly (AccountKey & { readonly upto: bigint })[]
+}
+
+const mostHosts = 1000
+const mostSources = 1000
+const rememberMs = 1000
+const mostRemembered = 10_000
+/** A use of a whitelisted address is written down once a minute. */
+const noteUseEveryMs = 60_000
+
+/** Takes what nodes have carried for sub-users, and tells how far they may go on. */
+export function createIntake(deps: {
+  db: Database
+  clock: Clock
+  customers: Customers
+  traffic: Pick<Traffic, 'counts' | 'leases'>
+  terms: PremiumTerms
+}) {
+  const { db, clock, terms } = deps
+  const { counts, leases } = deps.traffic
+  const blocked = new Map<CustomerId, { blocked: boolean; askedAt: number }>()
+
+  /** Asked outside of transactions and believed for a second. */
+  async function isBlocked(customer: CustomerId): Promise<boolean> {
+    const known = blocked.get(customer)
+    const nowMs = clock()
+    if (known && Math.abs(nowMs - known.askedAt) < rememberMs) return known.blocked
+    const found = await deps.customers.load(customer)
+    if (blocked.size >= mostRemembered) blocked.clear()
+    blocked.set(customer, { blocked: found.blockedAt !== null, askedAt: nowMs })
+    return found.blockedAt !== null
+  }
+
+  /** Sub-users that may not carry anything now, whatever traffic they have. */
+  async function findStopped(ids: Iterable<SubuserId>): Promise<Set<SubuserId>> {
+    const stopped = new Set<SubuserId>()
+    for (const id of new Set(ids)) {
+      const subuser = await findAnySubuser(db, id)
+      if (!subuser || (await isBlocked(subuser.customer))) stopped.add(id)
+    }
+    return stopped
+  }
+
+  /** Limits are over all pools of a sub-user, so grants to it take turns on its row. Sorted, so that nobody deadlocks. */
+  async function lockLimited(tx: Tx, ids: Iterable<SubuserId>): Promise<void> {
+    for (const id of [...new Set(ids)].toSorted()) {
+      const subuser = await findAnySubuser(tx, id)
+      if (subuser && isLimited(subuser.limits)) await lockSubuser(tx, id)
+    }
+  }
+
+  /** How much more may be set aside for a sub-user, whatever it has: null is all of it. */
+  async function ceilingOf(tx: Tx, id: SubuserId): Promise<bigint | null> {
+    const subuser = await findAnySubuser(tx, id)
+    if (!subuser || subuser.blockedAt !== null || subuser.deletedAt !== null) return 0n
+    if (!isLimited(subuser.limits)) return null
+    const nowMs = clock()
+    const carried = await store.carriedSince(tx, id, dayStart(nowMs), monthStart(nowMs))
+    const total = subuser.limits.totalBytes === null ? 0n : await store.carriedInAll(tx, id)
+    const promised = await leases.promised(tx, id)
+    return leftOfLimits(subuser.limits, { ...carried, total, promised })
+  }
+
+  async function takeHosts(tx: Tx, { node, boot, hosts = [] }: NodeReport): Promise<void> {
+    if (hosts.length === 0) return
+    const keeping = new Map<SubuserId, boolean>()
+    for (const id of new Set(hosts.map((each) => each.subuser))) {
+      keeping.set(id, (await findAnySubuser(tx, id))?.keepHosts ?? false)
+    }
+    const kept = hosts.filter((each) => keeping.get(each.subuser) === true && isHost(each.host))
+    const bySubject = new Map(kept.map((each) => [hostSubjectOf(each), each]))
+    const added = await counts.take(tx, {
+      node,
+      boot,
+      counts: [...bySubject].map(([subject, each]) => ({
+        subject,
+        received: bytes(each.received),
+        sent: bytes(each.sent),
+      })),
+    })
+    const rows = added.flatMap((each) => {
+      const of = bySubject.get(each.subject)
+      return of ? [{ ...of, received: each.received, sent: each.sent }] : []
+    })
+    store.addHosts(tx, hourOf(clock()), rows)
+  }
+
+  async function takeSources(tx: Tx, { sources = [] }: NodeReport): Promise<void> {
+    for (const { subuser, address: text } of sources.slice(0, mostSources)) {
+      const address = readAddress(text)
+      if (!address) continue
+      for (const entry of await listEntries(tx, subuser)) {
+        const prefix = readPrefix(entry.prefix)
+        const isFresh = entry.lastUsedAt !== null && clock() - entry.lastUsedAt < noteUseEveryMs
+        if (prefix && !isFresh && contains(prefix, address)) noteUse(tx, subuser, entry.prefix, clock())
+      }
+    }
+  }
+
+  return {
+    /** Takes a node's message and tells how far it may go on, in one transaction. */
+    async report(report: NodeReport): Promise<NodeAnswer> {
+      if ((report.hosts?.length ?? 0) > mostHosts) throw tooManyHosts(mostHosts)
+      const wanting = report.wishes.filter((wish) => wish.want === 'lease').map((wish) => wish.subuser)
+      const stopped = await findStopped(wanting)
+      return db.transact(async (tx) => {
+        const intake = await leases.open(tx, report)
+        await lockLimited(tx, wanting)
+        store.addHours(tx, hourOf(clock()), await intake.book())
+        for (const wish of intake.wishes) {
+          if (wish.want === 'return') await intake.giveBack(wish)
+          else await intake.grant(wish, stopped.has(wish.subuser) ? 0n : await ceilingOf(tx, wish.subuser))
+        }
+        await takeHosts(tx, report)
+        await takeSources(tx, report)
+        return { replaced: intake.replaced, allowances: intake.allowances() }
+      })
+    },
+
+    /** Forgets where bytes went, once that is older than it is kept. */
+    async forgetHosts(most: number): Promise<number> {
+      const before = hourOf(clock()) - terms.hostDays * 86_400_000
+      await db.transact((tx) => counts.forget(tx, hostSubjects, before, most))
+      return db.transact((tx) => store.forgetHosts(tx, before, most))
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import type { Database } from '../../../db/transaction.ts'
+import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { longRange } from '../errors.ts'
+import type { Subuser } from '../subusers/rules.ts'
+import type { Subusers } from '../subusers/service.ts'
+import { dayStart, hourMs, hourOf } from './rules.ts'
+import { sumUsage, type UsageQuestion, type UsageRow } from './store.ts'
+
+type UsageBy = UsageQuestion['by']
+
+export type UsageWish = {
+  readonly subuser: SubuserId | undefined
+  readonly by: UsageBy
+  readonly from: number | undefined
+  readonly to: number | undefined
+  readonly pool: string | undefined
+  readonly host: string | undefined
+}
+
+export type UsageReport = {
+  readonly by: UsageBy
+  readonly from: number
+  readonly to: number
+  readonly subuser: Subuser | null
+  readonly rows: readonly UsageRow[]
+}
+
+const dayMs = 24 * hourMs
+const mostRows = 10_000
+/** Rows by the hour for a month, by anything else for a little more than a year. */
+const mostHours = 31 * 24
+const mostDays = 400
+
+/** What was carried, as the customer sees it. Without a sub-user it is the sum of all that the customer has or had. */
+export function createUsageReport(deps: { db: Database; clock: Clock; subusers: Subusers }) {
+  return async function report(customer: CustomerId, wish: UsageWish): Promise<UsageReport> {
+    const subuser = wish.subuser === undefined ? null : await deps.subusers.load(customer, wish.subuser)
+    // The hour that runs now is in it; an hour that only begins at the given end is not.
+    const to = wish.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(wish.to + hourMs - 1)
+    const usual = wish.by === 'hour' ? to - dayMs : dayStart(to) - 29 * dayMs
+    const from = hourOf(wish.from ?? usual)
+    const longest = wish.by === 'hour' ? mostHours * hourMs : mostDays * dayMs
+    if (to - from > longest || from > to) throw longRange(wish.by === 'hour' ? '31 days' : '400 days')
+    const rows = await sumUsage(deps.db, {
+      customer,
+      subuser: subuser?.id ?? null,
+      from,
+      to,
+      pool: wish.pool ?? null,
+      host: wish.host ?? null,
+      by: wish.by,
+      most: mostRows,
+    })
+    return { by: wish.by, from, to, subuser, rows }
+  }
+}

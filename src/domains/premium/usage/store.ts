@@ -1,0 +1,107 @@
+import { sendRows } from '../../../db/rows.ts'
+import type { Reader, Tx } from '../../../db/transaction.ts'
+import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import type { Carried } from '../../traffic/leases/rules.ts'
+
+/** Adds to the hour. Rows come sorted, so that two reports never wait for each other crosswise. */
+export function addHours(tx: Tx, hour: number, carried: readonly Carried[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent)',
+    carried.map((each) => [each.subuser, each.pool, hour, each.received, each.sent]),
+    `ON CONFLICT (subuser_id, pool, hour) DO UPDATE SET
+       received = traffic_hours.received + excluded.received, sent = traffic_hours.sent + excluded.sent`,
+  )
+}
+
+export function addHosts(tx: Tx, hour: number, carried: readonly (Carried & { readonly host: string })[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO traffic_hosts (subuser_id, pool, hour, host, received, sent)',
+    carried.map((each) => [each.subuser, each.pool, hour, each.host, each.received, each.sent]),
+    `ON CONFLICT (subuser_id, pool, hour, host) DO UPDATE SET
+       received = traffic_hosts.received + excluded.received, sent = traffic_hosts.sent + excluded.sent`,
+  )
+}
+
+export async function forgetHosts(tx: Tx, before: number, most: number): Promise<number> {
+  return tx.run(
+    `DELETE FROM traffic_hosts WHERE (subuser_id, pool, hour, host) IN
+       (SELECT subuser_id, pool, hour, host FROM traffic_hosts WHERE hour < $1 ORDER BY hour LIMIT $2)`,
+    [before, most],
+  )
+}
+
+/** A sub-user that wants its hosts forgotten is obeyed at once. */
+export function forgetHostsOf(tx: Tx, subuser: SubuserId): void {
+  tx.send('DELETE FROM traffic_hosts WHERE subuser_id = $1', [subuser])
+}
+
+/** What a sub-user has carried since two moments, over all pools. */
+export async function carriedSince(
+  reader: Reader,
+  subuser: SubuserId,
+  day: number,
+  month: number,
+): Promise<{ day: bigint; month: bigint }> {
+  const row = await reader.first<{ day: bigint | null; month: bigint | null }>(
+    `SELECT CAST(SUM(CASE WHEN hour >= $2 THEN received + sent ELSE 0 END) AS BIGINT) AS day,
+       CAST(SUM(received + sent) AS BIGINT) AS month
+     FROM traffic_hours WHERE subuser_id = $1 AND hour >= $3`,
+    [subuser, day, month],
+  )
+  return { day: row?.day ?? 0n, month: row?.month ?? 0n }
+}
+
+export async function carriedInAll(reader: Reader, subuser: SubuserId): Promise<bigint> {
+  const row = await reader.first<{ total: bigint | null }>(
+    'SELECT CAST(SUM(received + sent) AS BIGINT) AS total FROM traffic_hours WHERE subuser_id = $1',
+    [subuser],
+  )
+  return row?.total ?? 0n
+}
+
+export type UsageQuestion = {
+  readonly customer: CustomerId
+  /** One sub-user, or all of the customer's. */
+  readonly subuser: SubuserId | null
+  readonly from: number
+  readonly to: number
+  readonly pool: string | null
+  readonly host: string | null
+  readonly by: 'hour' | 'day' | 'pool' | 'subuser' | 'host'
+  readonly most: number
+}
+
+export type UsageRow = { readonly key: string; readonly received: bigint; readonly sent: bigint }
+
+/** The expression that rows are put together by. All of it is fixed text. */
+const groupings = {
+  hour: 'CAST(hour AS TEXT)',
+  day: 'CAST(hour - hour % 86400000 AS TEXT)',
+  pool: 'pool',
+  subuser: 'subuser_id',
+  host: 'host',
+} as const
+
+/** Sums what was carried; by moments in their order, by anything else the largest first. */
+export async function sumUsage(reader: Reader, of: UsageQuestion): Promise<UsageRow[]> {
+  const table = of.by === 'host' || of.host !== null ? 'traffic_hosts' : 'traffic_hours'
+  const sorted = of.by === 'hour' || of.by === 'day' ? '1' : 'SUM(received + sent) DESC, 1'
+  return reader.all<UsageRow>(
+    `SELECT ${groupings[of.by]} AS key, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent
+     FROM ${table}
+     WHERE hour >= $1 AND hour < $2 AND subuser_id IN (SELECT id FROM subusers WHERE customer_id = $3)
+       AND ($4 = '' OR subuser_id = $4) AND ($5 = '' OR pool = $5) ${table === 'traffic_hosts' ? `AND ($7 = '' OR host = $7)` : ''}
+     GROUP BY ${groupings[of.by]} ORDER BY ${sorted} LIMIT $6`,
+    [
+      of.from,
+      of.to,
+      of.customer,
+      of.subuser ?? '',
+      of.pool ?? '',
+      of.most,
+      ...(table === 'traffic_hosts' ? [of.host ?? ''] : []),
+    ],
+  )
+}

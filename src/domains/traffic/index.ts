@@ -1,0 +1,3 @@
+export type { Standing } from './accounts/service.ts'
+export { createTraffic, type Traffic } from './service.ts'
+export { createTrafficVerifier } from './service-audit.ts'

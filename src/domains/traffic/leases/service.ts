@@ -1,0 +1,92 @@
+import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Sha256 } from '../../../kernel/chain.ts'
+import type { SubuserId } from '../../../kernel/ids.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import {
+  type ByteAccount,
+  comeBack,
+  readSubject,
+  setAside,
+  spendAside,
+  spendLate,
+  subjectOf,
+} from '../accounts/rules.ts'
+import { createMovements } from '../accounts/service-movements.ts'
+import { listAccounts, lockKnownAccount } from '../accounts/store.ts'
+import type { Counts } from '../counts/service.ts'
+import { type Effect, type LeaseReport, type LeaseTerms, type Line, lapse } from './rules.ts'
+import { type Intake, openIntake } from './service-intake.ts'
+import * as store from './store.ts'
+
+/** How many silent boots are looked at in one go, and how many lines of one are taken back in one transaction. */
+const bootsAtOnce = 100
+const lapseAtOnce = 200
+
+type Boot = { readonly node: string; readonly boot: string }
+
+/** Byte leases: what nodes may carry before they must ask again. */
+export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256; counts: Counts; terms: LeaseTerms }) {
+  const { db, clock, terms } = deps
+  const { apply } = createMovements(deps)
+
+  /** Moves the bytes that a step of a lease asks for. */
+  async function carryOut(
+    tx: Tx,
+    account: ByteAccount,
+    effect: Effect,
+    line: Line,
+    kind: 'returned' | 'lapsed' = 'returned',
+  ): Promise<ByteAccount> {
+    const cause = { node: line.node, boot: line.boot }
+    let current = account
+    if (effect.settle > 0n) current = await apply(tx, current, [spendAside(effect.settle)], cause)
+    if (effect.late > 0n) current = await apply(tx, current, [spendLate(current, effect.late)], cause)
+    if (effect.giveBack > 0n) current = await apply(tx, current, comeBack(current, kind, effect.giveBack), cause)
+    if (effect.grant > 0n) current = await apply(tx, current, [setAside(effect.grant)], cause)
+    return current
+  }
+
+  /** Takes back a bounded part of what a boot holds, if it is still as silent as it looked. Returns how many lines that was. */
+  async function takeBack(tx: Tx, { node, boot }: Boot): Promise<number> {
+    await store.lockNode(tx, node, boot, clock())
+    if (!(await store.isSilent(tx, node, boot, clock() - terms.leaseLastsMs))) return 0
+    const closed = await store.isClosed(tx, node, boot)
+    const subjects = await store.openSubjects(tx, node, boot, lapseAtOnce)
+    if (subjects.length === 0) return 0
+    const lines = await store.lockLines(tx, node, boot, subjects)
+    const outcomes = [...lines.values()].map((line) => lapse(line, closed, terms.leaseBytes))
+    const changed = outcomes.map((each) => each.line)
+    store.writeLines(tx, changed, clock())
+    for (const { line, effect } of outcomes) {
+      const key = readSubject(line.subject)
+      const account = key && (await lockKnownAccount(tx, key))
+      if (account) await carryOut(tx, account, effect, line, 'lapsed')
+    }
+    return outcomes.length
+  }
+
+  return {
+    /** Opens a node's report in the caller's transaction. */
+    open: (tx: Tx, report: LeaseReport): Promise<Intake> =>
+      openIntake(tx, report, { counts: deps.counts, terms, nowMs: clock(), carryOut }),
+
+    /** What nodes may still carry for a sub-user on the leases they hold, over all its pools. */
+    async promised(tx: Tx, subuser: SubuserId): Promise<bigint> {
+      const accounts = await listAccounts(tx, [subuser])
+      const open = await store.sumOpen(tx, accounts.map(subjectOf))
+      return [...open.values()].reduce((sum, each) => sum + each.aside - each.unsettled, 0n)
+    },
+
+    /** Takes back what nodes hold that were silent for longer than a lease lasts, or went on with a later boot. Returns how many. */
+    async lapse(): Promise<number> {
+      const silent = await store.silentBoots(db, clock() - terms.leaseLastsMs, bootsAtOnce)
+      for (const boot of silent) {
+        while ((await db.transact((tx) => takeBack(tx, boot))) > 0);
+      }
+      return silent.length
+    },
+
+    /** Claims that no lease covers, latest first. */
+    quarantined: (most: number): Promise<store.Quarantined[]> => store.listQuarantined(db, most),
+  }
+}

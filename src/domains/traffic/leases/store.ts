@@ -1,0 +1,210 @@
+import { list, sendRows } from '../../../db/rows.ts'
+import type { Reader, Tx } from '../../../db/transaction.ts'
+import type { Line } from './rules.ts'
+
+type Row = {
+  node: string
+  boot: string
+  subject: string
+  turn: bigint
+  granted: bigint
+  returned: bigint
+  lapsed: bigint
+  settled: bigint
+  late: bigint
+  claimable: bigint
+  quarantined: bigint
+  counted: bigint
+  aside: bigint
+}
+
+const toLine = (row: Row): Line => ({ ...row, turn: Number(row.turn) })
+
+const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable, quarantined, counted, aside`
+
+/** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
+export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
+  const row = await tx.first<{ boot: string }>(
+    `INSERT INTO usage_nodes (node, boot, since) VALUES ($1, $2, $3)
+     ON CONFLICT (node) DO UPDATE SET node = excluded.node RETURNING boot`,
+    [node, boot, nowMs],
+  )
+  if (!row) throw new Error('a node that was just written is not there')
+  return row.boot
+}
+
+/** Hands a node's leases to a later boot. */
+export function holdWith(tx: Tx, node: string, boot: string, nowMs: number): void {
+  tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
+}
+
+/** A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands. */
+export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): void {
+  tx.send('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2', [
+    node,
+    boot,
+    nowMs,
+  ])
+}
+
+export async function isClosed(tx: Tx, node: string, boot: string): Promise<boolean> {
+  const row = await tx.first<{ closed_at: bigint | null }>(
+    'SELECT closed_at FROM usage_boots WHERE node = $1 AND boot = $2',
+    [node, boot],
+  )
+  return row !== undefined && row.closed_at !== null
+}
+
+/** The lines of these subjects, locked until the transaction ends. The node's own row keeps new ones from appearing. */
+export async function lockLines(
+  tx: Tx,
+  node: string,
+  boot: string,
+  subjects: readonly string[],
+): Promise<Map<string, Line>> {
+  const rows = await tx.all<Row>(
+    `SELECT ${columns} FROM usage_leases
+     WHERE node = $1 AND boot = $2 AND subject IN (${list(subjects.length, 2)}) ORDER BY subject FOR UPDATE`,
+    [node, boot, ...subjects],
+  )
+  return new Map(rows.map((row) => [row.subject, toLine(row)]))
+}
+
+export function writeLines(tx: Tx, lines: readonly Line[], nowMs: number): void {
+  sendRows(
+    tx,
+    `INSERT INTO usage_leases (${columns}, changed_at)`,
+    lines.map((line) => [
+      line.node,
+      line.boot,
+      line.subject,
+      line.turn,
+      line.granted,
+      line.returned,
+      line.lapsed,
+      line.settled,
+      line.late,
+      line.claimable,
+      line.quarantined,
+      line.counted,
+      line.aside,
+      nowMs,
+    ]),
+    `ON CONFLICT (node, boot, subject) DO UPDATE SET turn = excluded.turn, granted = excluded.granted,
+       returned = excluded.returned, lapsed = excluded.lapsed, settled = excluded.settled, late = excluded.late,
+       claimable = excluded.claimable, quarantined = excluded.quarantined, counted = excluded.counted,
+       aside = excluded.aside, changed_at = excluded.changed_at`,
+  )
+}
+
+/** Boots that hold something and have been silent since `before`, or whose node has moved on. */
+export async function silentBoots(
+  reader: Reader,
+  before: number,
+  most: number,
+): Promise<{ node: string; boot: string }[]> {
+  return reader.all(
+    `SELECT node, boot FROM usage_boots
+     WHERE (last_at <= $1 OR closed_at IS NOT NULL) AND EXISTS
+       (SELECT 1 FROM usage_leases
+        WHERE usage_leases.node = usage_boots.node AND usage_leases.boot = usage_boots.boot AND aside > 0)
+     ORDER BY node, boot LIMIT $2`,
+    [before, most],
+  )
+}
+
+/** Whether the boot is still as silent as it looked; a report may have come in between. */
+export async function isSilent(tx: Tx, node: string, boot: string, before: number): Promise<boolean> {
+  const row = await tx.first<{ last_at: bigint; closed_at: bigint | null }>(
+    'SELECT last_at, closed_at FROM usage_boots WHERE node = $1 AND boot = $2 FOR UPDATE',
+    [node, boot],
+  )
+  return row !== undefined && (row.closed_at !== null || row.last_at <= BigInt(before))
+}
+
+/** Lines of a boot that hold something, a bounded number at a time. */
+export async function openSubjects(tx: Tx, node: string, boot: string, most: number): Promise<string[]> {
+  const rows = await tx.all<{ subject: string }>(
+    'SELECT subject FROM usage_leases WHERE node = $1 AND boot = $2 AND aside > 0 ORDER BY subject LIMIT $3',
+    [node, boot, most],
+  )
+  return rows.map((row) => row.subject)
+}
+
+/** What is carried but not settled, and what may still be carried, for each of these subjects over all nodes. */
+export async function sumOpen(
+  reader: Reader,
+  subjects: readonly string[],
+): Promise<Map<string, { unsettled: bigint; aside: bigint }>> {
+  if (subjects.length === 0) return new Map()
+  const rows = await reader.all<{ subject: string; unsettled: bigint; aside: bigint }>(
+    `SELECT subject, CAST(SUM(counted - settled - late - quarantined) AS BIGINT) AS unsettled,
+       CAST(SUM(aside) AS BIGINT) AS aside
+     FROM usage_leases WHERE aside > 0 AND subject IN (${list(subjects.length)}) GROUP BY subject`,
+    subjects,
+  )
+  return new Map(rows.map((row) => [row.subject, { unsettled: row.unsettled, aside: row.aside }]))
+}
+
+export type Quarantined = { node: string; boot: string; subject: string; bytes: bigint; at: number }
+
+/** Claims that no lease covers, latest first. */
+export async function listQuarantined(reader: Reader, most: number): Promise<Quarantined[]> {
+  const rows = await reader.all<{
+    node: string
+    boot: string
+    subject: string
+    quarantined: bigint
+    changed_at: bigint
+  }>(
+    `SELECT node, boot, subject, quarantined, changed_at FROM usage_leases WHERE quarantined > 0
+     ORDER BY changed_at DESC, node, boot, subject LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => ({
+    node: row.node,
+    boot: row.boot,
+    subject: row.subject,
+    bytes: row.quarantined,
+    at: Number(row.changed_at),
+  }))
+}
+
+export type LineTotals = {
+  granted: bigint
+  returned: bigint
+  lapsed: bigint
+  settled: bigint
+  late: bigint
+  aside: bigint
+  quarantined: bigint
+}
+
+/** All lines of a subject together, subject after subject, for `verify`. */
+export async function totalsAfter(
+  reader: Reader,
+  after: string,
+  most: number,
+): Promise<(LineTotals & { subject: string })[]> {
+  return reader.all(
+    `SELECT subject, CAST(SUM(granted) AS BIGINT) AS granted, CAST(SUM(returned) AS BIGINT) AS returned,
+       CAST(SUM(lapsed) AS BIGINT) AS lapsed, CAST(SUM(settled) AS BIGINT) AS settled, CAST(SUM(late) AS BIGINT) AS late,
+       CAST(SUM(aside) AS BIGINT) AS aside, CAST(SUM(quarantined) AS BIGINT) AS quarantined
+     FROM usage_leases WHERE subject > $1 GROUP BY subject ORDER BY subject LIMIT $2`,
+    [after, most],
+  )
+}
+
+/** Lines whose count is not what their node has reported, or that no report stands behind. */
+export async function miscounted(
+  reader: Reader,
+  most: number,
+): Promise<{ node: string; boot: string; subject: string }[]> {
+  return reader.all(
+    `SELECT lines.node, lines.boot, lines.subject FROM usage_leases AS lines
+     LEFT JOIN usage_counts AS counts
+       ON counts.node = lines.node AND counts.boot = lines.boot AND counts.subject = lines.subject
+     WHERE lines.counted <> COALESCE(counts.received + counts.sent, 0) ORDER BY 1, 2, 3 LIMIT $1`,
+    [most],
+  )
+}

@@ -1,0 +1,107 @@
+import type { Database, Reader } from '../../db/transaction.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
+import { type Audit, type Finding, mostFindings, type Verifier } from '../../kernel/finding.ts'
+import { type ByteAccount, readSubject, subjectOf, subjects } from './accounts/rules.ts'
+import { AccountWalk, type LeaseSums } from './accounts/rules-audit.ts'
+import * as store from './accounts/store.ts'
+import * as leases from './leases/store.ts'
+
+const page = 500
+
+/**
+ * Recomputes the promises about bytes: every account from its movements and its lots, every lease from its account. Claims in quarantine
+ * are counted and told, and are no fault of the books.
+ */
+export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
+  return {
+    name: 'traffic',
+    verify: () =>
+      deps.db.snapshot(async (reader): Promise<Audit> => {
+        const books = await checkAccounts(reader, deps.sha256)
+        const lines = await checkLeases(reader, books.sums)
+        return {
+          findings: [...books.findings, ...lines.findings].slice(0, mostFindings),
+          covered: {
+            'traffic accounts': books.sums.size,
+            'traffic movements': books.movements,
+            'leased subjects': lines.subjects,
+            'subjects with claims in quarantine': lines.quarantined,
+          },
+        }
+      }),
+  }
+}
+
+const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
+
+/** Every account from its first movement on; no movement outside of them; and what a move took out it put in. */
+async function checkAccounts(reader: Reader, sha256: Sha256) {
+  const findings: Finding[] = []
+  const sums = new Map<string, LeaseSums>()
+  let movements = 0
+  for (let after = { subuser: '', pool: '' }; ; ) {
+    const batch = await store.accountsAfter(reader, after, page)
+    for (const account of batch) {
+      const walk = await walkAccount(reader, account, sha256)
+      sums.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
+      findings.push(...walk.findings)
+      movements += account.seq
+    }
+    const last = batch.at(-1)
+    if (!last || batch.length < page) break
+    after = last
+  }
+  const there = await store.countMovements(reader)
+  if (there !== movements) {
+    findings.push(found('bytes', 'movements', `${there} exist, the accounts count ${movements}`))
+  }
+  for (const { order_id: id, bytes } of await store.movedByOrder(reader, page)) {
+    findings.push(found('bytes', `order ${id}`, `it moved ${bytes} bytes more in than out`))
+  }
+  return { findings, sums, movements }
+}
+
+async function walkAccount(reader: Reader, account: ByteAccount, sha256: Sha256): Promise<AccountWalk> {
+  const walk = new AccountWalk(account, sha256)
+  for (;;) {
+    const movements = await store.movementsAfter(reader, account, walk.seq, page)
+    for (const movement of movements) walk.step(movement)
+    if (movements.length < page) return walk
+  }
+}
+
+/** What nodes' lines say was set aside, given back and settled is what the accounts moved for them. */
+async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>) {
+  const findings: Finding[] = []
+  const unseen = new Map(sums)
+  let [seen, quarantined] = [0, 0]
+  for (let after = subjects; ; ) {
+    const batch = await leases.totalsAfter(reader, after, page)
+    for (const line of batch) {
+      if (!readSubject(line.subject)) continue
+      seen += 1
+      if (line.quarantined > 0n) quarantined += 1
+      if (!isSame(line, sums.get(line.subject))) {
+        findings.push(found('lease', line.subject, 'what its nodes were allowed is not what the account set aside'))
+      }
+      unseen.delete(line.subject)
+    }
+    const last = batch.at(-1)
+    if (!last || batch.length < page) break
+    after = last.subject
+  }
+  for (const [subject, account] of unseen) {
+    if (account.leased > 0n) findings.push(found('lease', subject, 'bytes were set aside and no node has them'))
+  }
+  for (const line of await leases.miscounted(reader, page)) {
+    findings.push(found('lease', `${line.subject} at ${line.node}`, 'its count is not what the node reported'))
+  }
+  return { findings, subjects: seen, quarantined }
+}
+
+const isSame = (line: leases.LineTotals, account: LeaseSums | undefined): boolean =>
+  line.granted === (account?.leased ?? 0n) &&
+  line.returned + line.lapsed === (account?.back ?? 0n) &&
+  line.settled === (account?.settled ?? 0n) &&
+  line.aside === (account?.aside ?? 0n) &&
+  line.late === (account?.late ?? 0n)

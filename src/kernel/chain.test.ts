@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test'
+import { emptyChain, endingWith, nextPlace, problemsOfEnd, problemsOfLink, sealEntry } from './chain.ts'
+
+const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
+const words = { sha256, entry: 'posting' }
+
+/** Three entries that say `a`, `b` and `c`. */
+function madeChain() {
+  let chain = emptyChain
+  return ['a', 'b', 'c'].map((said, index) => {
+    const place = nextPlace(chain, 1000 + index)
+    const link = { ...place, said, hash: sealEntry(chain.head, [said, place.seq, place.at], sha256) }
+    chain = endingWith(link)
+    return link
+  })
+}
+
+/** What a walk from the first entry finds, entry by entry. */
+function walk(links: ReturnType<typeof madeChain>) {
+  let chain = emptyChain
+  const problems = links.map((link) => {
+    const found = problemsOfLink(chain, link, [link.said, link.seq, link.at], words)
+    chain = endingWith(link)
+    return found
+  })
+  return { chain, problems }
+}
+
+describe('a chain of entries', () => {
+  test('what goes through the hash stays what it was: books that are kept must stay readable', () => {
+    const seen: string[] = []
+    sealEntry(new Uint8Array([0xab, 1]), ['x', 2, null, '3'], (text) => {
+      seen.push(text)
+      return new Uint8Array()
+    })
+    expect(seen).toEqual(['["ab01","x",2,null,"3"]'])
+  })
+
+  test('an entry is never dated before the one it follows', () => {
+    expect(nextPlace({ ...emptyChain, seq: 4, lastAt: 900 }, 800)).toEqual({ seq: 5, at: 900 })
+    expect(nextPlace({ ...emptyChain, seq: 4, lastAt: 900 }, 901)).toEqual({ seq: 5, at: 901 })
+  })
+
+  test('honest entries follow one another, and the account says where they end', () => {
+    const { chain, problems } = walk(madeChain())
+    expect(problems).toEqual([[], [], []])
+    expect(problemsOfEnd(chain, chain, 'posting')).toEqual([])
+  })
+
+  test('an entry that was changed shows, and so does one that was sealed again behind it', () => {
+    const [first, second, third] = madeChain()
+    if (!first || !second || !third) throw new Error('three entries were made')
+    const mismatch = 'its hash does not match its content and the posting before it'
+    expect(walk([first, { ...second, said: 'B' }, third]).problems).toEqual([[], [mismatch], []])
+    const sealed = { ...second, said: 'B', hash: sealEntry(first.hash, ['B', second.seq, second.at], sha256) }
+    expect(walk([first, sealed, third]).problems).toEqual([[], [], [mismatch]])
+  })
+
+  test('an entry that is missing, or dated before the one it follows, shows', () => {
+    const [first, second, third] = madeChain()
+    if (!first || !second || !third) throw new Error('three entries were made')
+    expect(walk([first, third]).problems[1]).toContain('follows number 1: postings are missing')
+    expect(walk([first, { ...second, at: 5 }]).problems[1]).toContain('it is dated before the posting it follows')
+  })
+
+  test('an account that counts otherwise than its entries, or ends elsewhere, shows', () => {
+    const { chain } = walk(madeChain())
+    expect(problemsOfEnd({ ...chain, seq: 4 }, chain, 'posting')).toEqual(['it counts 4 postings, there are 3'])
+    expect(problemsOfEnd({ ...chain, head: new Uint8Array(32) }, chain, 'posting')).toEqual([
+      'its head is not the hash of the last posting',
+    ])
+  })
+})

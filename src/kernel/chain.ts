@@ -1,0 +1,55 @@
+/** Makes a digest of a text. Handed in. */
+export type Sha256 = (text: string) => Uint8Array
+
+/**
+ * How an account stands whose entries are chained: how many there are, the hash of the last, and when that was made. An entry's hash
+ * covers the hash before it, so an entry that was changed, removed or put in shows, and so does every one after it.
+ */
+export type Chain = { readonly seq: number; readonly head: Uint8Array; readonly lastAt: number }
+
+/** What every entry of a chain has. */
+export type Link = { readonly seq: number; readonly at: number; readonly hash: Uint8Array }
+
+/** All that an entry says, in an order that never changes: it goes through the hash. */
+export type LinkFields = readonly (string | number | null)[]
+
+/** The head of a chain that has no entry yet. */
+export const emptyHead: Uint8Array = new Uint8Array(32)
+
+export const emptyChain: Chain = { seq: 0, head: emptyHead, lastAt: 0 }
+
+/** Where the next entry stands. It is never dated before the one it follows, even when a machine's clock steps back. */
+export const nextPlace = (chain: Chain, nowMs: number): Omit<Link, 'hash'> => ({
+  seq: chain.seq + 1,
+  at: Math.max(nowMs, chain.lastAt),
+})
+
+/** The hash of an entry that follows `head`. As JSON, two different entries never make one text. */
+export const sealEntry = (head: Uint8Array, fields: LinkFields, sha256: Sha256): Uint8Array =>
+  sha256(JSON.stringify([head.toHex(), ...fields]))
+
+/** The chain with this entry as its last. */
+export const endingWith = (link: Link): Chain => ({ seq: link.seq, head: link.hash, lastAt: link.at })
+
+/** Why an entry cannot follow what stands before it, if it cannot. `entry` is what the reader calls one. */
+export function problemsOfLink(
+  before: Chain,
+  link: Link,
+  fields: LinkFields,
+  { sha256, entry }: { readonly sha256: Sha256; readonly entry: string },
+): string[] {
+  const isSealed = sealEntry(before.head, fields, sha256).toHex() === link.hash.toHex()
+  return [
+    ...(link.seq === before.seq + 1 ? [] : [`follows number ${before.seq}: ${entry}s are missing`]),
+    ...(isSealed ? [] : [`its hash does not match its content and the ${entry} before it`]),
+    ...(link.at < before.lastAt ? [`it is dated before the ${entry} it follows`] : []),
+  ]
+}
+
+/** Where an account does not say what its entries, walked from the first, come to. */
+export function problemsOfEnd(account: Chain, walked: Chain, entry: string): string[] {
+  return [
+    ...(account.seq === walked.seq ? [] : [`it counts ${account.seq} ${entry}s, there are ${walked.seq}`]),
+    ...(account.head.toHex() === walked.head.toHex() ? [] : [`its head is not the hash of the last ${entry}`]),
+  ]
+}

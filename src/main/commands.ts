@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs'
+import { drawing } from '../adapters/qr-drawing.ts'
+import { catalogCommands } from '../cli/catalog.ts'
+import type { Command, Given } from '../cli/command.ts'
+import { customerCommands, tokenCommands } from '../cli/customers.ts'
+import { moneyCommands } from '../cli/money.ts'
+import { nodeCommands } from '../cli/nodes.ts'
+import { orderCommands } from '../cli/orders.ts'
+import { premiumCommands } from '../cli/premium.ts'
+import { stockCommands } from '../cli/stock.ts'
+import { vpnCommands } from '../cli/vpn.ts'
+import { migrate, pending } from '../db/migrate.ts'
+import type { NodeWish } from '../domains/fleet/index.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import { gatewayCommand } from './node/gateway.ts'
+import { vpnNodeCommands } from './node/vpn.ts'
+import { configOf, logOf, untilStopped, upCommand } from './roles.ts'
+import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
+import {
+  arrangementsOf,
+  createServices,
+  openConfigured,
+  readMigrations,
+  realSurroundings,
+  type Services,
+} from './shop/services.ts'
+import { openShop } from './shop/shop.ts'
+
+type Credit = Parameters<Services['ledger']['credit']>
+
+/** The services, and the few actions of an operator that are a transaction of their own. */
+function createToolbox(services: Services, config: Config) {
+  const { db, fleet, ledger, pricing } = services
+  return {
+    ...services,
+    drawing,
+    now: realSurroundings.clock,
+    credit: (customer: Credit[1], amount: Credit[2], note: string) =>
+      db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
+    shopUrl: shopUrl(config),
+    addNode: (wish: NodeWish) => db.transact((tx) => fleet.add(tx, wish)),
+    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
+  }
+}
+type Toolbox = ReturnType<typeof createToolbox>
+
+/** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
+async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
+  const config = configOf(given)
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
+    throw new Refusal(
+      'conflict',
+      'conflict',
+      `There is no shop in ${config.folder}. "turnpike up" or "turnpike migrate" opens one.`,
+    )
+  }
+  const db = openConfigured(config)
+  try {
+    const missing = await pending(db, readMigrations())
+    if (missing.length > 0) {
+      throw new Refusal(
+        'conflict',
+        'conflict',
+        'The database is not ready for this version. Run "turnpike migrate" first.',
+      )
+    }
+    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config)), config))
+  } finally {
+    await db.close()
+  }
+}
+
+const roleCommands: readonly Command[] = [
+  {
+    name: 'shop',
+    summary: 'Runs the shop: the API, its description and its docs.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const config = configOf(given)
+      const stopped = untilStopped()
+      const shop = await openShop(config, logOf(config, 'shop'))
+      process.stdout.write(shop.banner)
+      await stopped
+      await shop.stop()
+      return { json: null, lines: [], exit: 0 }
+    },
+  },
+  {
+    name: 'migrate',
+    summary: 'Brings the database up to the schema of this version.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const db = openConfigured(configOf(given))
+      try {
+        const applied = await migrate(db, readMigrations())
+        const lines = applied.length > 0 ? applied.map((name) => `applied ${name}`) : ['Nothing to do.']
+        return { json: { applied }, lines }
+      } finally {
+        await db.close()
+      }
+    },
+  },
+]
+
+/** Every command there is. */
+export const commands: readonly Command[] = [
+  upCommand,
+  ...roleCommands,
+  gatewayCommand,
+  ...vpnNodeCommands,
+  ...customerCommands(withServices),
+  ...tokenCommands(withServices),
+  ...moneyCommands(withServices),
+  ...orderCommands(withServices),
+  ...catalogCommands(withServices),
+  ...premiumCommands(withServices),
+  ...nodeCommands(withServices),
+  ...vpnCommands(withServices),
+  ...stockCommands(withServices),
+]

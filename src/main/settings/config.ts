@@ -1,0 +1,284 @@
+import { join, resolve } from 'node:path'
+import { type LogLevel, logLevels } from '../../adapters/log.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { formatAddress, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
+import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
+
+/** Everything that an operator can set, read and checked. */
+export type Config = {
+  readonly host: string
+  readonly port: number
+  readonly folder: string
+  readonly databaseUrl: string | undefined
+  readonly sandbox: boolean
+  readonly sandboxToken: string | undefined
+  readonly secretKey: string | undefined
+  readonly gatewayHost: string
+  readonly gatewayPort: number
+  readonly gatewayAddress: string
+  readonly premiumPorts: { readonly first: number; readonly last: number }
+  readonly premiumLeaseBytes: number
+  readonly premiumWhitelist: number
+  readonly premiumHostDays: number
+  readonly readsPerMinute: number
+  readonly chargesPerMinute: number
+  readonly trustedProxies: readonly Prefix[]
+  readonly localNodes: readonly NodeKind[]
+  readonly log: LogLevel
+} & VpnConfig &
+  GatewayConfig
+
+/** A setting that cannot be used stops the start with this one line. */
+export class BadSetting extends Error {
+  override readonly name = 'BadSetting'
+}
+
+type Setting = {
+  readonly env: string
+  readonly flag: string
+  readonly value: string
+  readonly fallback: string
+  readonly meaning: string
+}
+
+/** Each setting is an environment variable and a flag; the flag wins. */
+export const settings = {
+  host: {
+    env: 'TURNPIKE_HOST',
+    flag: 'host',
+    value: 'ADDRESS',
+    fallback: '127.0.0.1',
+    meaning: 'where the shop listens',
+  },
+  port: { env: 'TURNPIKE_PORT', flag: 'port', value: 'PORT', fallback: '8080', meaning: 'on which port' },
+  folder: {
+    env: 'TURNPIKE_DATA',
+    flag: 'data',
+    value: 'FOLDER',
+    fallback: './data',
+    meaning: 'where the shop keeps its files',
+  },
+  databaseUrl: {
+    env: 'TURNPIKE_DATABASE_URL',
+    flag: 'database-url',
+    value: 'URL',
+    fallback: '',
+    meaning: 'postgres://… for PostgreSQL; SQLite in the data folder without it',
+  },
+  sandbox: {
+    env: 'TURNPIKE_SANDBOX',
+    flag: 'sandbox',
+    value: 'on|off',
+    fallback: 'on',
+    meaning: 'whether an empty database opens as a sandbox',
+  },
+  sandboxToken: {
+    env: 'TURNPIKE_SANDBOX_TOKEN',
+    flag: 'sandbox-token',
+    value: 'TOKEN',
+    fallback: '',
+    meaning: "fixes the sandbox customer's token, for scripts (8 to 200 visible characters)",
+  },
+  secretKey: {
+    env: 'TURNPIKE_SECRET_KEY',
+    flag: 'secret-key',
+    value: 'HEX',
+    fallback: '',
+    meaning: 'the key that passwords are sealed with, 64 hexadecimal digits; else secret.key in the data folder',
+  },
+  gatewayHost: {
+    env: 'TURNPIKE_GATEWAY_HOST',
+    flag: 'gateway-host',
+    value: 'ADDRESS',
+    fallback: '127.0.0.1',
+    meaning: 'where customers reach the gateway',
+  },
+  gatewayPort: {
+    env: 'TURNPIKE_GATEWAY_PORT',
+    flag: 'gateway-port',
+    value: 'PORT',
+    fallback: '10800',
+    meaning: 'on which port, HTTP and SOCKS5 alike',
+  },
+  gatewayAddress: {
+    env: 'TURNPIKE_GATEWAY_ADDRESS',
+    flag: 'gateway-address',
+    value: 'ADDRESS',
+    fallback: '',
+    meaning: "the gateway's IP address, where its host is a name; for lists of proxies by address",
+  },
+  premiumPorts: {
+    env: 'TURNPIKE_PREMIUM_PORTS',
+    flag: 'premium-ports',
+    value: 'FIRST-LAST',
+    fallback: '20000-29999',
+    meaning: 'ports of the gateway that are given to whitelisted customers',
+  },
+  premiumLeaseBytes: {
+    env: 'TURNPIKE_PREMIUM_LEASE_BYTES',
+    flag: 'premium-lease-bytes',
+    value: 'N',
+    fallback: '8388608',
+    meaning: 'how many bytes a node may carry for a sub-user before it asks again',
+  },
+  premiumWhitelist: {
+    env: 'TURNPIKE_PREMIUM_WHITELIST',
+    flag: 'premium-whitelist',
+    value: 'N',
+    fallback: '100',
+    meaning: 'how many addresses a sub-user may whitelist',
+  },
+  premiumHostDays: {
+    env: 'TURNPIKE_PREMIUM_HOST_DAYS',
+    flag: 'premium-host-days',
+    value: 'N',
+    fallback: '30',
+    meaning: 'how many days destination hosts are kept',
+  },
+  readsPerMinute: {
+    env: 'TURNPIKE_RATE_READS',
+    flag: 'rate-reads',
+    value: 'N',
+    fallback: '1200',
+    meaning: 'requests a minute and token that do not charge; 0 is no limit',
+  },
+  chargesPerMinute: {
+    env: 'TURNPIKE_RATE_CHARGES',
+    flag: 'rate-charges',
+    value: 'N',
+    fallback: '300',
+    meaning: 'requests a minute and token that charge; 0 is no limit',
+  },
+  trustedProxies: {
+    env: 'TURNPIKE_TRUSTED_PROXIES',
+    flag: 'trusted-proxies',
+    value: 'PREFIXES',
+    fallback: '',
+    meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
+  },
+  ...gatewaySettings,
+  localNodes: {
+    env: 'TURNPIKE_LOCAL_NODES',
+    flag: 'local-nodes',
+    value: 'KINDS',
+    fallback: '',
+    meaning: 'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn',
+  },
+  ...vpnSettings,
+  log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
+} as const satisfies Record<keyof Config, Setting>
+
+type SettingName = keyof typeof settings
+
+/** Reads all settings or refuses the first bad one, naming it and what it takes. */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Record<string, string | undefined>> = {},
+): Config {
+  const read = (name: SettingName): string =>
+    flags[settings[name].flag] ?? env[settings[name].env] ?? settings[name].fallback
+  const sandboxToken = read('sandboxToken')
+  if (sandboxToken !== '' && !/^[\x21-\x7e]{8,200}$/.test(sandboxToken)) {
+    throw bad('sandboxToken', 'must be 8 to 200 visible characters')
+  }
+  const databaseUrl = read('databaseUrl')
+  if (databaseUrl !== '' && !isPostgresUrl(databaseUrl)) throw bad('databaseUrl', 'must be a postgres:// address')
+  const sandbox = read('sandbox')
+  if (!['on', 'off'].includes(sandbox)) throw bad('sandbox', 'must be on or off')
+  const log = logLevels.find((level) => level === read('log'))
+  if (log === undefined) throw bad('log', `must be one of ${logLevels.join(', ')}`)
+  const secretKey = read('secretKey')
+  if (secretKey !== '' && !/^[0-9a-f]{64}$/i.test(secretKey)) throw bad('secretKey', 'must be 64 hexadecimal digits')
+  return {
+    host: readHost('host', read('host')),
+    port: readWhole('port', read('port'), 0, 65_535),
+    folder: resolve(read('folder')),
+    databaseUrl: databaseUrl === '' ? undefined : databaseUrl,
+    sandbox: sandbox === 'on',
+    sandboxToken: sandboxToken === '' ? undefined : sandboxToken,
+    secretKey: secretKey === '' ? undefined : secretKey,
+    gatewayHost: readHost('gatewayHost', read('gatewayHost')),
+    gatewayPort: readWhole('gatewayPort', read('gatewayPort'), 1, 65_535),
+    gatewayAddress: readGatewayAddress(read('gatewayAddress'), read('gatewayHost')),
+    premiumPorts: readRange('premiumPorts', read('premiumPorts')),
+    premiumLeaseBytes: readWhole('premiumLeaseBytes', read('premiumLeaseBytes'), 65_536, 999_999_999),
+    premiumWhitelist: readWhole('premiumWhitelist', read('premiumWhitelist'), 1, 10_000),
+    premiumHostDays: readWhole('premiumHostDays', read('premiumHostDays'), 1, 3650),
+    readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
+    chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
+    trustedProxies: readPrefixes(read('trustedProxies')),
+    localNodes: readNodeKinds(read('localNodes')),
+    log,
+    ...readGatewayConfig({
+      text: read,
+      whole: (name, min, max) => readWhole(name, read(name), min, max),
+      bad,
+    }),
+    ...readVpnConfig({
+      text: read,
+      whole: (name, min, max) => readWhole(name, read(name), min, max),
+      host: (name) => readHost(name, read(name)),
+      bad,
+    }),
+  }
+}
+
+/** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
+export const shopUrl = (config: Config): string =>
+  config.publicUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
+
+/** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
+export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
+
+function readWhole(name: SettingName, text: string, min: number, max: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= min && value <= max)) throw bad(name, `must be a whole number from ${min} to ${max}`)
+  return value
+}
+
+function readHost(name: SettingName, text: string): string {
+  if (!/^[A-Za-z0-9.:_-]{1,255}$/.test(text)) throw bad(name, 'must be an address or a host name')
+  return text
+}
+
+/** Without an address of its own the gateway's host stands in both lists, whatever it is. */
+function readGatewayAddress(text: string, host: string): string {
+  if (text === '') return host
+  const address = readAddress(text)
+  if (!address) throw bad('gatewayAddress', 'must be an IP address')
+  return formatAddress(address)
+}
+
+function readRange(name: SettingName, text: string): { first: number; last: number } {
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(text)
+  const [first, last] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
+  if (first < 1024 || last > 65_535 || last < first)
+    throw bad(name, 'must be two ports from 1024 to 65535, like 20000-29999')
+  return { first, last }
+}
+
+function readPrefixes(text: string): Prefix[] {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.filter(Boolean).map((part) => {
+    const prefix = readPrefix(part)
+    if (!prefix) throw bad('trustedProxies', `has "${part}", which is not an address or a prefix`)
+    return prefix
+  })
+}
+
+function readNodeKinds(text: string): NodeKind[] {
+  const parts = new Set(text.split(',').map((part) => part.trim()))
+  return [...parts].filter(Boolean).map((part) => {
+    if (part !== 'gateway' && part !== 'vpn') throw bad('localNodes', 'must be gateway, vpn, or gateway,vpn')
+    return part
+  })
+}
+
+function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\/[^\s]+$/.test(text) && URL.canParse(text)
+}
+
+/** The value itself is left out: it may hold a password. */
+const bad = (name: SettingName, problem: string): BadSetting =>
+  new BadSetting(`${settings[name].env} (--${settings[name].flag}) ${problem}.`)

@@ -1,0 +1,197 @@
+import { networkInterfaces } from 'node:os'
+import { type Prefix, readPrefix } from '../../kernel/address.ts'
+import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
+import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
+
+/** What an operator can set about a gateway, on the machine that it runs on. */
+export type GatewayConfig = {
+  readonly shopUrl: string | undefined
+  readonly nodeKey: string | undefined
+  readonly gatewayListen: string
+  readonly gatewayPorts: Ports['allow']
+  readonly gatewayDenyNames: readonly string[]
+  readonly gatewayDenyPrefixes: readonly Prefix[]
+  readonly gatewayConnections: number
+  readonly gatewayTunnels: number
+  readonly gatewayNewPerSecond: number
+  readonly gatewayNamesPerSecond: number
+  readonly gatewayIdleSeconds: number
+  readonly gatewayConnectSeconds: number
+}
+
+export const gatewaySettings = {
+  shopUrl: {
+    env: 'TURNPIKE_SHOP_URL',
+    flag: 'shop-url',
+    value: 'URL',
+    fallback: '',
+    meaning:
+      'where a node finds its shop, https:// unless it is on this machine; else where the shop of these settings listens',
+  },
+  nodeKey: {
+    env: 'TURNPIKE_NODE_KEY',
+    flag: 'node-key',
+    value: 'KEY',
+    fallback: '',
+    meaning: 'the one-time key that "turnpike node add" printed, for the first start of a node',
+  },
+  gatewayListen: {
+    env: 'TURNPIKE_GATEWAY_LISTEN',
+    flag: 'gateway-listen',
+    value: 'ADDRESS',
+    fallback: '::',
+    meaning: 'where the gateway listens; :: is every address of this machine, IPv4 too',
+  },
+  gatewayPorts: {
+    env: 'TURNPIKE_GATEWAY_ALLOW_PORTS',
+    flag: 'gateway-allow-ports',
+    value: 'PORTS',
+    fallback: '80,443,1024-65535',
+    meaning: 'ports that customers may reach; mail, file sharing and amplifiers never are',
+  },
+  gatewayDenyNames: {
+    env: 'TURNPIKE_GATEWAY_DENY_NAMES',
+    flag: 'gateway-deny-names',
+    value: 'NAMES',
+    fallback: '',
+    meaning: 'names that customers may not reach, with all names below them, separated by commas',
+  },
+  gatewayDenyPrefixes: {
+    env: 'TURNPIKE_GATEWAY_DENY_PREFIXES',
+    flag: 'gateway-deny-prefixes',
+    value: 'PREFIXES',
+    fallback: '',
+    meaning: 'addresses that customers may not reach, separated by commas',
+  },
+  gatewayConnections: {
+    env: 'TURNPIKE_GATEWAY_CONNECTIONS',
+    flag: 'gateway-connections',
+    value: 'N',
+    fallback: '20000',
+    meaning: 'connections that a gateway carries at once',
+  },
+  gatewayTunnels: {
+    env: 'TURNPIKE_GATEWAY_TUNNELS',
+    flag: 'gateway-tunnels',
+    value: 'N',
+    fallback: String(shippedLimits.tunnels),
+    meaning: 'of which one customer may have so many',
+  },
+  gatewayNewPerSecond: {
+    env: 'TURNPIKE_GATEWAY_NEW',
+    flag: 'gateway-new',
+    value: 'N',
+    fallback: String(shippedLimits.newPerSecond),
+    meaning: 'new connections a second and customer',
+  },
+  gatewayNamesPerSecond: {
+    env: 'TURNPIKE_GATEWAY_NAMES',
+    flag: 'gateway-names',
+    value: 'N',
+    fallback: String(shippedLimits.namesPerSecond),
+    meaning: 'names to be looked up a second and customer',
+  },
+  gatewayIdleSeconds: {
+    env: 'TURNPIKE_GATEWAY_IDLE',
+    flag: 'gateway-idle',
+    value: 'SECONDS',
+    fallback: '600',
+    meaning: 'how long a connection may carry nothing',
+  },
+  gatewayConnectSeconds: {
+    env: 'TURNPIKE_GATEWAY_CONNECT',
+    flag: 'gateway-connect',
+    value: 'SECONDS',
+    fallback: '10',
+    meaning: 'how long a destination may take to answer',
+  },
+} as const
+
+type GatewaySettingName = keyof typeof gatewaySettings
+
+/** How the settings around these are read. */
+export type GatewayReading = {
+  readonly text: (name: GatewaySettingName) => string
+  readonly whole: (name: GatewaySettingName, min: number, max: number) => number
+  readonly bad: (name: GatewaySettingName, problem: string) => Error
+}
+
+export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
+  const { text, whole } = reading
+  return {
+    shopUrl: readShopUrl(reading),
+    nodeKey: text('nodeKey') === '' ? undefined : text('nodeKey'),
+    gatewayListen: text('gatewayListen'),
+    gatewayPorts: readPorts(reading),
+    gatewayDenyNames: partsOf(text('gatewayDenyNames')).map((name) => name.toLowerCase().replace(/\.$/, '')),
+    gatewayDenyPrefixes: partsOf(text('gatewayDenyPrefixes')).map((part) => {
+      const prefix = readPrefix(part)
+      if (!prefix) throw reading.bad('gatewayDenyPrefixes', 'must be addresses or prefixes, separated by commas')
+      return prefix
+    }),
+    gatewayConnections: whole('gatewayConnections', 1, 1_000_000),
+    gatewayTunnels: whole('gatewayTunnels', 1, 1_000_000),
+    gatewayNewPerSecond: whole('gatewayNewPerSecond', 1, 1_000_000),
+    gatewayNamesPerSecond: whole('gatewayNamesPerSecond', 1, 1_000_000),
+    gatewayIdleSeconds: whole('gatewayIdleSeconds', 1, 86_400),
+    gatewayConnectSeconds: whole('gatewayConnectSeconds', 1, 120),
+  }
+}
+
+export const engineLimitsOf = (config: GatewayConfig): EngineLimits => ({
+  handshakeMs: 10_000,
+  betweenRequestsMs: 30_000,
+  connectMs: config.gatewayConnectSeconds * 1000,
+  idleMs: config.gatewayIdleSeconds * 1000,
+  connections: config.gatewayConnections,
+  customer: {
+    tunnels: config.gatewayTunnels,
+    newPerSecond: config.gatewayNewPerSecond,
+    namesPerSecond: config.gatewayNamesPerSecond,
+  },
+})
+
+/** What customers may reach through this machine. Only a sandbox's shop lets them reach the machine itself. */
+export const policyOf = (config: GatewayConfig, mode: 'sandbox' | 'production'): Policy => ({
+  allowLoopback: mode === 'sandbox',
+  ownAddresses: ownAddresses(),
+  denyPrefixes: config.gatewayDenyPrefixes,
+  denyNames: new Set(config.gatewayDenyNames),
+  ports: { allow: config.gatewayPorts, deny: shippedPorts.deny },
+})
+
+function ownAddresses(): Prefix[] {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  return all.flatMap(({ address }) => readPrefix(address.split('%', 1)[0] ?? '') ?? [])
+}
+
+function readShopUrl(reading: GatewayReading): string | undefined {
+  const text = reading.text('shopUrl')
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol)) {
+    throw reading.bad('shopUrl', 'must be an http:// or https:// address')
+  }
+  return url.href
+}
+
+function readPorts(reading: GatewayReading): Ports['allow'] {
+  const ranges = partsOf(reading.text('gatewayPorts')).map((part) => {
+    const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part)
+    const from = Number(match?.[1] ?? 0)
+    const to = Number(match?.[2] ?? from)
+    if (from < 1 || to > 65_535 || to < from) {
+      throw reading.bad('gatewayPorts', 'must be ports or ranges of ports, like 80,443,1024-65535')
+    }
+    return { from, to }
+  })
+  if (ranges.length === 0) throw reading.bad('gatewayPorts', 'must name at least one port')
+  return ranges
+}
+
+const partsOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)

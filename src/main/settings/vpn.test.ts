@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'bun:test'
+import { BadSetting, readConfig } from './config.ts'
+import { shippedVpn, vpnArrangementOf } from './vpn.ts'
+
+const read = (name: string, value: string) => readConfig({ [name]: value })
+
+describe('settings of the VPN', () => {
+  test('without any, what is shipped holds', () => {
+    expect(vpnArrangementOf(readConfig({}))).toEqual(shippedVpn)
+    expect(shippedVpn.tunnel).toEqual({
+      endpoint: { host: '127.0.0.1', port: 51_820 },
+      dns: ['1.1.1.1', '2606:4700:4700::1111'],
+      mtu: 1420,
+      allowed: ['0.0.0.0/0', '::/0'],
+      keepaliveSeconds: 25,
+    })
+  })
+
+  test('each that cannot be used stops the start with a line that names it', () => {
+    for (const [name, value] of [
+      ['TURNPIKE_PUBLIC_URL', 'ftp://shop.example'],
+      ['TURNPIKE_PUBLIC_URL', 'https://user:password@shop.example'],
+      ['TURNPIKE_PUBLIC_URL', 'https://shop.example/?a=1'],
+      ['TURNPIKE_VPN_HOST', 'a b'],
+      ['TURNPIKE_VPN_PORT', '0'],
+      ['TURNPIKE_VPN_DNS', 'one.one.one.one'],
+      ['TURNPIKE_VPN_MTU', '1279'],
+      ['TURNPIKE_VPN_ALLOWED_IPS', ''],
+      ['TURNPIKE_VPN_ALLOWED_IPS', '10.0.0.1/8'],
+      ['TURNPIKE_VPN_KEEPALIVE', '-1'],
+      ['TURNPIKE_VPN_POOL', '10.66.0.0/30'],
+      ['TURNPIKE_VPN_POOL', 'fd00::/64'],
+      ['TURNPIKE_VPN_ULA', 'fd00::/97'],
+      ['TURNPIKE_VPN_ULA', '10.0.0.0/8'],
+      ['TURNPIKE_RATE_LINKS', 'many'],
+      ['TURNPIKE_VPN_DEVICE', 'a device'],
+      ['TURNPIKE_VPN_DEVICE', 'tpvpn0123456789'],
+    ] as const) {
+      expect(() => read(name, value)).toThrow(BadSetting)
+      expect(() => read(name, value)).toThrow(name)
+    }
+  })
+
+  test('a public address may have a path, and its last slash is left out', () => {
+    expect(read('TURNPIKE_PUBLIC_URL', 'https://shop.example/vpn/').publicUrl).toBe('https://shop.example/vpn')
+    expect(read('TURNPIKE_PUBLIC_URL', '').publicUrl).toBeUndefined()
+  })
+
+  test('no name servers and no keepalive are settings too', () => {
+    expect(read('TURNPIKE_VPN_DNS', '').vpnDns).toEqual([])
+    expect(read('TURNPIKE_VPN_KEEPALIVE', '0').vpnKeepalive).toBe(0)
+  })
+})

@@ -1,0 +1,180 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createVault } from '../../adapters/vault.ts'
+import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
+import { createCounter } from '../../db/counter.ts'
+import type { Migration } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database } from '../../db/transaction.ts'
+import { createCustomers } from '../../domains/customers/index.ts'
+import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
+import { createFleet } from '../../domains/fleet/index.ts'
+import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
+import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
+import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
+import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
+import { createPricing } from '../../domains/pricing/index.ts'
+import { createStock, createStockDesk } from '../../domains/stock/index.ts'
+import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
+import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
+import type { Verifier } from '../../kernel/finding.ts'
+import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+import { loadSecretKey } from '../settings/secret-key.ts'
+import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
+
+const projectFolder = join(import.meta.dir, '../../..')
+
+/** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
+export type Surroundings = {
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+}
+
+export const realSurroundings: Surroundings = {
+  clock: Date.now,
+  random: createRandom(),
+  sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+}
+
+/** What an operator has settled that domains need to know. */
+export type Arrangements = {
+  readonly vault: Vault
+  /** Where customers reach the gateway. */
+  readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
+  /** As shipped, unless said. */
+  readonly vpn?: VpnArrangement
+  readonly premium?: PremiumTerms
+}
+
+export const arrangementsOf = (config: Config): Arrangements => ({
+  vault: createVault(loadSecretKey(config.secretKey, config.folder)),
+  gateway: { host: config.gatewayHost, address: config.gatewayAddress, port: config.gatewayPort },
+  premium: {
+    ...shippedTerms,
+    leaseBytes: BigInt(config.premiumLeaseBytes),
+    mostWhitelisted: config.premiumWhitelist,
+    hostDays: config.premiumHostDays,
+    ports: config.premiumPorts,
+  },
+  vpn: vpnArrangementOf(config),
+})
+
+/** All domains, wired to one database. */
+export type Services = ReturnType<typeof createServices>
+
+export function createServices(db: Database, around: Surroundings, arranged: Arrangements) {
+  const ledger = createLedger({ db, ...around })
+  const ledgerAudit = createLedgerAudit({ db, ...around })
+  const customers = createCustomers({ db, ledger, ...around })
+  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
+  const pricing = createPricing({ db, ...around })
+  const terms = arranged.premium ?? shippedTerms
+  const traffic = createTraffic({ db, ...around, terms })
+  const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
+  const stockDesk = createStockDesk({ db, ...around })
+  const dedicated = createDedicated({
+    db,
+    ledger,
+    orders,
+    pricing,
+    stock,
+    ...around,
+    vault: arranged.vault,
+    proxyIds: createCounter(db, 'proxy'),
+  })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, traffic, ...around })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const vpnDeps = {
+    db,
+    ledger,
+    orders,
+    customers,
+    pricing,
+    fleet,
+    traffic,
+    ...around,
+    vault: arranged.vault,
+    publicKeyOf,
+    arranged: arranged.vpn ?? shippedVpn,
+  }
+  const vpn = createVpn(vpnDeps)
+  const premiumDeps = { db, ledger, customers, orders, pricing, traffic, ...around }
+  const premium = createPremium({
+    ...premiumDeps,
+    vault: arranged.vault,
+    gateway: { address: arranged.gateway.host, ...arranged.gateway },
+    terms,
+  })
+  const verifiers: readonly Verifier[] = [
+    createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
+    createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
+    createVpnVerifier(vpnDeps),
+    createTrafficVerifier({ db, ...around }),
+    createPremiumVerifier(premiumDeps),
+  ]
+  /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
+  const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
+    db.transact(async (tx) => {
+      await customers.setBlocked(tx, id, blocked)
+      dedicatedUpkeep.touch(tx, id)
+      premium.nodes.touch(tx, id)
+      vpn.touch(tx, id)
+    })
+  return {
+    db,
+    ledger,
+    ledgerAudit,
+    customers,
+    orders,
+    pricing,
+    traffic,
+    stock,
+    stockDesk,
+    dedicated,
+    dedicatedUpkeep,
+    fleet,
+    vpn,
+    premium,
+    setBlocked,
+    arranged,
+    verifiers,
+  }
+}
+
+/** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
+export function openConfigured(config: Config): Database {
+  const address = databaseAddress(config)
+  if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
+  return openDatabase(address)
+}
+
+/** The schema's history, in order. */
+export function readMigrations(): Migration[] {
+  const folder = join(projectFolder, 'migrations')
+  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
+  return names.toSorted().map((name) => ({
+    name: name.replace(/\.sql$/, ''),
+    text: readFileSync(join(folder, name), 'utf8'),
+  }))
+}
+
+/** The system's randomness, fetched in blocks because an id wants only ten bytes of it at a time. */
+function createRandom(): RandomBytes {
+  const block = new Uint8Array(4096)
+  let used = block.length
+  return (count) => {
+    if (count > 256) return crypto.getRandomValues(new Uint8Array(count))
+    if (used + count > block.length) {
+      crypto.getRandomValues(block)
+      used = 0
+    }
+    const taken = block.slice(used, used + count)
+    block.fill(0, used, used + count)
+    used += count
+    return taken
+  }
+}
