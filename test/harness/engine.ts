@@ -9,6 +9,10 @@ import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 
+/** Every test of a gateway runs on both; the test command runs them once for each. */
+export const gatewayEngine =
+  process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
+
 /** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
 export type Stand = {
   readonly port: number
@@ -20,7 +24,6 @@ export type Stand = {
 }
 
 export type StandWish = {
-  readonly engine?: 'portable' | 'linux'
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
@@ -97,7 +100,8 @@ const exit: NodeExit = {
   drained: false,
 }
 
-export function openEngine(wish: StandWish = {}): Stand {
+/** What an engine without a shop is given, and what it reported. */
+export function makeEngineDeps(wish: StandWish) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
@@ -105,14 +109,15 @@ export function openEngine(wish: StandWish = {}): Stand {
   const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(wish.subuser)], exits: [exit] })
   const policy = policyOf(config, wish.mode ?? 'sandbox')
   const leaseBytes = wish.leaseBytes ?? 1e12
-  let allowed = 0
   const faults: unknown[] = []
-  const engineDeps: EngineDeps = {
+  let allowed = 0
+  let allow: Engine['carrier']['allow'] = () => {}
+  const deps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
         allowed += leaseBytes
-        setTimeout(() => engine.carrier.allow(id, pool, allowed), wish.leaseMs ?? 0)
+        setTimeout(() => allow(id, pool, allowed), wish.leaseMs ?? 0)
       },
       giveBack() {},
       noteNow() {},
@@ -134,10 +139,19 @@ export function openEngine(wish: StandWish = {}): Stand {
     onFault: (fault) => void faults.push(fault),
     ...(wish.lookup && { lookup: wish.lookup }),
   }
+  const answerTo = (engine: Engine): void => {
+    allow = (id, pool, upto) => engine.carrier.allow(id, pool, upto)
+  }
+  return { deps, change, asked, faults, answerTo }
+}
+
+export function openEngine(wish: StandWish = {}): Stand {
+  const { deps, change, asked, faults, answerTo } = makeEngineDeps(wish)
   const engine: Engine =
-    wish.engine === 'linux'
-      ? createLinuxEngine({ ...engineDeps, isStrict: true })
-      : createEngine({ ...engineDeps, sockets: createSockets(process.platform) })
+    gatewayEngine === 'linux'
+      ? createLinuxEngine({ ...deps, isStrict: true })
+      : createEngine({ ...deps, sockets: createSockets(process.platform) })
+  answerTo(engine)
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)

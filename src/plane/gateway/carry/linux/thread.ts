@@ -65,7 +65,7 @@ export function createThread(deps: {
     outbox = undefined
     for (const descriptor of ownedIn(memory.owned)) kernel.close(descriptor)
     memory.owned.fill(0)
-    memory.standing = { open: 0, connections: 0, passages: 0 }
+    memory.standing = { open: 0, connections: 0, passages: 0, mostHeld: 0 }
     kernel.close(bell)
     if (!isWanted) return
     deps.onDeath(fault)
@@ -75,7 +75,7 @@ export function createThread(deps: {
 
   function post(message: ToReactor): void {
     if (!outbox) return
-    outbox.postMessage(message)
+    outbox.postMessage(message, [])
     memory.notePosted()
     if (memory.isAsleep) kernel.ring(bell)
   }
