@@ -1,6 +1,6 @@
 /**
- * The test command: every static check, then every test against both database engines, all of them even when one fails, so that one
- * run shows all faults. The last line is the verdict: `N passed, N failed`.
+ * The test command: every static check, then every test against both database engines, all of them even when one fails,
+ * so that one run shows all faults. The last line is the verdict: `N passed, N failed`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
@@ -80,7 +80,10 @@ async function runStaticSteps(): Promise<Tally> {
   return tally
 }
 
-/** Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once more on the portable one. */
+/**
+ * Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once
+ * more on the portable one.
+ */
 const ofGateways = [
   'attack/gateway-*',
   'journeys/gateway*',

@@ -5,12 +5,15 @@ import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { scaled } from '../harness/scale.ts'
-import { socksLogin, socksWish } from '../harness/socks-client.ts'
+import { socksLogin, socksRequest } from '../harness/socks-client.ts'
 
 const full = 200_000
 const count = scaled(full)
 const atOnce = 250
-/** How long a client waits for an answer or an end before that is a failure. The gateway gives up on a silent one long before. */
+/**
+ * How long a client waits for an answer or an end before that is a failure. The gateway gives up on a silent one long
+ * before.
+ */
 const mostWaitMs = 8000
 const handshakeMs = 150
 
@@ -40,7 +43,7 @@ const seeds = (): Uint8Array[] =>
     `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('boris')}Transfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n0\r\n\r\n`,
     `PUT http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: 5\r\n\r\nhello`,
     `GET http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n\r\nGET http://${origin.authority}/b HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}\r\n`,
-    `\x05\x01\x02${socksLogin('dora')}${socksWish('127.0.0.1', origin.port)}GET / HTTP/1.1\r\n\r\n`,
+    `\x05\x01\x02${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}GET / HTTP/1.1\r\n\r\n`,
     `\x05\x02\0\x02${socksLogin('dora')}\x05\x01\0\x01\x7f\0\0\x01${String.fromCharCode(origin.port >> 8, origin.port & 255)}x`,
     '\x04\x01\0\x50\x7f\0\0\x01\0',
   ].map((text) => Buffer.from(text, 'latin1'))
@@ -49,7 +52,9 @@ const outcomes = new Set<string>()
 const outcomeOf = ({ text, bytes }: RawClient): string =>
   text.startsWith('HTTP') ? text.slice(9, 12) : bytes.subarray(0, 6).toString('hex')
 
-/** One handshake, cut anywhere, given up anywhere. True when it was answered, closed, or given up by the client itself. */
+/**
+ * One handshake, cut anywhere, given up anywhere. True when it was answered, closed, or given up by the client itself.
+ */
 async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
   const client = await RawClient.open(stand.port)
   const cuts = dice(3)

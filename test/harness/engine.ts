@@ -8,6 +8,7 @@ import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+import { until } from './until.ts'
 
 /** Every test of a gateway runs on both; the test command runs them once for each. */
 export const gatewayEngine =
@@ -23,13 +24,13 @@ export type Stand = {
   stop(): Promise<Engine['standing']>
 }
 
-export type StandWish = {
+export type StandOptions = {
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
   readonly subuser?: Partial<NodeSubuser>
-  /** What a wish for bytes is answered with, each time more than before; plenty unless said. */
+  /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
   /** How long the answer takes. */
   readonly leaseMs?: number
@@ -45,7 +46,7 @@ export const loginLine = (username: string, password?: string): string =>
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const digestOf = (username: string): string => Buffer.from(sha256(passwordOf(username))).toString('hex')
 
-function proxy(id: number, username: string, wish: Partial<NodeProxy> = {}): NodeProxy {
+function proxy(id: number, username: string, options: Partial<NodeProxy> = {}): NodeProxy {
   return {
     id,
     username,
@@ -55,11 +56,14 @@ function proxy(id: number, username: string, wish: Partial<NodeProxy> = {}): Nod
     expires_at: Date.now() + 86_400_000,
     state: 'active',
     owner: id.toString(16).padStart(16, '0'),
-    ...wish,
+    ...options,
   }
 }
 
-/** `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 one, `clara` and `emil` the same from IPv6; the others may not pass. */
+/**
+ * `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 one, `clara` and `emil` the same from IPv6; the others may not
+ * pass.
+ */
 const proxies = (): NodeProxy[] => [
   proxy(1, 'anna'),
   proxy(2, 'boris'),
@@ -71,7 +75,7 @@ const proxies = (): NodeProxy[] => [
 ]
 
 /** `pavel` pays by the byte, and leaves from this machine. */
-const subuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
+const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   id: 'sub-pavel',
   login: 'pavel',
   digest: digestOf('pavel'),
@@ -82,7 +86,7 @@ const subuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
   ports: [],
   pools: [{ pool: 'residential', left: 1e12 }],
   owner: 'f'.repeat(16),
-  ...wish,
+  ...options,
 })
 
 const exit: NodeExit = {
@@ -101,14 +105,14 @@ const exit: NodeExit = {
 }
 
 /** What an engine without a shop is given, and what it reported. */
-export function makeEngineDeps(wish: StandWish) {
+export function makeEngineDeps(options: StandOptions) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
   const snapshot = createSnapshot()
-  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(wish.subuser)], exits: [exit] })
-  const policy = policyOf(config, wish.mode ?? 'sandbox')
-  const leaseBytes = wish.leaseBytes ?? 1e12
+  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
+  const policy = policyOf(config, options.mode ?? 'sandbox')
+  const leaseBytes = options.leaseBytes ?? 1e12
   const faults: unknown[] = []
   let allowed = 0
   let allow: Engine['carrier']['allow'] = () => {}
@@ -117,7 +121,7 @@ export function makeEngineDeps(wish: StandWish) {
     agent: {
       wantLease(id, pool) {
         allowed += leaseBytes
-        setTimeout(() => allow(id, pool, allowed), wish.leaseMs ?? 0)
+        setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
       noteNow() {},
@@ -129,15 +133,15 @@ export function makeEngineDeps(wish: StandWish) {
     policy: () => policy,
     limits: {
       ...shipped,
-      ...wish.limits,
-      customer: { tunnels: 100_000, newPerSecond: 1_000_000, namesPerSecond: 100_000, ...wish.customer },
+      ...options.limits,
+      customer: { tunnels: 100_000, newPerSecond: 1_000_000, namesPerSecond: 100_000, ...options.customer },
     },
     clock: Date.now,
     lastContactAt: Date.now,
     sha256,
     random: Math.random,
     onFault: (fault) => void faults.push(fault),
-    ...(wish.lookup && { lookup: wish.lookup }),
+    ...(options.lookup && { lookup: options.lookup }),
   }
   const answerTo = (engine: Engine): void => {
     allow = (id, pool, upto) => engine.carrier.allow(id, pool, upto)
@@ -145,8 +149,8 @@ export function makeEngineDeps(wish: StandWish) {
   return { deps, change, asked, faults, answerTo }
 }
 
-export function openEngine(wish: StandWish = {}): Stand {
-  const { deps, change, asked, faults, answerTo } = makeEngineDeps(wish)
+export function openEngine(options: StandOptions = {}): Stand {
+  const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
     gatewayEngine === 'linux'
       ? createLinuxEngine({ ...deps, isStrict: true })
@@ -169,11 +173,4 @@ export function openEngine(wish: StandWish = {}): Stand {
   }
 }
 
-/** Waits for what must come true by itself, and says so if it does not. */
-export async function until(isTrue: () => boolean, mostMs = 5000): Promise<void> {
-  const giveUpAt = performance.now() + mostMs
-  while (!isTrue()) {
-    if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${mostMs} ms`)
-    await Bun.sleep(2)
-  }
-}
+export { until }

@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
+import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { sameBytes } from '../customers/rules.ts'
 import { invalidJoinKey, invalidNodeSecret, nodeClosed, noSuchNode } from './errors.ts'
@@ -10,8 +11,6 @@ import * as store from './store.ts'
 const rememberMs = 500
 const mostRemembered = 10_000
 
-type Known = Awaited<ReturnType<typeof store.findBySecret>>
-
 /** How nodes get in and are kept out. `changed` is called whenever a node is no more what it was. */
 export function createEntry(deps: {
   db: Database
@@ -21,24 +20,18 @@ export function createEntry(deps: {
   changed: () => void
 }) {
   const { db, clock } = deps
-  const remembered = new Map<string, { known: Promise<Known>; askedAt: number }>()
+  /** Many requests of one node share a look-up. What is nobody's secret is forgotten at once. */
+  const secrets = remember({
+    ask: (text: string) => store.findBySecret(db, deps.sha256(text)),
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+    isWorthKeeping: (found) => found !== undefined,
+  })
 
   function forget(): void {
-    remembered.clear()
+    secrets.forget()
     deps.changed()
-  }
-
-  /** Many requests of one node share a look-up, and it is believed for half a second. */
-  function lookUp(text: string): Promise<Known> {
-    const nowMs = clock()
-    const entry = remembered.get(text)
-    if (entry && nowMs - entry.askedAt < rememberMs && nowMs >= entry.askedAt) return entry.known
-    const known = store.findBySecret(db, deps.sha256(text))
-    if (remembered.size >= mostRemembered) remembered.clear()
-    remembered.set(text, { known, askedAt: nowMs })
-    // What is nobody's secret is forgotten at once, and so is a failure to ask.
-    known.then((found) => found ?? remembered.delete(text)).catch(() => remembered.delete(text))
-    return known
   }
 
   async function change(name: string, work: (tx: Tx, node: Node) => Promise<void>): Promise<Node> {
@@ -54,8 +47,8 @@ export function createEntry(deps: {
 
   return {
     /**
-     * A key that lets this node join, once and within a day. Its text is in the answer and nowhere else; the key before it opens nothing
-     * any more. A secret that the node has joined with stays good until another join replaces it.
+     * A key that lets this node join, once and within a day. Its text is in the answer and nowhere else; the key before
+     * it opens nothing any more. A secret that the node has joined with stays good until another join replaces it.
      */
     async issueKey(name: string): Promise<{ text: string; node: Node }> {
       const text = makeKeyText(deps.random(keyRandomBytes))
@@ -67,8 +60,9 @@ export function createEntry(deps: {
     },
 
     /**
-     * Lets a node in that brings a key and the secret it will show from now on. The same two again are let in again until the key
-     * expires, so an answer that was lost is mended by asking once more; the same key with another secret is not.
+     * Lets a node in that brings a key and the secret it will show from now on. The same two again are let in again
+     * until the key expires, so an answer that was lost is mended by asking once more; the same key with another secret
+     * is not.
      */
     async join(key: string, secret: string, version: string): Promise<Node> {
       if (!isSecretText(secret)) throw invalidJoinKey()
@@ -96,14 +90,17 @@ export function createEntry(deps: {
     /** Which node shows this secret. Its shape is looked at before the database is. */
     async authenticate(secret: string | undefined): Promise<Node> {
       if (secret === undefined || !isSecretText(secret)) throw invalidNodeSecret()
-      const known = await lookUp(secret)
+      const known = await secrets.get(secret)
       if (!known || !sameBytes(known.digest, deps.sha256(secret)) || known.node.state === 'closed') {
         throw invalidNodeSecret()
       }
       return known.node
     },
 
-    /** Shuts a node out for good: it is closed, and its secret and its key are forgotten. Opened again it needs a new key. */
+    /**
+     * Shuts a node out for good: it is closed, and its secret and its key are forgotten. Opened again it needs a new
+     * key.
+     */
     revoke: (name: string): Promise<Node> =>
       change(name, async (tx, node) => {
         await store.setState(tx, node.id, 'closed')

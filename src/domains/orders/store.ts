@@ -1,4 +1,4 @@
-import { list } from '../../db/rows.ts'
+import { list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
@@ -23,7 +23,7 @@ const toOrder = (row: OrderRow): Order => ({
   product: row.product,
   action: row.action,
   price: kopecks(row.price),
-  chargeSeq: row.charge_seq === null ? null : Number(row.charge_seq),
+  chargeSeq: numberOrNull(row.charge_seq),
   token: row.token_id as TokenId | null,
   wish: JSON.parse(row.wish) as Plain,
   calculation: JSON.parse(row.calculation) as Plain,
@@ -110,23 +110,23 @@ export async function findAnswer(
   reader: Reader,
   customer: CustomerId,
   key: string,
-  since: number,
+  sinceAt: number,
 ): Promise<StoredAnswer | undefined> {
   return reader.first<StoredAnswer>(
     'SELECT request, body FROM answers WHERE customer_id = $1 AND key = $2 AND created_at > $3',
-    [customer, key, since],
+    [customer, key, sinceAt],
   )
 }
 
 /** The key's first effect. A record past its time gives way; one that is still kept makes the transaction fail. */
 export function insertAnswer(
   tx: Tx,
-  answer: { customer: CustomerId; key: string; request: Uint8Array; body: string; at: number; since: number },
+  answer: { customer: CustomerId; key: string; request: Uint8Array; body: string; at: number; sinceAt: number },
 ): void {
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
     answer.customer,
     answer.key,
-    answer.since,
+    answer.sinceAt,
   ])
   tx.send('INSERT INTO answers (customer_id, key, request, body, created_at) VALUES ($1, $2, $3, $4, $5)', [
     answer.customer,

@@ -1,5 +1,5 @@
 import { divideUp, type Kopecks, kopecks } from '../../kernel/money.ts'
-import { badPeriod, notSold } from './errors.ts'
+import { badPeriod, countryNotSold, notSold } from './errors.ts'
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */
 type BasisPoints = number
@@ -80,8 +80,9 @@ const prolongPeriods = (catalogue: Catalogue, rate: Rate): readonly number[] =>
 
 function loadRate(catalogue: Catalogue, country: string, ipv: number): { kind: DedicatedKind; rate: Rate } {
   const kind = catalogue.dedicated.kinds.get(ipv)
-  const rate = kind?.countries.get(country)
-  if (!kind || !rate) throw notSold(`A proxy with ipv ${ipv} in ${country}`)
+  if (!kind) throw notSold(`A proxy with ipv ${ipv}`)
+  const rate = kind.countries.get(country)
+  if (!rate) throw countryNotSold(`A proxy with ipv ${ipv} in ${country}`, [...kind.countries.keys()].toSorted())
   return { kind, rate }
 }
 
@@ -109,8 +110,8 @@ function priceLine(
 }
 
 /**
- * Base price times count, less both discounts; a fraction of a kopeck goes up, once. A line that is only compared with may
- * be larger than any amount that is ever charged, so it is not an amount of money yet.
+ * Base price times count, less both discounts; a fraction of a kopeck goes up, once. A line that is only compared with
+ * may be larger than any amount that is ever charged, so it is not an amount of money yet.
  */
 function rawLine(kind: DedicatedKind, rate: Rate, period: number, count: number): bigint {
   const full = basePrice(rate, period) * BigInt(count)
@@ -150,7 +151,9 @@ export type TrafficPrice = {
   readonly next: { readonly tier: Tier; readonly missingTenths: number } | null
 }
 
-/** The price of traffic, counted in tenths of a gigabyte: the tier's price for all of it, and never more than for more. */
+/**
+ * The price of traffic, counted in tenths of a gigabyte: the tier's price for all of it, and never more than for more.
+ */
 export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
   const known = catalogue.premium.pools.get(pool)
   if (!known) throw notSold(`Traffic of the pool ${pool}`)

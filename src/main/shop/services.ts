@@ -1,14 +1,12 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { randomBytes } from '../../adapters/random.ts'
+import { sha256 } from '../../adapters/sha256.ts'
 import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter } from '../../db/counter.ts'
-import type { Migration } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
-import { createCustomers } from '../../domains/customers/index.ts'
+import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet } from '../../domains/fleet/index.ts'
+import { createFleet, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
 import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
@@ -18,14 +16,12 @@ import { createStock, createStockDesk } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
-import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import { type Config, databaseAddress } from '../settings/config.ts'
+import type { Config } from '../settings/config.ts'
 import { loadSecretKey } from '../settings/secret-key.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
-
-const projectFolder = join(import.meta.dir, '../../..')
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
 export type Surroundings = {
@@ -36,8 +32,8 @@ export type Surroundings = {
 
 export const realSurroundings: Surroundings = {
   clock: Date.now,
-  random: createRandom(),
-  sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+  random: randomBytes,
+  sha256,
 }
 
 /** What an operator has settled that domains need to know. */
@@ -79,14 +75,16 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const dedicated = createDedicated({
     db,
     ledger,
+    customers,
     orders,
     pricing,
     stock,
+    traffic,
     ...around,
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, traffic, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const vpnDeps = {
     db,
@@ -116,14 +114,9 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
   ]
-  /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
-  const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
-    db.transact(async (tx) => {
-      await customers.setBlocked(tx, id, blocked)
-      dedicatedUpkeep.touch(tx, id)
-      premium.nodes.touch(tx, id)
-      vpn.touch(tx, id)
-    })
+  /** Asked about an unknown credential in this order. */
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes]
+  const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,
     ledger,
@@ -139,42 +132,9 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     fleet,
     vpn,
     premium,
+    nodeSides,
     setBlocked,
     arranged,
     verifiers,
-  }
-}
-
-/** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
-export function openConfigured(config: Config): Database {
-  const address = databaseAddress(config)
-  if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
-  return openDatabase(address)
-}
-
-/** The schema's history, in order. */
-export function readMigrations(): Migration[] {
-  const folder = join(projectFolder, 'migrations')
-  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
-  return names.toSorted().map((name) => ({
-    name: name.replace(/\.sql$/, ''),
-    text: readFileSync(join(folder, name), 'utf8'),
-  }))
-}
-
-/** The system's randomness, fetched in blocks because an id wants only ten bytes of it at a time. */
-function createRandom(): RandomBytes {
-  const block = new Uint8Array(4096)
-  let used = block.length
-  return (count) => {
-    if (count > 256) return crypto.getRandomValues(new Uint8Array(count))
-    if (used + count > block.length) {
-      crypto.getRandomValues(block)
-      used = 0
-    }
-    const taken = block.slice(used, used + count)
-    block.fill(0, used, used + count)
-    used += count
-    return taken
   }
 }

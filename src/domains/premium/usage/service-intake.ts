@@ -2,6 +2,7 @@ import type { Database, Tx } from '../../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
@@ -23,7 +24,10 @@ export type NodeReport = LeaseReport & {
   readonly sources?: readonly { readonly subuser: SubuserId; readonly address: string }[]
 }
 
-/** The count that the node must not pass, for each wish. `replaced` means that a later boot of the node holds its leases. */
+/**
+ * The count that the node must not pass, for each wish. `replaced` means that a later boot of the node holds its
+ * leases.
+ */
 export type NodeAnswer = {
   readonly replaced: boolean
   readonly allowances: readonly (AccountKey & { readonly upto: bigint })[]
@@ -36,6 +40,8 @@ const mostRemembered = 10_000
 /** A use of a whitelisted address is written down once a minute. */
 const noteUseEveryMs = 60_000
 
+export type Intake = ReturnType<typeof createIntake>
+
 /** Takes what nodes have carried for sub-users, and tells how far they may go on. */
 export function createIntake(deps: {
   db: Database
@@ -46,30 +52,27 @@ export function createIntake(deps: {
 }) {
   const { db, clock, terms } = deps
   const { counts, leases } = deps.traffic
-  const blocked = new Map<CustomerId, { blocked: boolean; askedAt: number }>()
-
-  /** Asked outside of transactions and believed for a second. */
-  async function isBlocked(customer: CustomerId): Promise<boolean> {
-    const known = blocked.get(customer)
-    const nowMs = clock()
-    if (known && Math.abs(nowMs - known.askedAt) < rememberMs) return known.blocked
-    const found = await deps.customers.load(customer)
-    if (blocked.size >= mostRemembered) blocked.clear()
-    blocked.set(customer, { blocked: found.blockedAt !== null, askedAt: nowMs })
-    return found.blockedAt !== null
-  }
+  /** Whether a customer is blocked: asked outside of transactions and believed for a second. */
+  const blocked = remember({
+    ask: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+  })
 
   /** Sub-users that may not carry anything now, whatever traffic they have. */
   async function findStopped(ids: Iterable<SubuserId>): Promise<Set<SubuserId>> {
     const stopped = new Set<SubuserId>()
     for (const id of new Set(ids)) {
       const subuser = await findAnySubuser(db, id)
-      if (!subuser || (await isBlocked(subuser.customer))) stopped.add(id)
+      if (!subuser || (await blocked.get(subuser.customer))) stopped.add(id)
     }
     return stopped
   }
 
-  /** Limits are over all pools of a sub-user, so grants to it take turns on its row. Sorted, so that nobody deadlocks. */
+  /**
+   * Limits are over all pools of a sub-user, so grants to it take turns on its row. Sorted, so that nobody deadlocks.
+   */
   async function lockLimited(tx: Tx, ids: Iterable<SubuserId>): Promise<void> {
     for (const id of [...new Set(ids)].toSorted()) {
       const subuser = await findAnySubuser(tx, id)

@@ -61,7 +61,7 @@ export async function carriedInAll(reader: Reader, subuser: SubuserId): Promise<
   return row?.total ?? 0n
 }
 
-export type UsageQuestion = {
+export type UsageFilter = {
   readonly customer: CustomerId
   /** One sub-user, or all of the customer's. */
   readonly subuser: SubuserId | null
@@ -85,14 +85,15 @@ const groupings = {
 } as const
 
 /** Sums what was carried; by moments in their order, by anything else the largest first. */
-export async function sumUsage(reader: Reader, of: UsageQuestion): Promise<UsageRow[]> {
+export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRow[]> {
   const table = of.by === 'host' || of.host !== null ? 'traffic_hosts' : 'traffic_hours'
   const sorted = of.by === 'hour' || of.by === 'day' ? '1' : 'SUM(received + sent) DESC, 1'
   return reader.all<UsageRow>(
     `SELECT ${groupings[of.by]} AS key, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent
      FROM ${table}
      WHERE hour >= $1 AND hour < $2 AND subuser_id IN (SELECT id FROM subusers WHERE customer_id = $3)
-       AND ($4 = '' OR subuser_id = $4) AND ($5 = '' OR pool = $5) ${table === 'traffic_hosts' ? `AND ($7 = '' OR host = $7)` : ''}
+       AND ($4 = '' OR subuser_id = $4) AND ($5 = '' OR pool = $5)
+       ${table === 'traffic_hosts' ? `AND ($7 = '' OR host = $7)` : ''}
      GROUP BY ${groupings[of.by]} ORDER BY ${sorted} LIMIT $6`,
     [
       of.from,

@@ -1,3 +1,4 @@
+import type { Bytes } from '../../../kernel/bytes.ts'
 import {
   type Chain,
   endingWith,
@@ -34,7 +35,10 @@ export type MovementKind =
   | 'expired'
   | 'refunded'
 
-/** The bytes of one sub-user in one pool as they stand: free, set aside for nodes, owed, and used so far. Movements are chained. */
+/**
+ * The bytes of one sub-user in one pool as they stand: free, set aside for nodes, owed, and used so far. Movements are
+ * chained.
+ */
 export type ByteAccount = AccountKey &
   Chain & {
     readonly balance: bigint
@@ -42,6 +46,14 @@ export type ByteAccount = AccountKey &
     readonly owed: bigint
     readonly used: bigint
   }
+
+/** How an account stands, as a customer counts: what nodes have carried is used, settled or not. */
+export type Standing = {
+  readonly pool: string
+  readonly left: Bytes
+  readonly used: Bytes
+  readonly updatedAt: number | null
+}
 
 /** Where a movement comes from: an order, or a node's count. */
 export type Cause = { readonly order: OrderId } | { readonly node: string; readonly boot: string }

@@ -2,6 +2,7 @@ import type { After } from '../../../kernel/time.ts'
 
 /** Whoever looks after one end of a conversation. */
 export type SideOwner = {
+  /** Bun gives every read memory of its own, so that what is kept of it needs no copy. */
   onData(bytes: Uint8Array): void
   /** The peer has said all it will say; it may still listen. */
   onEnd(): void
@@ -40,8 +41,8 @@ const mostDiscarded = 1024 * 1024
 const flushMs = 30_000
 
 /**
- * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so that no more is held
- * than one read gave.
+ * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so
+ * that no more is held than one read gave.
  */
 export class Side {
   /** Bytes that the system has taken, since the beginning. */
@@ -90,12 +91,12 @@ export class Side {
     return this.socket?.localPort ?? 0
   }
 
-  /** Writes, and keeps a copy of what does not fit. False while something is kept. */
+  /** Writes, and keeps what does not fit. False while something is kept. */
   write(bytes: Uint8Array): boolean {
     if (this.isClosed || this.ending !== 'no' || !this.socket) return true
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
     if (gone === bytes.length) return true
-    this.held.push(bytes.slice(gone))
+    this.held.push(bytes.subarray(gone))
     this.heldBytes += bytes.length - gone
     this.around.noteHeld(this.heldBytes)
     return false
@@ -113,7 +114,10 @@ export class Side {
     this.endWhenEmpty()
   }
 
-  /** Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes would destroy the answer. */
+  /**
+   * Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes
+   * would destroy the answer.
+   */
   close(): void {
     if (this.isClosed || this.ending === 'close') return
     this.ending = 'close'
@@ -155,11 +159,11 @@ export class Side {
 
   private endWhenEmpty(): void {
     if (this.isClosed || this.heldBytes > 0 || this.ending === 'no') return
-    if (!this.isFinished) {
-      this.isFinished = true
-      this.socket?.shutdown()
-    }
+    const wasFinished = this.isFinished
+    this.isFinished = true
+    // A close says the same as the end of the stream.
     if (this.ending === 'release') this.socket?.end()
+    else if (!wasFinished) this.socket?.shutdown()
   }
 
   /** The system takes bytes again. */

@@ -22,7 +22,10 @@ export type LinuxEngineDeps = EngineDeps & {
   readonly onRestart?: (fault: unknown) => void
 }
 
-/** The engine over epoll and splice. This is the main thread's end of it: what a reactor lacks is found out here, and what it counted is kept. */
+/**
+ * The engine over epoll and splice. This is the main thread's end of it: what a reactor lacks is found out here, and
+ * what it counted is kept.
+ */
 export function createLinuxEngine(
   deps: LinuxEngineDeps,
 ): Engine & { readonly thread: Pick<ReactorThread, 'terminate'> } {

@@ -41,8 +41,8 @@ class Table<Count extends Bytes> {
 }
 
 /**
- * What reactors have counted, as the main thread knows it. A reactor counts from nothing; cumulative counts of the boot go on over its death: what it
- * had told is kept, what it had not told is lost to the customer's good.
+ * What reactors have counted, as the main thread knows it. A reactor counts from nothing; cumulative counts of the
+ * boot go on over its death: what it had told is kept, what it had not told is lost to the customer's good.
  */
 export function createMirror() {
   const proxies = new Table<ProxyCount>()

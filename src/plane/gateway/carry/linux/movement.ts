@@ -88,7 +88,10 @@ function toRefusal(error: number): RefusalCode {
   return error === EADDRNOTAVAIL || error === EADDRINUSE ? 'address_unavailable' : 'unreachable'
 }
 
-/** The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so nothing is narrowed. */
+/**
+ * The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so
+ * nothing is narrowed.
+ */
 function createSockets({ kernel, descriptors }: Reactor): Sockets {
   return {
     acknowledged: () => undefined,

@@ -4,12 +4,16 @@ import { AF_INET, AF_INET6 } from './numbers.ts'
 /** The processors whose kernel interface is known here. Both count bytes from the little end. */
 export type Processor = 'x64' | 'arm64'
 
-/** `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else. */
+/**
+ * `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else.
+ */
 export type EventLayout = { readonly bytes: number; readonly oursAt: number }
 export const eventLayoutOf = (processor: Processor): EventLayout =>
   processor === 'x64' ? { bytes: 12, oursAt: 4 } : { bytes: 16, oursAt: 8 }
 
-/** An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in. */
+/**
+ * An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in.
+ */
 export type PollEvent = { readonly events: number; readonly descriptor: number; readonly life: number }
 
 export function writeEvent(into: DataView, at: number, layout: EventLayout, event: PollEvent): void {
@@ -30,7 +34,10 @@ export function readEvent(from: DataView, at: number, layout: EventLayout): Poll
 export const mostSocketAddressBytes = 28
 const ipv4Bytes = 16
 
-/** `sockaddr_in` or `sockaddr_in6`. The family counts in the processor's order, the port in the network's. Returns the length. */
+/**
+ * `sockaddr_in` or `sockaddr_in6`. The family counts in the processor's order, the port in the network's. Returns the
+ * length.
+ */
 export function writeSocketAddress(into: DataView, at: number, { version, bytes }: Address, port: number): number {
   const length = version === 4 ? ipv4Bytes : mostSocketAddressBytes
   for (let offset = 0; offset < length; offset += 1) into.setUint8(at + offset, 0)
@@ -41,7 +48,9 @@ export function writeSocketAddress(into: DataView, at: number, { version, bytes 
   return length
 }
 
-/** Undefined for a family that is neither. An IPv4 address mapped into IPv6 is that IPv4 address (RFC 4291, 2.5.5.2). */
+/**
+ * Undefined for a family that is neither. An IPv4 address mapped into IPv6 is that IPv4 address (RFC 4291, 2.5.5.2).
+ */
 export function readSocketAddress(from: DataView, at: number): { address: Address; port: number } | undefined {
   const family = from.getUint16(at, true)
   const port = from.getUint16(at + 2, false)
@@ -55,7 +64,10 @@ export function readSocketAddress(from: DataView, at: number): { address: Addres
   return { address, port }
 }
 
-/** `struct tcp_info`, as far as it is read: its state, and `tcpi_bytes_acked`, which an accepted connection counts from 0. */
+/**
+ * `struct tcp_info`, as far as it is read: its state, and `tcpi_bytes_acked`, which an accepted connection counts from
+ * 0.
+ */
 export const tcpInfoBytes = 128
 const acknowledgedAt = 120
 const stateClosed = 7
