@@ -187,12 +187,14 @@ async function answer(
 ): Promise<Response> {
   visit.charges = operation.charges
   const scope = operation.method === 'GET' ? 'read' : 'trade'
-  const caller = await deps.customers.authenticate(bearerOf(request), visit.from, scope)
-  visit.caller = caller
-  visit.standing = (operation.charges ? limits.charges : limits.reads)(caller.token.id)
+  const letIn = () => deps.customers.authenticate(bearerOf(request), visit.from, scope)
+  visit.caller = await letIn()
+  visit.standing = (operation.charges ? limits.charges : limits.reads)(visit.caller.token.id)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const body = operation.method === 'POST' ? await readBody(request) : {}
+  // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
+  const caller = operation.method === 'POST' ? await letIn() : visit.caller
   const answered = await run({
     caller,
     key,

@@ -83,15 +83,18 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function find(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
+    await authenticate(visit)
     const body = readFields(findBodySchema, await readBody(visit.request))
+    const node = await authenticate(visit)
     if (node.kind !== 'gateway') throw wrongKind(node.kind)
     return foundSchema.parse(await findAny(deps, body))
   }
 
   async function report(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
+    await authenticate(visit)
     const body = readFields(reportBodySchema, await readBody(visit.request, mostReportBytes))
+    // Asked again: a node that was shut out while its report was on its way reports nothing more.
+    const node = await authenticate(visit)
     return reportAnswerSchema.parse(await takeReport(deps, node, body))
   }
 

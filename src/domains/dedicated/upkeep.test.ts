@@ -227,6 +227,19 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
       expect(await balanceOf(customer)).toBe(before)
     })
 
+    test('a blocked customer is not charged, and is renewed within the hour after he is let go on', async () => {
+      const { clock, services } = floor
+      await services.setBlocked(customer, true)
+      clock.nowMs = start + 6 * dayMs
+      const before = await balanceOf(customer)
+      expect(await renew()).toBe(0)
+      expect([await balanceOf(customer), await endOf(customer)]).toEqual([before, start + 7 * dayMs])
+      await services.setBlocked(customer, false)
+      clock.advance(hourMs)
+      expect(await renew()).toBe(1)
+      expect(await endOf(customer)).toBe(start + 37 * dayMs)
+    })
+
     test('set to null it stops', async () => {
       const { clock, services } = floor
       await services.dedicated.setRenewal(customer, [id], null)
