@@ -155,7 +155,7 @@ export function createHttp(deps: HttpDeps) {
       if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
       response = await app.fetch(request, { visit })
     } catch (error) {
-      if (!(error instanceof Refusal)) fault = error
+      fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       response = toRefusal(refusal)

@@ -135,7 +135,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     let fault: unknown
     let code: string | undefined
     const response = await answer(visit).catch((error: unknown) => {
-      if (!(error instanceof Refusal)) fault = error
+      fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       return toRefusal(refusal)
