@@ -97,7 +97,7 @@ export function createDedicatedUpkeep(deps: {
         const nowMs = clock()
         const overdue = await store.lockOverdue(tx, nowMs, most)
         if (overdue.length === 0) return 0
-        stock.release(
+        await stock.release(
           tx,
           overdue.map((proxy) => ({ id: proxy.place, endedAt: graceEnd(proxy), restUntil: graceEnd(proxy) + restMs })),
         )

@@ -143,7 +143,7 @@ export function createDedicated(deps: DedicatedDeps) {
       const proxies = makeProxies(wish, { customer, order, ids, nowMs }, places)
       stock.lease(
         tx,
-        proxies.map((proxy) => ({ place: proxy.place, proxy: proxy.id })),
+        places.map((place, index) => ({ place, proxy: proxies[index]?.id ?? 0 })),
         nowMs,
       )
       store.insertProxies(tx, proxies)
@@ -239,8 +239,8 @@ export function createDedicated(deps: DedicatedDeps) {
         const held = proxy.ipv === 3 ? await store.heldAddresses(tx, customer, proxy.country) : new Set<string>()
         const [place] = await stock.take(tx, kindOf(proxy), 1, held, spareIds)
         if (!place) throw noSuchProxy([id])
-        stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
-        stock.lease(tx, [{ place: place.id, proxy: id }], nowMs)
+        await stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
+        stock.lease(tx, [{ place, proxy: id }], nowMs)
         store.setAddress(tx, id, place, nowMs)
         return openProxy({ ...proxy, place: place.id, address: place.address, replacedAt: nowMs, changedAt: nowMs })
       })
