@@ -157,7 +157,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
     const renew = () => floor.services.dedicatedUpkeep.renew(200)
 
-    test('a proxy is renewed one day ahead, not sooner, once, and not as money spent through a token', async () => {
+    test('a proxy is renewed one day ahead, not sooner, once, and not as spent through a token when none has asked for it', async () => {
       const { clock, services } = floor
       clock.nowMs = start + 6 * dayMs - 1
       expect(await renew()).toBe(0)

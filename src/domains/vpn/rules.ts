@@ -1,5 +1,5 @@
 import { type Bytes, bytes, bytesInGigabyte } from '../../kernel/bytes.ts'
-import type { CustomerId, OrderId, PeerId, RandomBytes } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { addMonths } from '../../kernel/terms.ts'
 import { tooFarAhead } from './errors.ts'
@@ -26,6 +26,8 @@ export type Subscription = {
   readonly received: Bytes
   readonly sent: Bytes
   readonly autoRenewMonths: number | null
+  /** The token that has set it to renew, whose spending the renewal is. */
+  readonly renewToken: TokenId | null
   readonly renewAfter: number
   readonly renewProblem: string | null
   readonly createdAt: number

@@ -1,4 +1,4 @@
-import type { CustomerId, PeerId } from '../../kernel/ids.ts'
+import type { CustomerId, PeerId, TokenId } from '../../kernel/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { deviceLimitReached, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
 import { isLinkSecret, type Peer, type SubscriptionId, statusOf } from './rules.ts'
@@ -94,10 +94,10 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       })
     },
 
-    /** Turns renewal by itself on, for as many months as last bought unless said, or off. */
+    /** Turns renewal by itself on, for as many months as last bought unless said, or off. The token that asks pays for it. */
     async setAutoRenew(
       customer: CustomerId,
-      wish: { uuid: SubscriptionId | undefined; enabled: boolean; months: number | undefined },
+      wish: { uuid: SubscriptionId | undefined; enabled: boolean; months: number | undefined; token: TokenId | null },
     ): Promise<View> {
       const [catalogue, nodes] = await Promise.all([deps.pricing.current(), shelf.nodes()])
       return db.transact(async (tx) => {
@@ -106,8 +106,9 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
         const last = (await store.listTerms(tx, [uuid])).at(-1)
         const months = wish.enabled ? (wish.months ?? last?.months ?? 1) : null
         if (months !== null) priceVpn(catalogue, months)
-        store.writeAutoRenew(tx, uuid, months)
-        const subscription = { ...kept.subscription, autoRenewMonths: months, renewAfter: 0, renewProblem: null }
+        store.writeAutoRenew(tx, uuid, months, wish.token)
+        const renewal = { autoRenewMonths: months, renewToken: wish.token, renewAfter: 0, renewProblem: null }
+        const subscription = { ...kept.subscription, ...renewal }
         return shelf.view({ ...kept, subscription }, await peers.listHeld(tx, [uuid]), nodes)
       })
     },

@@ -88,7 +88,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const vpnDeps = {
     db,
