@@ -197,3 +197,22 @@ describe('what a node is fed', () => {
     )
   })
 })
+
+test('a change after the clock was set back is heard at once, and so is what is gone', async () => {
+  const shelf = new Shelf()
+  const feed = shelf.open()
+  const reader = new Reader()
+  shelf.commit('stays', false)
+  shelf.commit('goes', false)
+  await catchUp(feed, reader)
+  shelf.nowMs += 5 * overlapMs
+  await catchUp(feed, reader)
+  shelf.nowMs -= 4 * overlapMs
+  shelf.commit('comes', false)
+  shelf.commit('goes', true)
+  shelf.nowMs += overlapMs / 2
+  await catchUp(feed, reader)
+  expect([...reader.known.keys()].toSorted()).toEqual(['comes', 'stays'])
+  shelf.nowMs += 1
+  expect(await catchUp(feed, reader)).toEqual([0])
+})
