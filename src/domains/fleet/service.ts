@@ -1,10 +1,18 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { makeId, type NodeId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
 import { nameTaken, noSuchNode } from './errors.ts'
-import { type Endpoint, type Health, isLocationName, isNodeName, type Node, type NodeKind } from './rules.ts'
+import {
+  type Endpoint,
+  type Health,
+  isLocationName,
+  isNodeName,
+  type Node,
+  type NodeKind,
+  usualLinkMegabits,
+} from './rules.ts'
 import { createEntry } from './service-entry.ts'
 import * as store from './store.ts'
 
@@ -20,6 +28,7 @@ export type NodeWish = {
   readonly countryCode?: string
   readonly city?: string
   readonly endpoint?: Endpoint
+  readonly linkMegabits?: number
 }
 
 export function createFleet(deps: {
@@ -61,6 +70,7 @@ export function createFleet(deps: {
         joinedAt: null,
         key: null,
         health: null,
+        linkMegabits: wish.linkMegabits ?? usualLinkMegabits,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
       remembered.clear()
@@ -77,6 +87,10 @@ export function createFleet(deps: {
       nodes.catch(() => remembered.delete(kind))
       return nodes
     },
+
+    /** What a node can carry, for who judges its claims. */
+    findLink: async (reader: Reader, id: string): Promise<{ megabits: number; joinedAt: number | null }> =>
+      (await store.findLink(reader, id)) ?? { megabits: usualLinkMegabits, joinedAt: null },
 
     findByName: (name: string): Promise<Node | undefined> => store.findByName(db, name),
 

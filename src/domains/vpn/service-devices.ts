@@ -9,7 +9,7 @@ import * as peers from './store-peers.ts'
 type Which = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
 
 /** Devices, their configurations, the secret link and renewal by itself: what a customer changes without paying. */
-export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing'>, shelf: Shelf) {
+export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing' | 'ledger'>, shelf: Shelf) {
   const { db, clock } = deps
 
   return {
@@ -22,12 +22,15 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       const { nodes } = offering
       shelf.assertOffered(offering, wish.location)
       return db.transact(async (tx) => {
+        // Money first, as in a purchase: all that gives a customer a device takes turns.
+        await deps.ledger.lock(tx, customer)
         const kept = await shelf.lock(tx, customer, { uuid: wish.uuid })
         const { subscription } = kept
         const held = await peers.listHeld(tx, [subscription.uuid])
         const status = statusOf(subscription, held.length, clock())
         if (status === 'EXPIRED' || status === 'DISABLED') throw notRunning(status)
         if (held.length >= subscription.deviceLimit) throw deviceLimitReached(subscription.deviceLimit)
+        await shelf.assertFresh(tx, customer, 0)
         const device = await shelf.addDevice(tx, subscription.uuid, wish, held.length, nodes)
         return {
           view: shelf.view(kept, [...held, device], nodes),

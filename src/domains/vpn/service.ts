@@ -169,9 +169,10 @@ export function createVpn(deps: VpnDeps) {
         const { tx } = sale
         const { customer } = request.by
         shelf.assertOffered(offering, wish.location)
-        const { total: price } = priceVpn(catalogue, wish.months)
+        const { total: price, plan } = priceVpn(catalogue, wish.months)
         assertCovers(sale.account, price)
         if ((await store.countOf(tx, customer)) >= mostSubscriptions) throw tooManySubscriptions(mostSubscriptions)
+        await shelf.assertFresh(tx, customer, plan.deviceLimit)
         const { subscription, term } = begin(sale, request.by, wish, catalogue)
         const receipt = await sale.charge(chargeOf(catalogue, wish.months, subscription.uuid))
         const link = shelf.makeLink(subscription.uuid)

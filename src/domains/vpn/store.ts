@@ -276,6 +276,14 @@ export function markSwept(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
   tx.send('UPDATE vpn_subscriptions SET swept_at = $2, auto_renew_months = NULL WHERE uuid = $1', [uuid, nowMs])
 }
 
+export function takeTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
+  tx.send('UPDATE vpn_subscriptions SET received = received - $2, sent = sent - $3 WHERE uuid = $1', [
+    uuid,
+    received,
+    sent,
+  ])
+}
+
 export function addTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
   tx.send('UPDATE vpn_subscriptions SET received = received + $2, sent = sent + $3 WHERE uuid = $1', [
     uuid,
@@ -291,6 +299,16 @@ export async function pageAll(reader: Reader, after: string, limit: number): Pro
     [after, limit],
   )
   return rows.map(toKept)
+}
+
+/** How many devices a customer's subscriptions that run have room for. */
+export async function sumPlaces(reader: Reader, customer: CustomerId, nowMs: number): Promise<number> {
+  const row = await reader.first<{ places: bigint }>(
+    `SELECT CAST(COALESCE(SUM(device_limit), 0) AS BIGINT) AS places FROM vpn_subscriptions
+     WHERE customer_id = $1 AND deleted_at IS NULL AND expires_at > $2`,
+    [customer, nowMs],
+  )
+  return Number(row?.places ?? 0n)
 }
 
 export async function countOf(reader: Reader, customer: CustomerId): Promise<number> {

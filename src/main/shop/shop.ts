@@ -15,6 +15,7 @@ import { migrate } from '../../db/migrate.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
 import { premiumChores } from '../../jobs/premium.ts'
+import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import { type Address, contains, readAddress } from '../../kernel/address.ts'
 import { BadSetting, type Config } from '../settings/config.ts'
@@ -107,6 +108,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       ...moneyChores(services, log),
       ...dedicatedChores(services),
       ...premiumChores(services, log),
+      ...trafficChores({ ...services, ...around }, log),
       ...vpnChores(services, log),
       ...localChores,
     ],
