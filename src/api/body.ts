@@ -29,7 +29,10 @@ export async function readBody(request: Request, mostBytes = usualLimitBytes): P
   return value
 }
 
-/** A client that goes away before its body has come is refused, though it will not hear of it: that is no fault of the shop's. */
+/**
+ * A client that goes away before its body has come is refused, though it will not hear of it: that is no fault of the
+ * shop's.
+ */
 const cutShort = (): Refusal => malformed([{ field: 'body', problem: 'ended before all of it had come' }])
 
 /** Waits no longer than the limit, however slowly a client drips. */

@@ -1,17 +1,17 @@
-import type { Fleet, NodeSide, NodeWish } from '../domains/fleet/index.ts'
+import type { Fleet, NewNode, NodeSide } from '../domains/fleet/index.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { readCountry } from '../kernel/country.ts'
 import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import type { Opened } from './typed.ts'
 
 type Deps = {
   fleet: Fleet
   now: () => number
   /** Where nodes reach the shop. */
   shopUrl: string
-  addNode: (wish: NodeWish) => Promise<Node>
+  addNode: (wish: NewNode) => Promise<Node>
   traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }
   nodeSides: readonly NodeSide[]
 }
@@ -203,7 +203,7 @@ function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: str
   }
 }
 
-function readWish(given: Given): NodeWish {
+function readWish(given: Given): NewNode {
   const name = given.words[0] ?? ''
   if (!isNodeName(name)) throw mistyped('NAME is up to 63 small letters, digits, dots and dashes.')
   const kind = given.flags['kind']
@@ -234,7 +234,7 @@ function readLink(text: string): number {
   return megabits
 }
 
-function readEndpoint(given: Given): Pick<NodeWish, 'endpoint'> {
+function readEndpoint(given: Given): Pick<NewNode, 'endpoint'> {
   const host = given.flags['endpoint-host']
   const port = given.flags['endpoint-port']
   if (host === undefined && port === undefined) return {}

@@ -49,8 +49,9 @@ export function openSqlite(path: string): Database {
 }
 
 /**
- * The file is its owner's alone, whatever the folder and the umask allow; so are the log and the shared memory beside it, which SQLite
- * makes as it finds the file. Files of somebody else are left as they are: only their owner can change them.
+ * The file is its owner's alone, whatever the folder and the umask allow; so are the log and the shared memory beside
+ * it, which SQLite makes as it finds the file. Files of somebody else are left as they are: only their owner can change
+ * them.
  */
 function keepToOwner(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
@@ -272,18 +273,24 @@ const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(
 /** A disk that is full or failing, or no memory: the operator's trouble, which ends, and no bug. */
 const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|READONLY|CANTOPEN)/.test(codeOf(error))
 
-/** Says nothing of the money: a disk that fails during the commit leaves it open whether that happened. The key settles it. */
+/**
+ * Says nothing of the money: a disk that fails during the commit leaves it open whether that happened. The key settles
+ * it.
+ */
 function unwritable(cause: unknown): Refusal {
   const refusal = new Refusal(
     'unavailable',
     'unavailable',
-    'The database cannot be written at the moment. Repeat the request with the same Idempotency-Key: it has one effect at most.',
+    'The database cannot be written now. Repeat the request with the same Idempotency-Key: it has one effect at most.',
   )
   refusal.cause = cause
   return refusal
 }
 
-/** Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used now. */
+/**
+ * Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used
+ * now.
+ */
 function named<Result>(action: () => Result): Result {
   try {
     return action()

@@ -9,15 +9,15 @@ export function trafficChores(
   { traffic, clock }: { traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }; clock: Clock },
   notes: Notes,
 ): readonly Chore[] {
-  let toldUntil = clock()
+  let toldUntilAt = clock()
   return [
     {
       name: 'tell of claims',
       everyMs: minuteMs,
       async work() {
-        for (const { node, bytes, at } of await traffic.counts.refusals(toldUntil)) {
+        for (const { node, bytes, at } of await traffic.counts.refusals(toldUntilAt)) {
           notes.error('a node claims what it cannot have carried', { node, refused_bytes: Number(bytes) })
-          toldUntil = Math.max(toldUntil, at)
+          toldUntilAt = Math.max(toldUntilAt, at)
         }
       },
     },

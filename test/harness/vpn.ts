@@ -50,7 +50,9 @@ export async function sellVpn(service: Service, vpn: Record<string, unknown>): P
   service.clock.advance(1000)
 }
 
-/** A report of a node, given to the shop. The clock mostly stands still, so the node is one that was silent for a day. */
+/**
+ * A report of a node, given to the shop. The clock mostly stands still, so the node is one that was silent for a day.
+ */
 export async function report(
   service: Service,
   boot: string,

@@ -222,8 +222,8 @@ export function createDedicated(deps: DedicatedDeps) {
       }),
 
     /**
-     * Renews by this many days, a day ahead, until told otherwise. The period must be one that can be bought. What is renewed is spent
-     * by the token that asks for it now.
+     * Renews by this many days, a day ahead, until told otherwise. The period must be one that can be bought. What is
+     * renewed is spent by the token that asks for it now.
      */
     async setRenewal(
       customer: CustomerId,

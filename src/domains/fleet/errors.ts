@@ -8,7 +8,7 @@ export const nodeOpen = (name: string): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `This node is open and would go on to claim. Shut it out first, with "turnpike node close ${name}" or "node revoke".`,
+    `This node is open and would go on to claim. Shut it out first: "turnpike node close ${name}", or "node revoke".`,
   )
 
 export const nodeClosed = (): Refusal =>

@@ -37,7 +37,7 @@ export type NodeSide = {
    * Another text whenever anything that nodes are told changed at a moment or later. It is asked for a few times a
    * second.
    */
-  readonly mark: (since: number) => Promise<string>
+  readonly mark: (sinceAt: number) => Promise<string>
   /**
    * One credential that a node has not heard of yet. Undefined when it is not this product's; what is gone is found as
    * nothing.
@@ -50,10 +50,10 @@ export type NodeSide = {
   /** Takes what a node has carried. It may come twice, late or out of order. */
   readonly report: (node: string, body: ReportBody) => Promise<Omit<ReportAnswer, 'now'> | undefined>
   /**
-   * Undoes what a node has claimed since a moment: customers get back what it took. A dry run only tells what that would be. It may be
-   * called again, and finds nothing left to do.
+   * Undoes what a node has claimed since a moment: customers get back what it took. A dry run only tells what that
+   * would be. It may be called again, and finds nothing left to do.
    */
-  readonly forgetUsage: (node: string, since: number, dryRun: boolean) => Promise<Forgotten>
+  readonly forgetUsage: (node: string, sinceAt: number, dryRun: boolean) => Promise<Forgotten>
   /** Makes nodes look again at all that a customer has. */
   readonly touch: (tx: Tx, customer: CustomerId) => void
 }

@@ -72,7 +72,7 @@ export function createVpnNodes(
         const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
         peers.addUsage(tx, id as PeerId, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
         const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
-        if (removedAt !== null) peers.restLonger(tx, { ipv4, until: removedAt + addressRestMs })
+        if (removedAt !== null) peers.restLonger(tx, { ipv4, untilAt: removedAt + addressRestMs })
         received += of.received
         sent += of.sent
       }
@@ -122,7 +122,7 @@ export function createVpnNodes(
       },
     ],
 
-    mark: (since) => nodes.changeMark(db, since),
+    mark: (sinceAt) => nodes.changeMark(db, sinceAt),
 
     /** A node's own addresses are the first after the base of the block that devices have theirs from. */
     setup(node, privateKey) {
@@ -147,13 +147,16 @@ export function createVpnNodes(
       return undefined
     },
 
-    /** What a node counted for devices is taken off them and off their subscriptions, a bounded number of counts at a time. */
-    async forgetUsage(node, since, dryRun) {
-      const believed = await deps.traffic.counts.believedOf(node, since)
+    /**
+     * What a node counted for devices is taken off them and off their subscriptions, a bounded number of counts at a
+     * time.
+     */
+    async forgetUsage(node, sinceAt, dryRun) {
+      const believed = await deps.traffic.counts.believedOf(node, sinceAt)
       if (dryRun) return believed
       for (let count = forgottenAtOnce; count === forgottenAtOnce; ) {
         count = await db.transact(async (tx) => {
-          const forgotten = await deps.traffic.counts.disbelieve(tx, node, since, forgottenAtOnce)
+          const forgotten = await deps.traffic.counts.disbelieve(tx, node, sinceAt, forgottenAtOnce)
           await takeOff(tx, forgotten)
           return forgotten.length
         })

@@ -52,9 +52,9 @@ const carveAtOnce = 256
 const mostLooks = 3
 
 /**
- * Takes an address that nobody holds and that has rested, the longest rested first. Two transactions never take the same one:
- * on PostgreSQL each skips what another has locked. When none is ready the next stretch of the block is carved; that is one
- * statement in a few hundred. Undefined when the block is used up.
+ * Takes an address that nobody holds and that has rested, the longest rested first. Two transactions never take the
+ * same one: on PostgreSQL each skips what another has locked. When none is ready the next stretch of the block is
+ * carved; that is one statement in a few hundred. Undefined when the block is used up.
  */
 export async function takeAddress(tx: Tx, range: Range, peer: PeerId, nowMs: number): Promise<bigint | undefined> {
   for (let look = 0; look < mostLooks; look += 1) {
@@ -71,7 +71,10 @@ export async function takeAddress(tx: Tx, range: Range, peer: PeerId, nowMs: num
   return undefined
 }
 
-/** Makes the next addresses of the block ready. Whoever carves the same ones at the same time waits, and finds them there. */
+/**
+ * Makes the next addresses of the block ready. Whoever carves the same ones at the same time waits, and finds them
+ * there.
+ */
 async function carve(tx: Tx, range: Range): Promise<boolean> {
   const row = await tx.first<{ last: bigint | null }>(
     'SELECT MAX(ipv4) AS last FROM vpn_addresses WHERE ipv4 BETWEEN $1 AND $2',
@@ -86,7 +89,10 @@ async function carve(tx: Tx, range: Range): Promise<boolean> {
   return true
 }
 
-/** An address that is given back rests before anybody else gets it: until one moment if its device has used it, else until another. */
+/**
+ * An address that is given back rests before anybody else gets it: until one moment if its device has used it, else
+ * until another.
+ */
 export function restAddresses(
   tx: Tx,
   peers: readonly PeerId[],
@@ -95,7 +101,8 @@ export function restAddresses(
   for (const peer of peers) {
     tx.send(
       `UPDATE vpn_addresses SET peer_id = NULL, free_at =
-         (SELECT CASE WHEN received + sent > 0 OR last_handshake_at IS NOT NULL THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END
+         (SELECT CASE WHEN received + sent > 0 OR last_handshake_at IS NOT NULL
+            THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END
           FROM vpn_peers WHERE id = $1)
        WHERE peer_id = $1`,
       [peer, until.used, until.unused],
@@ -103,20 +110,23 @@ export function restAddresses(
   }
 }
 
-/** A use that is told of after the device was removed: its address rests as long as if that had been known, unless somebody has it. */
-export function restLonger(tx: Tx, removed: { readonly ipv4: bigint; readonly until: number }): void {
+/**
+ * A use that is told of after the device was removed: its address rests as long as if that had been known, unless
+ * somebody has it.
+ */
+export function restLonger(tx: Tx, removed: { readonly ipv4: bigint; readonly untilAt: number }): void {
   tx.send('UPDATE vpn_addresses SET free_at = $2 WHERE ipv4 = $1 AND peer_id IS NULL AND free_at < $2', [
     removed.ipv4,
-    removed.until,
+    removed.untilAt,
   ])
 }
 
 /** How many devices a customer has been given since a moment, whatever became of them and of their subscriptions. */
-export async function countSince(reader: Reader, customer: CustomerId, since: number): Promise<number> {
+export async function countSince(reader: Reader, customer: CustomerId, sinceAt: number): Promise<number> {
   const row = await reader.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE s.customer_id = $1 AND p.created_at > $2`,
-    [customer, since],
+    [customer, sinceAt],
   )
   return Number(row?.n ?? 0n)
 }
@@ -240,7 +250,8 @@ export function addUsage(
 ): void {
   tx.send(
     `UPDATE vpn_peers SET received = received + $2, sent = sent + $3, last_handshake_at =
-       CASE WHEN CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4 THEN last_handshake_at ELSE $4 END WHERE id = $1`,
+       CASE WHEN CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4 THEN last_handshake_at ELSE $4 END
+     WHERE id = $1`,
     [id, of.received, of.sent, of.lastHandshakeAt],
   )
 }

@@ -2,6 +2,7 @@ import type { Database, Tx } from '../../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Forgotten } from '../../fleet/index.ts'
@@ -53,25 +54,20 @@ export function createIntake(deps: {
 }) {
   const { db, clock, terms } = deps
   const { counts, leases } = deps.traffic
-  const blocked = new Map<CustomerId, { blocked: boolean; askedAt: number }>()
-
-  /** Asked outside of transactions and believed for a second. */
-  async function isBlocked(customer: CustomerId): Promise<boolean> {
-    const known = blocked.get(customer)
-    const nowMs = clock()
-    if (known && Math.abs(nowMs - known.askedAt) < rememberMs) return known.blocked
-    const found = await deps.customers.load(customer)
-    if (blocked.size >= mostRemembered) blocked.clear()
-    blocked.set(customer, { blocked: found.blockedAt !== null, askedAt: nowMs })
-    return found.blockedAt !== null
-  }
+  /** Whether a customer is blocked: asked outside of transactions and believed for a second. */
+  const blocked = remember({
+    ask: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+  })
 
   /** Sub-users that may not carry anything now, whatever traffic they have. */
   async function findStopped(ids: Iterable<SubuserId>): Promise<Set<SubuserId>> {
     const stopped = new Set<SubuserId>()
     for (const id of new Set(ids)) {
       const subuser = await findAnySubuser(db, id)
-      if (!subuser || (await isBlocked(subuser.customer))) stopped.add(id)
+      if (!subuser || (await blocked.get(subuser.customer))) stopped.add(id)
     }
     return stopped
   }
@@ -119,8 +115,8 @@ export function createIntake(deps: {
     store.addHosts(tx, hourOf(clock()), rows)
   }
 
-  async function restoreTo(tx: Tx, account: AccountKey, node: string, since: number): Promise<bigint> {
-    const restored = await leases.restore(tx, account, node, since)
+  async function restoreTo(tx: Tx, account: AccountKey, node: string, sinceAt: number): Promise<bigint> {
+    const restored = await leases.restore(tx, account, node, sinceAt)
     if (restored === 0n) return 0n
     let missing = restored
     for (const hour of await store.lockHours(tx, account)) {
@@ -167,18 +163,18 @@ export function createIntake(deps: {
     },
 
     /**
-     * Gives sub-users back what a node has billed them since a moment, and takes it off their hours, by which their limits go. Each account is a
-     * transaction of its own.
+     * Gives sub-users back what a node has billed them since a moment, and takes it off their hours, by which their
+     * limits go. Each account is a transaction of its own.
      */
-    async forgetUsage(node: string, since: number, dryRun: boolean): Promise<Forgotten> {
+    async forgetUsage(node: string, sinceAt: number, dryRun: boolean): Promise<Forgotten> {
       if (!dryRun) await leases.shut(node)
       let [things, total] = [0, 0n]
       for (let after = ''; ; ) {
         const page = await leases.countedBy(node, after, accountsAtOnce)
         for (const { account, unsettled } of page) {
           const given = dryRun
-            ? (await leases.billedBy(db, account, node, since)) + unsettled
-            : await db.transact((tx) => restoreTo(tx, account, node, since))
+            ? (await leases.billedBy(db, account, node, sinceAt)) + unsettled
+            : await db.transact((tx) => restoreTo(tx, account, node, sinceAt))
           if (given > 0n) things += 1
           total += given
         }

@@ -36,7 +36,10 @@ export function createMovements(deps: { clock: Clock; sha256: Sha256 }) {
     return takings
   }
 
-  /** Which lot a byte was taken from nobody knows: it returns to the one that ends last, which serves the customer longest. */
+  /**
+   * Which lot a byte was taken from nobody knows: it returns to the one that ends last, which serves the customer
+   * longest.
+   */
   async function fillLots(tx: Tx, of: AccountKey, amount: bigint): Promise<void> {
     for (const { lot, returned } of returnToLots(await store.lotsWithRoom(tx, of), amount)) {
       store.takeFromLot(tx, lot, -returned)

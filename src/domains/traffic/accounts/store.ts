@@ -147,20 +147,24 @@ export async function lotsWithRoom(tx: Tx, of: AccountKey): Promise<Lot[]> {
   return rows.map(toLot)
 }
 
-/** What a node has billed an account since a moment, by boot: what it took, what it left owed, less what was restored of both. */
+/**
+ * What a node has billed an account since a moment, by boot: what it took, what it left owed, less what was restored of
+ * both.
+ */
 export async function billedBy(
   reader: Reader,
   { subuser, pool }: AccountKey,
   node: string,
-  since: number,
+  sinceAt: number,
 ): Promise<{ boot: string; used: bigint; owed: bigint }[]> {
   return reader.all(
     `SELECT boot,
-       CAST(SUM(CASE kind WHEN 'used' THEN -(amount + aside) WHEN 'restored' THEN -amount ELSE 0 END) AS BIGINT) AS used,
-       CAST(SUM(CASE WHEN kind = 'used' AND owed > 0 THEN owed WHEN kind = 'restored' THEN owed ELSE 0 END) AS BIGINT) AS owed
+       CAST(SUM(CASE kind WHEN 'used' THEN -(amount + aside) ELSE -amount END) AS BIGINT) AS used,
+       CAST(SUM(CASE WHEN kind = 'restored' OR owed > 0 THEN owed ELSE 0 END) AS BIGINT) AS owed
      FROM traffic_movements
-     WHERE subuser_id = $1 AND pool = $2 AND node = $3 AND at >= $4 AND kind IN ('used', 'restored') GROUP BY boot ORDER BY boot`,
-    [subuser, pool, node, since],
+     WHERE subuser_id = $1 AND pool = $2 AND node = $3 AND at >= $4 AND kind IN ('used', 'restored')
+     GROUP BY boot ORDER BY boot`,
+    [subuser, pool, node, sinceAt],
   )
 }
 

@@ -58,8 +58,8 @@ export const firstBudget = (linkMegabits: number, sinceMs: number): Budget => ({
 })
 
 /**
- * The budget once time has passed. Reports are late by seconds now and then, so a little is saved up; a node that could not report made use
- * of its link all the same. A clock that was set back gives nothing and takes nothing.
+ * The budget once time has passed. Reports are late by seconds now and then, so a little is saved up; a node that could
+ * not report made use of its link all the same. A clock that was set back gives nothing and takes nothing.
  */
 export function refill(budget: Budget, linkMegabits: number, nowMs: number): Budget {
   const gapMs = Math.min(Math.max(nowMs - budget.at, 0), longestSilenceMs)

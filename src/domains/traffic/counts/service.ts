@@ -39,8 +39,9 @@ export function createCounts(deps: { db: Database; clock: Clock; fleet: Pick<Fle
     totals: (reader: Reader, named: readonly string[]): Promise<Map<string, Count>> => store.sumCounts(reader, named),
 
     /**
-     * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on rows of that node, so that
-     * the first report of a subject is not taken twice. What the node's link cannot have carried in the time since is noted and not believed.
+     * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on rows
+     * of that node, so that the first report of a subject is not taken twice. What the node's link cannot have carried
+     * in the time since is noted and not believed.
      */
     async take(tx: Tx, report: Report, { purpose = 'carried', rooms }: Bounds = {}): Promise<Added[]> {
       if (report.counts.length > mostCounts) throw tooManyCounts(mostCounts)
@@ -83,21 +84,22 @@ export function createCounts(deps: { db: Database; clock: Clock; fleet: Pick<Fle
     },
 
     /** Nodes that have claimed what they cannot have carried, since a moment or ever. */
-    refusals: (since = -1): Promise<store.Refused[]> => store.listRefused(db, since),
+    refusals: (sinceAt = -1): Promise<store.Refused[]> => store.listRefused(db, sinceAt),
 
     /** Claims for subjects without leases that were not believed, or were forgotten, latest first. */
     unbelieved: (most: number): Promise<store.Unbelieved[]> => store.listUnbelieved(db, subjects, most),
 
     /** What is believed of boots of a node that were heard of since a moment. */
-    believedOf: (node: string, since: number): Promise<{ things: number; bytes: bigint }> =>
-      store.sumBelieved(db, node, since),
+    believedOf: (node: string, sinceAt: number): Promise<{ things: number; bytes: bigint }> =>
+      store.sumBelieved(db, node, sinceAt),
 
     /**
-     * Believes nothing any more of what boots of a node have counted that were heard of since a moment, a bounded number of counts at a time,
-     * and tells what that was. A count says nothing of when it grew, so a boot is believed as a whole or not at all.
+     * Believes nothing any more of what boots of a node have counted that were heard of since a moment, a bounded
+     * number of counts at a time, and tells what that was. A count says nothing of when it grew, so a boot is believed
+     * as a whole or not at all.
      */
-    async disbelieve(tx: Tx, node: string, since: number, most: number): Promise<Added[]> {
-      const found = await store.lockBelieved(tx, node, since, most)
+    async disbelieve(tx: Tx, node: string, sinceAt: number, most: number): Promise<Added[]> {
+      const found = await store.lockBelieved(tx, node, sinceAt, most)
       for (const each of found) store.disbelieve(tx, node, each.boot, each.subject)
       return found.map(({ subject, received, sent }) => ({
         subject,

@@ -40,10 +40,10 @@ export function noteRefused(tx: Tx, node: string, claimed: bigint, most: bigint,
 export type Refused = { readonly node: string; readonly bytes: bigint; readonly at: number }
 
 /** Nodes that were not believed since a moment. */
-export async function listRefused(reader: Reader, since: number): Promise<Refused[]> {
+export async function listRefused(reader: Reader, sinceAt: number): Promise<Refused[]> {
   const rows = await reader.all<{ node: string; refused: bigint; refused_at: bigint }>(
     'SELECT node, refused, refused_at FROM usage_budgets WHERE refused > 0 AND refused_at > $1 ORDER BY node',
-    [since],
+    [sinceAt],
   )
   return rows.map((row) => ({ node: row.node, bytes: row.refused, at: Number(row.refused_at) }))
 }
@@ -111,7 +111,8 @@ export type Unbelieved = { node: string; boot: string; subject: string; bytes: b
 /** Counts of subjects without leases that were not believed whole, latest first. */
 export async function listUnbelieved(reader: Reader, leased: string, most: number): Promise<Unbelieved[]> {
   const rows = await reader.all<{ node: string; boot: string; subject: string; bytes: bigint; updated_at: bigint }>(
-    `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at FROM usage_counts
+    `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at
+     FROM usage_counts
      WHERE (received > believed_received OR sent > believed_sent) AND NOT (subject >= $1 AND subject < $2)
      ORDER BY updated_at DESC, node, boot, subject LIMIT $3`,
     [leased, `${leased}\u{ffff}`, most],
@@ -123,14 +124,14 @@ export async function listUnbelieved(reader: Reader, leased: string, most: numbe
 export async function sumBelieved(
   reader: Reader,
   node: string,
-  since: number,
+  sinceAt: number,
 ): Promise<{ things: number; bytes: bigint }> {
   const row = await reader.first<{ n: bigint; total: bigint | null }>(
     `SELECT COUNT(DISTINCT counts.subject) AS n,
        CAST(SUM(counts.believed_received + counts.believed_sent) AS BIGINT) AS total
      FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
      WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0`,
-    [node, since],
+    [node, sinceAt],
   )
   return { things: Number(row?.n ?? 0n), bytes: row?.total ?? 0n }
 }
@@ -139,7 +140,7 @@ export async function sumBelieved(
 export async function lockBelieved(
   tx: Tx,
   node: string,
-  since: number,
+  sinceAt: number,
   most: number,
 ): Promise<(Row & { boot: string })[]> {
   return tx.all<Row & { boot: string }>(
@@ -147,7 +148,7 @@ export async function lockBelieved(
      FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
      WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0
      ORDER BY counts.boot, counts.subject LIMIT $3 FOR UPDATE OF counts`,
-    [node, since, most],
+    [node, sinceAt, most],
   )
 }
 

@@ -92,8 +92,8 @@ export type Effect = {
 const nothing: Effect = { settle: 0n, late: 0n, grant: 0n, giveBack: 0n }
 
 /**
- * What the node has carried besides what was known, as far as it is believed; the rest goes to quarantine. `closed` boots may spend
- * what is set aside for them, and claim no more.
+ * What the node has carried besides what was known, as far as it is believed; the rest goes to quarantine. `closed`
+ * boots may spend what is set aside for them, and claim no more.
  */
 export function count(
   line: Line,
