@@ -27,7 +27,7 @@ export function createPremiumNodes(deps: {
   customers: Pick<Customers, 'blockedAmong'>
   traffic: { readonly accounts: Pick<Traffic['accounts'], 'list'> }
   exits: Exits
-  intake: Pick<Intake, 'report'>
+  intake: Pick<Intake, 'report' | 'forgetUsage'>
 }): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db } = deps
 
@@ -139,6 +139,8 @@ export function createPremiumNodes(deps: {
         allowances: allowances.map((each) => ({ id: each.subuser, pool: each.pool, upto: Number(each.upto) })),
       }
     },
+
+    forgetUsage: deps.intake.forgetUsage,
 
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }
