@@ -171,6 +171,11 @@ export function openByteOrigin(hostname = '127.0.0.1') {
       visits.get(id)?.stop()
       return visits.get(id)?.poured ?? 0
     },
+    /** Keeps nothing of it any more. */
+    forget(id: string): void {
+      errands.delete(id)
+      visits.delete(id)
+    },
     stop: () => listener.stop(true),
   }
 }
