@@ -18,7 +18,16 @@ export type CustomerDeps = {
   readonly everyMs: number
 }
 
-type Proxy = { username: string; password: string; portType: string; ip: string; expiresAt: string; isSure: boolean }
+type Proxy = {
+  username: string
+  password: string
+  portType: string
+  ip: string
+  ipv: number
+  expiresAt: string
+  /** False once something was asked of it whose outcome nobody told. */
+  isSure: boolean
+}
 type Line = { readonly subuser: string; readonly login: string; readonly password: string }
 type Answered = { readonly path: string; readonly body: object; readonly key: string; readonly text: string }
 
@@ -176,6 +185,7 @@ export class Customer {
         password: proxy.password,
         portType: proxy.port_type,
         ip: proxy.exit_ip,
+        ipv: proxy.ipv,
         expiresAt: proxy.expires_at,
         isSure: true,
       })
@@ -224,6 +234,7 @@ export class Customer {
       password: proxy.password,
       portType: proxy.port_type,
       ip: proxy.exit_ip,
+      ipv: proxy.ipv,
       expiresAt: proxy.expires_at,
       // When it ends is up to the shop from now on.
       isSure: false,
@@ -338,7 +349,10 @@ export class Customer {
     if (!proxy) return
     const via = proxy.portType === 'http' ? 'connect' : 'socks'
     const pass = { port, username: proxy.username, password: proxy.password }
+    const { ip } = proxy
     const carried = await carry(pass, via, origin, dice)
+    const isElsewhere = carried.outcome === 'whole' && carried.from !== ip && proxy.ip === ip && proxy.isSure
+    if (isElsewhere) this.problems.push(`a line of ${ip} came from ${carried.from}`)
     // Its protocol may have been changed meanwhile by the other half of this program.
     const isChanged = (proxy.portType === 'http') !== (via === 'connect')
     quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' || isChanged ? '' : carried.why)

@@ -6,7 +6,12 @@ import { WireClient } from '../harness/wire-client.ts'
 import type { Transfer } from './books.ts'
 
 /** What became of a transfer besides its bytes: `whole` is as it was meant to be, a line dropped on purpose included. */
-export type Carried = Transfer & { readonly outcome: 'whole' | 'cut' | 'refused'; readonly why: string }
+export type Carried = Transfer & {
+  readonly outcome: 'whole' | 'cut' | 'refused'
+  readonly why: string
+  /** The address that the origin saw. */
+  readonly from: string
+}
 
 type Size = { readonly up: number; readonly down: number }
 
@@ -38,20 +43,20 @@ export async function carry(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice
       way === 'request' && via === 'connect'
         ? await request(pass, origin, id, size)
         : await tunnel(pass, via, origin, id, size, way)
-    return { ...carried, fromMs, toMs: performance.now() }
+    return { ...carried, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const outcome = error instanceof Refused ? ('refused' as const) : ('cut' as const)
     // Refused, or never connected: nothing was sent behind the handshake, so nothing can have been counted.
     const isNothing = outcome === 'refused' || /connect/i.test(why)
     const most = isNothing ? 0 : size.up + size.down + headBytes
-    return { outcome, why: why.slice(0, 200), least: 0, most, fromMs, toMs: performance.now() }
+    return { outcome, why: why.slice(0, 200), least: 0, most, from: '', fromMs, toMs: performance.now() }
   } finally {
     origin.forget(id)
   }
 }
 
-type Bare = Omit<Carried, 'fromMs' | 'toMs'>
+type Bare = Omit<Carried, 'fromMs' | 'toMs' | 'from'>
 
 async function tunnel(
   pass: Pass,

@@ -79,7 +79,7 @@ export type StormOutcome = {
 const honestPerSecond = 20
 const honestRoubles = 10_000_000n
 const longestPartMs = 150_000
-const shortestPartMs = 9_000
+const shortestPartMs = 6_000
 const partsWanted = 8
 const stillWithinMs = 100_000
 const mostErrorsKept = 5
@@ -199,7 +199,7 @@ class Storm {
     const problems: string[] = []
     if (!(await this.gate.shut(stillWithinMs))) problems.push('honest customers did not come to rest')
     const settled = await Promise.all(this.customers.map((each) => settle(each, this.world)))
-    problems.push(...settled.flatMap((each) => each.problems))
+    problems.push(...settled.flatMap((each) => each.problems), ...this.findShared())
     const sum = (of: (each: (typeof settled)[number]) => number) => settled.reduce((total, each) => total + of(each), 0)
     this.usedBytes = sum((each) => each.usedBytes)
     const verify = await this.verify()
@@ -222,6 +222,19 @@ class Storm {
         `  unbilled ${part.unbilledBytes}  shop ${part.shopMb} MB  gateway ${part.gatewayMb} MB, ${part.gatewayDescriptors} descriptors`,
     )
     for (const problem of problems) this.say(`  WRONG ${problem}`)
+  }
+
+  /** Addresses of one's own that two honest customers were both answered with. */
+  private findShared(): string[] {
+    const owner = new Map<string, string>()
+    return this.customers.flatMap(({ name, proxies }) =>
+      [...proxies.values()].flatMap(({ ip, ipv, isSure }) => {
+        if (ipv === 3 || !isSure) return []
+        const other = owner.get(ip) ?? name
+        owner.set(ip, name)
+        return other === name ? [] : [`${ip} is ${name}'s and ${other}'s`]
+      }),
+    )
   }
 
   /** The operator's own check, on the live database. */

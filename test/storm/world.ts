@@ -69,7 +69,7 @@ export class World {
       TURNPIKE_LOCAL_NODES: 'gateway',
       TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
       TURNPIKE_GATEWAY_CONNECTIONS: String(gatewayConnections),
-      TURNPIKE_VPN_POOL: '10.66.0.0/22',
+      TURNPIKE_VPN_POOL: '10.66.0.0/18',
       TURNPIKE_LOG: 'warn',
       ...(database && { TURNPIKE_DATABASE_URL: database.url }),
     }

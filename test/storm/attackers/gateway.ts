@@ -157,13 +157,16 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
     async step() {
       const fromMs = performance.now()
       const madeUp = () => `tpx${dice(2 ** 31).toString(36)}`
-      const flood = Array.from({ length: 250 }, () => ask(madeUp()))
+      const names = Array.from({ length: 10 }, () => dice(2) === 0).map((isReal) => ({
+        isReal,
+        name: isReal ? real.username : madeUp(),
+      }))
+      // Known to be wrong while there was still something to ask with, then asked again when there is not.
+      await Promise.all(names.map(({ name }) => ask(name)))
+      const flood = Promise.allSettled(Array.from({ length: 250 }, () => ask(madeUp())))
       const asked: typeof seen = []
-      for (let n = 0; n < 10; n += 1) {
-        const isReal = dice(2) === 0
-        asked.push({ isReal, ...(await ask(isReal ? real.username : madeUp())) })
-      }
-      await Promise.all(flood)
+      for (const { isReal, name } of names) asked.push({ isReal, ...(await ask(name)) })
+      await flood
       if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...asked)
     },
     async count() {
