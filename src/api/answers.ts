@@ -1,5 +1,5 @@
 import type { Address } from '../kernel/address.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal } from '../kernel/refusal.ts'
 import type { RateStanding } from './rate.ts'
 import { statusOfKind } from './status.ts'
 
@@ -44,11 +44,34 @@ export function toRefusal(refusal: Refusal): Response {
     headers: apiHeaders,
   })
   if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
-  if (refusal.kind === 'unavailable') response.headers.set('Retry-After', '1')
+  // What is down for a moment says so; nobody knows when a fault of ours will be over.
+  if (refusal.kind === 'unavailable' && refusal.code !== 'internal_error') response.headers.set('Retry-After', '1')
   if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
     response.headers.set('Allow', (details['allow'] as string[]).join(', '))
   }
   return response
+}
+
+/** An answer as HEAD has it: every header of GET's, its length included, and no body (RFC 9110, 9.3.2). */
+export async function withoutBody(response: Response): Promise<Response> {
+  const { byteLength } = await response.arrayBuffer()
+  const headers = new Headers(response.headers)
+  headers.set('Content-Length', String(byteLength))
+  return new Response(null, { status: response.status, headers })
+}
+
+/** The same refusal, with where to read more for each field that there is such a place for. */
+export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>): Refusal {
+  const point = <Details extends { readonly field?: unknown }>(details: Details): Details => {
+    const place = typeof details.field === 'string' ? see[details.field.split('.')[0] ?? ''] : undefined
+    return place === undefined ? details : { ...details, see: place }
+  }
+  const { kind, code, message, details } = refusal
+  if (details === null) return refusal
+  const pointed = Array.isArray(details)
+    ? (details as readonly FieldProblem[]).map(point)
+    : point(details as { readonly [name: string]: unknown })
+  return new Refusal(kind, code, message, pointed)
 }
 
 export function setStanding(headers: Headers, standing: RateStanding): void {

@@ -1,20 +1,37 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
 import { type Service, startService } from '../../test/harness/service.ts'
+import { statusOfCode } from './operation.ts'
 
+type Schema = {
+  $ref?: string
+  type?: string | string[]
+  description?: string
+  pattern?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  allOf?: Schema[]
+}
+type Media = { schema: Schema; example?: object; examples?: Record<string, { value: { error: { details: unknown } } }> }
 type Described = {
   openapi: string
+  servers: { url: string }[]
+  tags: { name: string }[]
   paths: Record<string, Record<string, DescribedOperation>>
+  components: { schemas: Record<string, Schema>; headers: Record<string, { description?: string }> }
 }
 type DescribedOperation = {
   operationId?: string
   summary?: string
-  parameters?: { name: string; in: string }[]
-  responses: Record<
-    string,
-    { description: string; headers?: object; content: Record<string, { example?: object; examples?: object }> }
-  >
+  tags: string[]
+  parameters?: { name: string; in: string; description?: string; schema: Schema & { default?: unknown } }[]
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, { description: string; headers?: object; content: Record<string, Media> }>
 }
 
 describe('the description of the API', () => {
@@ -39,7 +56,7 @@ describe('the description of the API', () => {
     )
   })
 
-  test('has no error in the eyes of a linter that is not ours', async () => {
+  test('has neither an error nor a warning in the eyes of a linter that is not ours', async () => {
     const file = join(service.place.folder, 'openapi.json')
     await Bun.write(file, text)
     const program = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
@@ -55,12 +72,9 @@ describe('the description of the API', () => {
       stderr: 'pipe',
     })
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-    const report = JSON.parse(out.slice(out.indexOf('{'))) as {
-      totals: object
-      problems: { message: string; severity: string }[]
-    }
-    expect(report.problems.filter((problem) => problem.severity === 'error')).toEqual([])
-    expect(report.totals).toMatchObject({ errors: 0 })
+    const report = JSON.parse(out.slice(out.indexOf('{'))) as { totals: object; problems: { message: string }[] }
+    expect(report.problems).toEqual([])
+    expect(report.totals).toMatchObject({ errors: 0, warnings: 0 })
     expect([await child.exited, err.includes('rror')]).toEqual([0, false])
   }, 60_000)
 
@@ -98,4 +112,183 @@ describe('the description of the API', () => {
     }
     expect(names.size).toBe(operations().length)
   })
+
+  /** Every schema below one, each with the way to it. References are followed once. */
+  function* schemasIn(schema: Schema, way: string, seen = new Set<string>()): Generator<[way: string, schema: Schema]> {
+    if (schema.$ref !== undefined) {
+      const name = schema.$ref.split('/').at(-1) ?? ''
+      if (!seen.has(name)) yield* schemasIn(described.components.schemas[name] ?? {}, `${way}(${name})`, seen.add(name))
+      return
+    }
+    yield [way, schema]
+    for (const [name, each] of Object.entries(schema.properties ?? {})) yield* schemasIn(each, `${way}.${name}`, seen)
+    if (schema.items) yield* schemasIn(schema.items, `${way}[]`, seen)
+    for (const each of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]) {
+      yield* schemasIn(each, way, seen)
+    }
+  }
+  const json = (content: Record<string, Media> | undefined): Media => content?.['application/json'] ?? { schema: {} }
+  const everySchema = () =>
+    operations().flatMap(({ name, operation }) => [
+      ...(operation.parameters ?? []).flatMap((each) => [...schemasIn(each.schema, `${name} ?${each.name}`)]),
+      ...schemasIn(json(operation.requestBody?.content).schema, `${name} body`),
+      ...Object.entries(operation.responses).flatMap(([status, answer]) => [
+        ...schemasIn(json(answer.content).schema, `${name} ${status}`),
+      ]),
+    ])
+
+  /** What a field says of itself, where it stands or where it is defined. */
+  function saysSomething(schema: Schema): boolean {
+    if (schema.description !== undefined) return true
+    const parts = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])].filter((each) => each.type !== 'null')
+    if (parts.length > 0) return parts.some(saysSomething)
+    // A named shape is described by its fields.
+    return schema.$ref !== undefined
+  }
+
+  test('describes every field of every request and of every answer', () => {
+    const silent = everySchema().flatMap(([way, schema]) =>
+      Object.entries(schema.properties ?? {})
+        .filter(([name, field]) => !saysSomething(field) && !['data', 'error'].includes(name) && !way.includes(' body'))
+        .map(([name]) => `${way}.${name}`),
+    )
+    expect(silent).toEqual([])
+    const bodies = operations().flatMap(({ name, operation }) =>
+      Object.entries(json(operation.requestBody?.content).schema.properties ?? {})
+        .filter(([, field]) => !saysSomething(field))
+        .map(([field]) => `${name} ${field}`),
+    )
+    const parameters = operations().flatMap(({ name, operation }) =>
+      (operation.parameters ?? []).filter((each) => !each.description).map((each) => `${name} ${each.name}`),
+    )
+    expect([bodies, parameters]).toEqual([[], []])
+  })
+
+  test('has patterns that a program can use', () => {
+    const patterns = everySchema().flatMap(([way, { pattern }]) => (pattern === undefined ? [] : [{ way, pattern }]))
+    expect(patterns.length).toBeGreaterThan(5)
+    for (const { way, pattern } of patterns) {
+      expect(() => new RegExp(pattern, 'u'), way).not.toThrow()
+      expect(pattern.startsWith('^') && pattern.endsWith('$'), `${way} ${pattern}`).toBe(true)
+    }
+  })
+
+  test('has fields that may be absent from an answer only where they really may', () => {
+    const optional = operations().flatMap(({ name, operation }) =>
+      [...schemasIn(json(operation.responses['200']?.content).schema, name)].flatMap(
+        ([way, { properties, required }]) =>
+          Object.keys(properties ?? {})
+            .filter((field) => !required?.includes(field))
+            .map((field) => `${way}.${field}`),
+      ),
+    )
+    expect(optional.filter((way) => !way.endsWith('.warnings'))).toEqual([])
+    expect(optional.length).toBe(operations().length)
+  })
+
+  test('has examples whose every field is described, and bodies that their own operation reads', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+    ajv.addSchema(closed(described) as object, 'description')
+    const validators = new Map<string, ValidateFunction>()
+    const check = (pointer: string[], value: unknown) => {
+      const way = pointer.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
+      const validate = validators.get(way) ?? ajv.compile({ $ref: encodeURI(`description#/${way}`) })
+      validators.set(way, validate)
+      expect([way, validate(value), ajv.errorsText(validate.errors)]).toEqual([way, true, 'No errors'])
+    }
+    const refusal = ['components', 'schemas', 'Refusal']
+    for (const { name, method, operation } of operations()) {
+      const path = name.slice(method.length + 1)
+      const body = json(operation.requestBody?.content)
+      const to = ['paths', path, method]
+      if (body.schema.properties) check([...to, 'requestBody', 'content', 'application/json', 'schema'], body.example)
+      for (const [status, { content }] of Object.entries(operation.responses)) {
+        const { example, examples } = json(content)
+        const given = [...(example ? [example] : []), ...Object.values(examples ?? {}).map((each) => each.value)]
+        expect(given.length, `${name} ${status}`).toBeGreaterThan(0)
+        const answer = ['responses', status, 'content', 'application/json', 'schema']
+        for (const each of given) check(status === '200' ? [...to, ...answer] : refusal, each)
+      }
+    }
+  })
+
+  test('shows refusals with their details', () => {
+    for (const { name, operation } of operations()) {
+      const detailsOf = (status: string, code: string) =>
+        json(operation.responses[status]?.content).examples?.[code]?.value.error.details
+      expect([name, detailsOf('400', 'invalid_request')]).toEqual([
+        name,
+        expect.arrayContaining([expect.objectContaining({ field: expect.any(String), problem: expect.any(String) })]),
+      ])
+      expect([name, detailsOf('403', 'forbidden')]).toMatchObject([name, { charged: false }])
+      expect([name, detailsOf('429', 'rate_limited')]).toEqual([name, { charged: false }])
+      if (operation.responses['402']) {
+        expect(detailsOf('402', 'insufficient_funds')).toEqual({
+          required_rub: expect.any(Number),
+          balance_rub: expect.any(Number),
+          charged: false,
+        })
+      }
+      if (json(operation.responses['409']?.content).examples?.['out_of_stock']) {
+        expect(detailsOf('409', 'out_of_stock')).toMatchObject({ available: expect.any(Number) })
+      }
+    }
+  })
+
+  test('names every header that an answer carries', () => {
+    const headersOf = (operation: DescribedOperation, status: string) =>
+      Object.keys(operation.responses[status]?.headers ?? {}).toSorted()
+    const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+    for (const { operation } of operations()) {
+      const charges = operation.parameters?.some((each) => each.name === 'Idempotency-Key') ?? false
+      const replayed = charges ? ['Idempotent-Replayed'] : []
+      expect(headersOf(operation, '200')).toEqual([...replayed, ...limits, 'X-Request-Id'])
+      expect(headersOf(operation, '401')).toEqual(['WWW-Authenticate', 'X-Request-Id'])
+      expect(headersOf(operation, '429')).toEqual([...limits, 'Retry-After', 'X-Request-Id'])
+      expect(headersOf(operation, '503')).toEqual([...limits, 'Retry-After', 'X-Request-Id'])
+      expect(headersOf(operation, '500')).not.toContain('Retry-After')
+    }
+    for (const { description } of Object.values(described.components.headers)) expect(description).toBeTruthy()
+  })
+
+  test('tells what is taken where nothing is given', () => {
+    const find = (id: string) => operations().find((each) => each.operation.operationId === id)?.operation
+    const limits = operations().flatMap((each) => each.operation.parameters?.filter((of) => of.name === 'limit') ?? [])
+    expect(limits.length).toBeGreaterThan(3)
+    for (const limit of limits) expect(limit.schema.default).toBe(100)
+    const { properties } = json(find('generateProxies')?.requestBody?.content).schema
+    const given = { type: 'sticky', protocol: 'http', session_ttl: 10, quantity: 1, format_id: 1 }
+    for (const [name, value] of Object.entries(given)) expect(properties?.[name]).toMatchObject({ default: value })
+    expect(find('getPremiumUsage')?.parameters?.find((of) => of.name === 'by')?.schema.default).toBe('day')
+    expect(find('getVpnConfig')?.parameters?.find((of) => of.name === 'format')?.schema.default).toBe('conf')
+    for (const id of ['buyVpn', 'renewVpn']) {
+      const { anyOf } = json(find(id)?.requestBody?.content).schema
+      expect(anyOf?.map((each) => each.required)).toEqual([['period'], ['period_months']])
+    }
+  })
+
+  test('says where the shop is, and calls its parts as the specification does', async () => {
+    expect(described.servers.map((each) => each.url)).toEqual([`${service.url}/api/v1`])
+    expect(described.tags.map((each) => each.name)).toEqual(['Account', 'Dedicated proxies', 'Premium proxies', 'VPN'])
+    const behind = await startService('sqlite', { TURNPIKE_PUBLIC_URL: 'https://shop.example' })
+    const there = (await (await fetch(`${behind.url}/api/v1/openapi.json`)).json()) as Described
+    await behind.stop()
+    expect(there.servers[0]?.url).toBe('https://shop.example/api/v1')
+  })
+})
+
+/** The same document, in which an object may have no field beyond those that it names, unless it says that it may. */
+function closed(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closed)
+  if (typeof node !== 'object' || node === null) return node
+  const copy = Object.fromEntries(Object.entries(node).map(([name, value]) => [name, closed(value)]))
+  const isShape = 'properties' in node && 'type' in node && node.type === 'object' && !('additionalProperties' in node)
+  return isShape ? { ...copy, additionalProperties: false } : copy
+}
+
+test('the table of refusals in the documentation has every code with its status, and no other', async () => {
+  const table = await Bun.file(new URL('../../docs/api/errors.md', import.meta.url)).text()
+  const rows = [...table.matchAll(/^\| (\d{3}) \| `(\w+)` \| \S/gm)].map(([, status, code]) => [code, Number(status)])
+  expect(Object.fromEntries(rows)).toEqual(statusOfCode)
+  expect(rows.length).toBe(Object.keys(statusOfCode).length)
 })

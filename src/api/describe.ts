@@ -1,5 +1,15 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
-import { type Code, type Operation, refusalSchema, statusOfCode, successSchema } from './operation.ts'
+import { Refusal, type RefusalDetails } from '../kernel/refusal.ts'
+import { internalError, rateLimited, stopping, withSee } from './answers.ts'
+import {
+  type Code,
+  type Operation,
+  type RefusalExample,
+  refusalSchema,
+  statusOfCode,
+  successSchema,
+} from './operation.ts'
+import { readFields } from './validate.ts'
 
 /** What any operation may refuse with, whatever it does. */
 const alwaysPossible: readonly Code[] = [
@@ -47,38 +57,48 @@ function codesOf(operation: Operation): Set<Code> {
   ])
 }
 
+const tagMeanings: Readonly<Record<string, string>> = {
+  Account: 'Your money, what moved it, and your orders.',
+  'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
+  'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
+  VPN: 'WireGuard subscriptions, their devices and configurations.',
+}
+
 /** The OpenAPI document, made of the very schemas that read requests and shape answers. */
-export function describe(operations: readonly Operation[], version: string): object {
+export function describe(operations: readonly Operation[], shop: { version: string; url: string }): object {
   const app = new OpenAPIHono()
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
     type: 'http',
     scheme: 'bearer',
     description: 'An API token: `Authorization: Bearer tp_live_…`.',
   })
+  for (const [name, header] of Object.entries(headers)) app.openAPIRegistry.registerComponent('headers', name, header)
   for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each))
   return app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
       title: 'Turnpike',
-      version,
+      version: shop.version,
       description:
-        'Network access, bought and managed by programs. Prices and balances are in roubles. ' +
-        'Every POST that charges accepts an `Idempotency-Key`: a repeat has one effect and gets the first answer.',
+        'Network access, bought and managed by programs. Prices and balances are in roubles, exact to the kopeck. ' +
+        'Every POST that charges accepts an `Idempotency-Key`: a repeat has one effect and gets the first answer. ' +
+        'Fields that are not known are accepted and named in `warnings`, beside `data`.',
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
-    servers: [{ url: '/api/v1' }],
+    servers: [{ url: shop.url, description: 'This shop.' }],
     security: [{ token: [] }],
     tags: [...new Set(operations.map((each) => each.tag))].map((name) => ({
       name,
-      description: `${name} operations.`,
+      description: tagMeanings[name] ?? `${name}.`,
     })),
   })
 }
 
 type Route = Parameters<OpenAPIHono['openAPIRegistry']['registerPath']>[0]
 
+const hasFields = (operation: Operation): boolean => Object.keys(operation.body.shape).length > 0
+
 function pathOf(operation: Operation): Route {
-  const hasBody = operation.method === 'POST'
   return {
     operationId: operation.id,
     method: operation.method === 'GET' ? 'get' : 'post',
@@ -90,9 +110,14 @@ function pathOf(operation: Operation): Route {
       params: operation.params,
       query: operation.query,
       ...(operation.charges && { headers: keyHeader }),
-      ...(hasBody && {
+      ...(operation.method === 'POST' && {
         body: {
-          content: { 'application/json': { schema: operation.body } },
+          content: {
+            'application/json': {
+              schema: operation.body,
+              ...(hasFields(operation) && { example: operation.exampleBody }),
+            },
+          },
           required: !operation.body.safeParse({}).success,
         },
       }),
@@ -109,11 +134,34 @@ const keyHeader = z.object({
     .openapi({ description: 'Makes a retry safe: one key, one effect. Kept 7 days.', example: 'order-2026-0001' }),
 })
 
-const requestId = { 'X-Request-Id': { schema: { type: 'string' as const }, description: 'Quote it when you ask us.' } }
-const limits = {
-  'RateLimit-Limit': { schema: { type: 'integer' as const }, description: 'Requests a minute and token.' },
-  'RateLimit-Remaining': { schema: { type: 'integer' as const }, description: 'What is left of them now.' },
-  'RateLimit-Reset': { schema: { type: 'integer' as const }, description: 'Seconds until all are back.' },
+const whole = { type: 'integer' as const, minimum: 0 }
+const headers = {
+  'X-Request-Id': { schema: { type: 'string' as const }, description: 'Quote it when you ask us.', required: true },
+  'RateLimit-Limit': { schema: whole, description: 'Requests a minute and token. Absent where there is no limit.' },
+  'RateLimit-Remaining': { schema: whole, description: 'What is left of them now.' },
+  'RateLimit-Reset': { schema: whole, description: 'Seconds until all are back.' },
+  'Retry-After': { schema: whole, description: 'Seconds to wait before the next try.', required: true },
+  'Idempotent-Replayed': {
+    schema: { type: 'string' as const, enum: ['true'] },
+    description: 'There when this is the first answer to the key, given again.',
+  },
+  'WWW-Authenticate': {
+    schema: { type: 'string' as const, enum: ['Bearer'] },
+    description: 'How to show who is calling.',
+    required: true,
+  },
+}
+
+const refer = (...names: (keyof typeof headers)[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+
+/** The headers that an answer carries: whoever is not known yet has no limit, and only what passes by itself says when. */
+function headersOf(status: number): object {
+  if (status === 401) return refer('X-Request-Id', 'WWW-Authenticate')
+  const isToWait = status === 429 || status === 503
+  return refer('X-Request-Id', ...limits, ...(isToWait ? (['Retry-After'] as const) : []))
 }
 
 function responsesOf(operation: Operation): Record<string, unknown> {
@@ -126,14 +174,17 @@ function responsesOf(operation: Operation): Record<string, unknown> {
     String(status),
     {
       description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join(' '),
-      headers: requestId,
-      content: { 'application/json': { schema: refusalSchema, examples: examplesOf(codes) } },
+      headers: headersOf(status),
+      content: { 'application/json': { schema: refusalSchema, examples: examplesOf(operation, codes) } },
     },
   ])
   return {
     200: {
       description: 'Done.',
-      headers: { ...requestId, ...limits },
+      headers: {
+        ...headersOf(200),
+        ...(operation.charges && refer('Idempotent-Replayed')),
+      },
       content: {
         'application/json': { schema: successSchema(operation.answer), example: { ok: true, data: operation.example } },
       },
@@ -142,7 +193,66 @@ function responsesOf(operation: Operation): Record<string, unknown> {
   }
 }
 
-const examplesOf = (codes: readonly Code[]) =>
+const examplesOf = (operation: Operation, codes: readonly Code[]) =>
   Object.fromEntries(
-    codes.map((code) => [code, { value: { ok: false, error: { code, message: meanings[code], details: null } } }]),
+    codes.map((code) => {
+      const { message, details } = exampleOf(operation, code)
+      return [code, { summary: meanings[code], value: { ok: false, error: { code, message, details } } }]
+    }),
   )
+
+/** What a refusal looks like where nothing more is said of it. */
+const usual: Partial<Record<Code, RefusalExample>> = {
+  invalid_token: { message: 'Send a valid API token as "Authorization: Bearer <token>".', details: null },
+  insufficient_funds: {
+    message: 'This costs 171.00 RUB and the balance is 42.50 RUB. Top up and try again.',
+    details: { required_rub: 171, balance_rub: 42.5, charged: false },
+  },
+  request_in_progress: {
+    message: 'A request with this Idempotency-Key is still running. Repeat it in a moment to get its answer.',
+    details: null,
+  },
+  idempotency_key_reused: {
+    message: 'This Idempotency-Key was used for a different request. Use a new key for a new purchase.',
+    details: { charged: false },
+  },
+  conflict: { message: 'It is in a state that forbids this.', details: { charged: false } },
+  payload_too_large: { message: 'A request body is at most 64 KiB.', details: { charged: false } },
+  unsupported_media_type: { message: 'Send the body as JSON with Content-Type: application/json.', details: null },
+  rate_limited: rateLimited(),
+  internal_error: internalError(),
+  unavailable: stopping(),
+}
+
+function exampleOf(operation: Operation, code: Code): RefusalExample {
+  const needed = operation.method === 'GET' ? 'read' : 'trade'
+  if (code === 'invalid_request') return malformedExample(operation)
+  if (code === 'forbidden') {
+    return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }
+  }
+  return operation.refusals[code] ?? usual[code] ?? { message: meanings[code], details: null }
+}
+
+/** What the operation really says to a request without what it requires, or with something odd for the first field. */
+function malformedExample(operation: Operation): RefusalExample {
+  for (const part of ['body', 'query'] as const) {
+    const schema = operation[part]
+    const [first] = Object.keys(schema.shape)
+    if (first === undefined) continue
+    const found =
+      refusalOf(() => readFields(schema, {}, part)) ?? refusalOf(() => readFields(schema, { [first]: {} }, part))
+    if (found) return withSee(found, operation.see)
+  }
+  const details: RefusalDetails = [{ field: 'Host', problem: 'must be a host and maybe a port' }]
+  return { message: 'The request is not valid. Host: must be a host and maybe a port', details }
+}
+
+function refusalOf(read: () => unknown): Refusal | undefined {
+  try {
+    read()
+    return undefined
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+}

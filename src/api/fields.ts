@@ -1,11 +1,33 @@
 import { z } from '@hono/zod-openapi'
+import { malformed } from '../kernel/refusal.ts'
 import { toIso } from '../kernel/time.ts'
 
-/** Roubles with at most two decimals, exact: kopecks inside. */
-export const roubles = () => z.number().openapi({ description: 'Roubles, at most two decimals.', example: 8.9 })
+/** An instant that examples are made of: what the description shows is the same on every day. */
+export const exampleAt = 1_760_000_000_000
+export const exampleOrder = 'ord_01k73sf80000000000000000000'
 
-export const moment = () =>
-  z.string().openapi({ format: 'date-time', description: 'ISO 8601, UTC.', example: toIso(1_760_000_000_000) })
+/** Roubles with at most two decimals, exact: kopecks inside. */
+export const roubles = (what: string, example = 8.9) =>
+  z.number().openapi({ description: `${what} In roubles, with at most two decimals.`, example })
+
+/** What is left of a customer's money after a charge. */
+export const balanceAfter = () => roubles('Your balance after it.', 99_829)
+
+export const orderId = () => text("The order's id, as in `GET /orders`.", exampleOrder)
+
+/** Text in an answer. */
+export const text = (description: string, example?: string) =>
+  z.string().openapi({ description, ...(example !== undefined && { example }) })
+
+/** A whole number in an answer. */
+export const whole = (description: string, example?: number) =>
+  z.int().openapi({ description, ...(example !== undefined && { example }) })
+
+/** A yes or no in an answer. */
+export const flag = (description: string) => z.boolean().openapi({ description })
+
+export const moment = (what: string) =>
+  z.string().openapi({ format: 'date-time', description: `${what} ISO 8601, UTC.`, example: toIso(exampleAt) })
 
 /**
  * A whole number in a query: plain decimal digits and nothing else. `1e1`, `+5`, ` 5`, `5.0` and `0x5` are refused, and
@@ -14,7 +36,7 @@ export const moment = () =>
 export function queryInteger(range: { min: number; max: number; example: number; description?: string }) {
   return z
     .string()
-    .refine((text) => /^\d{1,16}$/.test(text), 'must be a whole number in plain digits')
+    .refine((written) => /^\d{1,16}$/.test(written), 'must be a whole number in plain digits')
     .transform(Number)
     .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
     .openapi({
@@ -39,14 +61,18 @@ export function bodyInteger(range: { min: number; max: number; example: number; 
     })
 }
 
+const usualLimit = 100
+
 /** The two fields of every list's query. A cursor is opaque to its reader. */
 export const pageQuery = {
   limit: queryInteger({
     min: 1,
     max: 500,
     example: 100,
-    description: 'How many to answer with; 100 unless said.',
-  }).optional(),
+    description: 'How many to answer with.',
+  })
+    .default(usualLimit)
+    .openapi({ default: usualLimit }),
   cursor: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be a next_cursor that a list has answered with')
@@ -54,17 +80,32 @@ export const pageQuery = {
     .openapi({ description: 'The `next_cursor` of the page before.', example: 'MTAw' }),
 }
 
-export const defaultLimit = 100
-
 export const nextCursor = () =>
   z
     .string()
     .nullable()
     .openapi({ description: 'Give it as `cursor` to get the next page; null on the last.', example: null })
 
+const notACursor = () =>
+  malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
+
+/** What a list goes on from, read from a cursor that one of its pages has answered with; undefined for the first page. */
+export function positionOf<Position>(
+  cursor: string | undefined,
+  read: (text: string) => Position | undefined,
+): Position | undefined {
+  if (cursor === undefined) return undefined
+  const position = read(Buffer.from(cursor, 'base64url').toString())
+  if (position === undefined) throw notACursor()
+  return position
+}
+
+/** A position that is a number from 1 on. */
+export const readNumber = (written: string): number | undefined =>
+  /^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined
+
 /** Texts travel as URL-safe base64, so that a reader is not tempted to make sense of them. */
 const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
-export const readCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
 
 /** A full page may have a next one; a page that is not full is the last. */
 export function cursorAfter<Item>(

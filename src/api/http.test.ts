@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../test/harness/database.ts'
+import { sendRaw } from '../../test/harness/raw.ts'
 import { openTill, type Till } from '../../test/harness/till.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
+import { getBalance } from './customer/account/shapes.ts'
+import { bind, createHttp } from './http.ts'
 import { statusOfCode } from './operation.ts'
 import { statusOfKind } from './status.ts'
 
@@ -74,6 +77,47 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect(head.headers.get('x-request-id')).toBeTruthy()
     expect((await fetch(`${till.url}/api/v1/balance`, { method: 'HEAD' })).status).toBe(401)
     expect((await fetch(`${till.url}/healthz`, { method: 'HEAD' })).status).toBe(200)
+  })
+
+  test('HEAD tells the length that GET has, for answers, refusals and pages alike', async () => {
+    const lengthOf = async (method: string, path: string) => {
+      const lines = [
+        `${method} ${path} HTTP/1.1`,
+        'Host: shop',
+        'Connection: close',
+        `Authorization: Bearer ${till.token}`,
+      ]
+      const [answer] = await sendRaw(till.port, [`${lines.join('\r\n')}\r\n\r\n`])
+      return {
+        status: answer?.status,
+        length: /content-length: (\d+)/i.exec(answer?.head ?? '')?.[1],
+        body: answer?.body,
+      }
+    }
+    for (const path of ['/api/v1/balance', '/api/v1/nothing', '/api/v1/openapi.json', '/docs', '/healthz']) {
+      const [get, head] = [await lengthOf('GET', path), await lengthOf('HEAD', path)]
+      expect(Number(get.length)).toBeGreaterThan(0)
+      expect([path, head]).toEqual([path, { ...get, body: '' }])
+    }
+  })
+
+  test('a fault of ours promises nothing about when it will be over', async () => {
+    const http = createHttp({
+      customers: { authenticate: () => Promise.reject(new Error('the disk is gone')) },
+      bound: [bind(getBalance, async () => getBalance.example)],
+      version: '0.0.0',
+      publicUrl: () => till.url,
+      readsPerMinute: 0,
+      chargesPerMinute: 0,
+      clock: till.clock.read,
+      requestId: () => 'x',
+      isReady: async () => true,
+      isStopping: () => false,
+      note: () => {},
+    })
+    const answer = await http(new Request(`${till.url}/api/v1/balance`), undefined)
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([500, null])
+    expect(await answer.json()).toMatchObject({ error: { code: 'internal_error', details: null } })
   })
 
   test('a purchase that cannot be paid says what it costs, what there is, and that nothing was charged', async () => {

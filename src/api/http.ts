@@ -16,13 +16,16 @@ import {
   sourceName,
   stopping,
   toRefusal,
+  withoutBody,
+  withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
-import { docsFile, docsPaths } from './docs.ts'
+import { docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
+import { findWarnings, type Warning } from './warnings.ts'
 
 /** What an operation is called with: who calls, under which key, and what was read from the request. */
 export type Call<Op extends Operation> = {
@@ -31,6 +34,7 @@ export type Call<Op extends Operation> = {
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
+  readonly warnings: readonly Warning[]
 }
 
 /** An operation with what it does, down to the body of its answer. */
@@ -43,7 +47,10 @@ export function bind<Op extends Operation>(
   operation: Op,
   run: (call: Call<Op>) => Promise<z.input<Op['answer']>>,
 ): Bound {
-  return { operation, run: async (call) => ({ body: toSuccess(operation, await run(call)), replayed: false }) }
+  return {
+    operation,
+    run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
+  }
 }
 
 /** An operation that charges. `toShape` is the answer to what was bought; the sale writes it down before it commits. */
@@ -52,8 +59,13 @@ export function bindPurchase<Op extends Operation, Bought>(
   toShape: (bought: Bought) => z.input<Op['answer']>,
   run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answer>,
 ): Bound {
-  const toBody = (bought: Bought): string => toSuccess(operation, toShape(bought))
-  return { operation, run: (call) => run({ by: call.caller, key: call.key, toBody }, call) }
+  return {
+    operation,
+    run: (call) => {
+      const toBody = (bought: Bought): string => toSuccess(operation, toShape(bought), call.warnings)
+      return run({ by: call.caller, key: call.key, toBody }, call)
+    },
+  }
 }
 
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
@@ -68,6 +80,8 @@ export type HttpDeps = {
   readonly bound: readonly Bound[]
   readonly plain?: readonly PlainRoute[]
   readonly version: string
+  /** Where customers reach the shop, for the description. Known once it listens. */
+  readonly publicUrl: () => string
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly clock: Clock
@@ -103,7 +117,7 @@ export function createHttp(deps: HttpDeps) {
     description ??= JSON.stringify(
       describe(
         deps.bound.map((each) => each.operation),
-        deps.version,
+        { version: deps.version, url: deps.publicUrl() + base },
       ),
     )
     return description
@@ -112,9 +126,14 @@ export function createHttp(deps: HttpDeps) {
 
   for (const bound of deps.bound) {
     const path = base + bound.operation.path.replace(/\{(\w+)\}/g, ':$1')
-    app.on(bound.operation.method, path, (context) =>
-      answer(deps, limits, bound, context.req.raw, context.req.param() as Record<string, string>, context.env.visit),
-    )
+    app.on(bound.operation.method, path, async (context) => {
+      const params = context.req.param() as Record<string, string>
+      try {
+        return await answer(deps, limits, bound, context.req.raw, params, context.env.visit)
+      } catch (error) {
+        throw error instanceof Refusal ? withSee(error, bound.operation.see) : error
+      }
+    })
   }
   app.get(`${base}/openapi.json`, () => new Response(describeOnce(), { headers: apiHeaders }))
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
@@ -127,8 +146,10 @@ export function createHttp(deps: HttpDeps) {
     app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
   for (const path of docsPaths) {
-    const { body, headers } = docsFile(path)
-    app.get(path, () => new Response(body, { headers: { ...plainHeaders, ...headers } }))
+    app.get(path, async () => {
+      const { body, headers } = await readDocs(path)
+      return new Response(body, { headers: { ...plainHeaders, ...headers } })
+    })
   }
   for (const [path, methods] of methodsByPath(deps.bound, deps.plain ?? [])) {
     app.all(path, () => {
@@ -153,13 +174,16 @@ export function createHttp(deps: HttpDeps) {
       // The address is made of the Host header, which may be anything.
       if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
       if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
-      response = await app.fetch(request, { visit })
+      response = await app.fetch(request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request, {
+        visit,
+      })
     } catch (error) {
       if (!(error instanceof Refusal)) fault = error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       response = toRefusal(refusal)
     }
+    if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)
     if (visit.standing) setStanding(response.headers, visit.standing)
     deps.note({
@@ -192,13 +216,16 @@ async function answer(
   visit.standing = (operation.charges ? limits.charges : limits.reads)(caller.token.id)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
-  const body = operation.method === 'POST' ? await readBody(request) : {}
+  const sent = operation.method === 'POST' ? await readBody(request) : {}
+  const query = readQuery(new URL(request.url).searchParams)
+  const { fields, warnings } = findWarnings(operation, query, sent)
   const answered = await run({
     caller,
     key,
     params: readFields(operation.params, params),
-    query: readFields(operation.query, readQuery(new URL(request.url).searchParams)),
-    body: readFields(operation.body, body),
+    query: readFields(operation.query, query, 'query'),
+    body: readFields(operation.body, fields),
+    warnings,
   })
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.replayed) response.headers.set('Idempotent-Replayed', 'true')
@@ -221,8 +248,8 @@ async function answerPlain(
 }
 
 /** The answer goes through its own schema, so nothing undeclared leaves. */
-const toSuccess = (operation: Operation, value: unknown): string =>
-  JSON.stringify({ ok: true, data: operation.answer.parse(value) })
+const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>
+  JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
 
 function keyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { RefusalDetails } from '../kernel/refusal.ts'
 
 /** Every code that an answer can carry, with its status: the whole table of the contract. */
 export const statusOfCode = {
@@ -25,6 +26,9 @@ export type Code = keyof typeof statusOfCode
 /** The parts of a request, each an object's schema. What it does not name is ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
 
+/** A refusal as the description shows it. */
+export type RefusalExample = { readonly message: string; readonly details: RefusalDetails | null }
+
 /** One operation of the API: its shape and its words. What it does is bound to it in `api/`. */
 export type Operation<
   Params extends Fields = Fields,
@@ -43,8 +47,16 @@ export type Operation<
   readonly body: Body
   readonly answer: Answer
   readonly example: z.input<Answer>
+  /** A body with what it needs and no more, to begin with. */
+  readonly exampleBody: z.input<Body>
+  /** Names for one that stand for a list: `country` for `countries`. They are understood, with a warning. */
+  readonly singular: Readonly<Record<string, string>>
+  /** Where there is more to read about what a field takes, for its refusals. */
+  readonly see: Readonly<Record<string, string>>
   /** What it may refuse with, beyond what every operation may. */
   readonly codes: readonly Code[]
+  /** What such a refusal looks like here, where the general example would say too little. */
+  readonly refusals: Partial<Record<Code, RefusalExample>>
   /** Whether it takes money, and so an `Idempotency-Key` and the stricter rate limit. */
   readonly charges: boolean
 }
@@ -69,7 +81,11 @@ export function operation<
     params: noFields as unknown as Params,
     query: noFields as unknown as Query,
     body: noFields as unknown as Body,
+    exampleBody: {} as z.input<Body>,
+    singular: {},
+    see: {},
     codes: [],
+    refusals: {},
     charges: false,
     ...shape,
   }
@@ -78,7 +94,7 @@ export function operation<
 /** The refusal of every operation. */
 export const refusalSchema = z
   .object({
-    ok: z.literal(false),
+    ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
     error: z.object({
       code: z.enum(Object.keys(statusOfCode) as [Code, ...Code[]]).openapi({ description: 'Stable, for programs.' }),
       message: z.string().openapi({ description: 'For people: what is wrong and what to do.' }),
@@ -87,12 +103,18 @@ export const refusalSchema = z
           z.null(),
           z.array(
             z.object({
-              field: z.string(),
-              problem: z.string(),
-              allowed: z.array(z.union([z.string(), z.number()])).optional(),
+              field: z.string().openapi({ description: 'The name of the field; a dot leads into a list.' }),
+              problem: z.string().openapi({ description: 'What is wrong with it.' }),
+              allowed: z
+                .array(z.union([z.string(), z.number()]))
+                .optional()
+                .openapi({ description: 'What would be accepted, where that is a short list.' }),
+              see: z.string().optional().openapi({ description: 'Where to read what there is.' }),
             }),
           ),
-          z.looseObject({ charged: z.boolean().optional() }),
+          z.looseObject({
+            charged: z.boolean().optional().openapi({ description: 'Whether money was taken.' }),
+          }),
         ])
         .openapi({
           description: 'Null, the faulty fields, or facts about the refusal; `charged` tells about the money.',
@@ -101,7 +123,22 @@ export const refusalSchema = z
   })
   .openapi('Refusal')
 
+const warningSchema = z
+  .object({
+    field: z.string().openapi({ description: 'The name as it was sent.' }),
+    problem: z.string().openapi({ description: 'What became of it, with the nearest known name.' }),
+  })
+  .openapi('Warning')
+
 /** The success of an operation. */
-export const successSchema = (answer: z.ZodType) => z.object({ ok: z.literal(true), data: answer })
+export const successSchema = (answer: z.ZodType) =>
+  z.object({
+    ok: z.literal(true).openapi({ description: 'Whether it succeeded.' }),
+    data: answer,
+    warnings: z
+      .array(warningSchema)
+      .optional()
+      .openapi({ description: 'What was sent and not known here; absent when there is nothing of the kind.' }),
+  })
 
 export type { z }

@@ -47,6 +47,9 @@ function placeholders(rows: number, columns: number): string {
 export const list = (count: number, after = 0): string =>
   Array.from({ length: count }, (_, index) => `$${after + index + 1}`).join(', ')
 
+/** A whole number that may be missing, as code counts with it. */
+export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
+
 /**
  * A list filled up to one of few lengths with its last item. Inside `IN (…)` that changes nothing, and the engines prepare few statements
  * however many lengths are asked for.

@@ -30,7 +30,7 @@ export function premiumChores(
       name: 'pass traffic on',
       everyMs: 5 * minuteMs,
       async work() {
-        await premium.passOn(atOnce)
+        await premium.passOn()
       },
     },
     {

@@ -5,9 +5,11 @@ import {
   type Address,
   addressFromNumber,
   addressToNumber,
+  bracketed,
   contains,
   formatAddress,
   formatPrefix,
+  hostAndPort,
   readAddress,
   readPrefix,
 } from './address.ts'
@@ -153,6 +155,15 @@ describe('addresses', () => {
       expect(() => addressFromNumber(version, value)).toThrow(RangeError)
     }
   })
+})
+
+test('an IPv6 address stands in brackets before a port, a name and an IPv4 address do not', () => {
+  expect(hostAndPort('2001:db8::1', 443)).toBe('[2001:db8::1]:443')
+  expect(hostAndPort('127.0.0.1', 80)).toBe('127.0.0.1:80')
+  expect(hostAndPort('shop.example', 8080)).toBe('shop.example:8080')
+  for (const host of ['::', 'fe80::1', '192.0.2.1', 'a.example']) {
+    expect(new URL(`http://${hostAndPort(host, 81)}`).host).toBe(`${bracketed(host)}:81`)
+  }
 })
 
 describe('prefixes', () => {

@@ -17,8 +17,12 @@ export function readAddress(text: string): Address | undefined {
   }
   const long = readGroups(text)
   if (!long) return undefined
-  return isMapped(long) ? { version: 4, bytes: long.slice(12) } : { version: 6, bytes: long }
+  return unmap({ version: 6, bytes: long })
 }
+
+/** An IPv4 address mapped into IPv6 (RFC 4291, 2.5.5.2) is that IPv4 address, for every list as for the kernel's sockets. */
+export const unmap = (address: Address): Address =>
+  address.version === 6 && isMapped(address.bytes) ? { version: 4, bytes: address.bytes.slice(12) } : address
 
 /** Reads `address/length`; a bare address is a block of one. Undefined when bits past the length are set. */
 export function readPrefix(text: string): Prefix | undefined {
@@ -44,6 +48,11 @@ export function formatAddress(address: Address): string {
   if (run.length < 2) return text(groups)
   return `${text(groups.slice(0, run.start))}::${text(groups.slice(run.start + run.length))}`
 }
+
+/** A host as it stands before a port: an IPv6 address in brackets (RFC 3986, 3.2.2), anything else as it is. */
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+export const hostAndPort = (host: string, port: number): string => `${bracketed(host)}:${port}`
 
 /** A block of one address is written as the address alone. */
 export const formatPrefix = (prefix: Prefix): string =>

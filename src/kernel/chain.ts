@@ -2,8 +2,9 @@
 export type Sha256 = (text: string) => Uint8Array
 
 /**
- * How an account stands whose entries are chained: how many there are, the hash of the last, and when that was made. An entry's hash
- * covers the hash before it, so an entry that was changed, removed or put in shows, and so does every one after it.
+ * How an account stands whose entries are chained: how many there are, the hash of the last, and when that was made. An
+ * entry's hash covers the hash before it, so an entry that was changed, removed or put in shows, and so does every one
+ * after it.
  */
 export type Chain = { readonly seq: number; readonly head: Uint8Array; readonly lastAt: number }
 

@@ -17,11 +17,15 @@ export type RefusalKind =
 /** What a refusal may carry besides its text: plain JSON, already safe to show. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
 
-/** One faulty field of a request. `allowed` lists what would have been accepted, where that is a short list. */
+/**
+ * One faulty field of a request. `allowed` lists what would have been accepted, where that is a short list, and `see` tells
+ * where there is more to read.
+ */
 export type FieldProblem = {
   readonly field: string
   readonly problem: string
   readonly allowed?: readonly (string | number)[]
+  readonly see?: string
 }
 
 /**

@@ -5,7 +5,7 @@ import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { scaled } from '../harness/scale.ts'
-import { socksLogin, socksWish } from '../harness/socks-client.ts'
+import { socksLogin, socksRequest } from '../harness/socks-client.ts'
 
 const full = 200_000
 const count = scaled(full)
@@ -40,7 +40,7 @@ const seeds = (): Uint8Array[] =>
     `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('boris')}Transfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n0\r\n\r\n`,
     `PUT http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: 5\r\n\r\nhello`,
     `GET http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n\r\nGET http://${origin.authority}/b HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}\r\n`,
-    `\x05\x01\x02${socksLogin('dora')}${socksWish('127.0.0.1', origin.port)}GET / HTTP/1.1\r\n\r\n`,
+    `\x05\x01\x02${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}GET / HTTP/1.1\r\n\r\n`,
     `\x05\x02\0\x02${socksLogin('dora')}\x05\x01\0\x01\x7f\0\0\x01${String.fromCharCode(origin.port >> 8, origin.port & 255)}x`,
     '\x04\x01\0\x50\x7f\0\0\x01\0',
   ].map((text) => Buffer.from(text, 'latin1'))

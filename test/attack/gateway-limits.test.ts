@@ -3,11 +3,11 @@ import { readProxyLogin } from '../../src/kernel/login.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { Side } from '../../src/plane/gateway/carry/portable/side.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
-import { loginLine, openEngine, type Stand, type StandWish, until } from '../harness/engine.ts'
-import { converse, tellHeard } from '../harness/raw-case.ts'
+import { loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
+import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
-import { greet, socksLogin, socksTo, socksWish } from '../harness/socks-client.ts'
+import { greet, socksLogin, socksRequest, socksTo } from '../harness/socks-client.ts'
 
 /** As the operator is promised: the most that a peer who does not read can make the gateway keep. */
 const mostHeld = 256 * 1024
@@ -23,8 +23,8 @@ afterEach(async () => {
 })
 afterAll(() => origin.stop())
 
-const open = (wish: StandWish): void => {
-  stand = openEngine(wish)
+const open = (options: StandOptions): void => {
+  stand = openEngine(options)
 }
 const get = (path: string, who = 'anna'): string =>
   `GET http://${origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine(who)}\r\n`
@@ -44,7 +44,7 @@ describe('a client that takes its time', () => {
     ['with its head', 'GET http://a.example/ HTTP/1.1\r\nHost: a\r\n', 'HTTP/1.1 408'],
     ['with its SOCKS greeting', '\x05', ''],
     ['with its SOCKS login', '\x05\x01\x02\x01\x04do', '\x05\x02'],
-    ['with its SOCKS wish', `\x05\x01\x02${socksLogin('dora')}\x05\x01\0`, '\x05\x02\x01\0'],
+    ['with its SOCKS request', `\x05\x01\x02${socksLogin('dora')}\x05\x01\0`, '\x05\x02\x01\0'],
   ]
   test('is closed when its time is over, however often it says a little', async () => {
     open({ limits: { handshakeMs: 400, betweenRequestsMs: 400 } })
@@ -156,9 +156,9 @@ describe('too many', () => {
 
   test('new connections a second: 429 also for those that fail, and others go on', async () => {
     open({ customer: { newPerSecond: 5 } })
-    const wish = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
+    const request = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
     const client = await RawClient.open(stand.port)
-    client.send(wish.repeat(15))
+    client.send(request.repeat(15))
     await client.hear((text) => tellHeard(text).length === 15)
     const told = tellHeard(client.text)
     expect(told.filter((line) => line === '403 port_denied')).toHaveLength(10)
@@ -275,7 +275,7 @@ describe('a peer that never reads', () => {
     })
     mute.send(name === 'a forwarded request' ? get('/a') : 'x')
     await until(() => most > 0)
-    await Bun.sleep(50)
+    await letItWork(stand.port)
     expect(most).toBeLessThanOrEqual(mostHeld)
     origin.play({})
     expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
@@ -290,7 +290,7 @@ describe('a peer that never reads', () => {
     await until(() => client.receivedBytes > 4 * 1024 * 1024)
     client.pause()
     await until(() => most > 0)
-    await Bun.sleep(50)
+    await letItWork(stand.port)
     expect(most).toBeLessThanOrEqual(512 * 1024)
     client.reset()
   })
@@ -310,7 +310,7 @@ describe('a peer that never reads', () => {
       if (!isTunnel) client.send(get('/a').replace('\r\n\r\n', `\r\nContent-Length: ${length}\r\n\r\n`))
       client.send(Buffer.alloc(length, 97))
       await until(() => most > 0)
-      await Bun.sleep(50)
+      await letItWork(stand.port)
       expect(most).toBeLessThanOrEqual(mostHeld)
       expect(client.unsent).toBeGreaterThan(0)
       origin.play({})
@@ -328,7 +328,7 @@ describe('a peer that never reads', () => {
     mute.pause()
     mute.send(get('/a').repeat(count))
     await until(() => most > 0)
-    await Bun.sleep(300)
+    await letItWork(stand.port, 100)
     expect(most).toBeLessThanOrEqual(mostHeld)
     mute.resume()
     await until(() => mute.receivedBytes >= count * size, 10_000)
@@ -339,8 +339,9 @@ describe('a peer that never reads', () => {
     open({})
     const mute = await RawClient.open(stand.port)
     mute.pause()
+    await until(() => stand.engine.standing.connections === 1)
     mute.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000))
-    await Bun.sleep(50)
+    await until(() => stand.engine.standing.connections === 0)
     expect(most).toBeLessThanOrEqual(20 * 1024)
     mute.reset()
   })
@@ -367,7 +368,7 @@ describe('a peer that never reads', () => {
 test('a SOCKS client that goes on while it is judged is never read as HTTP', async () => {
   open({})
   const client = await greet(stand.port, 'dora')
-  client.send(socksWish('127.0.0.1', origin.port))
+  client.send(socksRequest('127.0.0.1', origin.port))
   for (let index = 0; index < 50; index += 1) client.send('GET / HTTP/1.1\r\n')
   await client.hear((text) => text.length >= 14)
   await until(() => (origin.records[0]?.text.length ?? 0) === 50 * 16)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { converse, tellHeard } from '../harness/raw-case.ts'
+import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
 import { socksTo } from '../harness/socks-client.ts'
@@ -216,7 +216,7 @@ describe('an origin that answers before the request is whole', () => {
     client.send('hello')
     await client.hear((text) => text.endsWith('hello'))
     client.send('x'.repeat(1_000_000))
-    await Bun.sleep(30)
+    await letItWork(stand.port)
     answer('world')
     await client.hear((text) => text.includes('helloworld'))
     expect(client.text).toContain('helloworld')
@@ -275,13 +275,13 @@ describe('a client that half-closes', () => {
 })
 
 describe('an upgrade', () => {
-  const wish = ['Connection: upgrade', 'Upgrade: websocket']
+  const upgrade = ['Connection: upgrade', 'Upgrade: websocket']
   const switching = 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
 
   test('that the origin grants is a tunnel from there on', async () => {
     origin.play({ onRequest: (_, write) => write(`${switching}from-origin`) })
     const client = await RawClient.open(stand.port)
-    client.send(`${get('/a', ...wish)}early`)
+    client.send(`${get('/a', ...upgrade)}early`)
     await client.hear((text) => text.endsWith('from-origin'))
     client.send('later')
     await until(() => origin.records[0]?.text.endsWith('earlylater') === true)
@@ -291,12 +291,12 @@ describe('an upgrade', () => {
 
   test('that the origin ignores leaves what is behind it a request', async () => {
     const told = ['200', '200']
-    expect(await converse(stand.port, get('/a', ...wish) + get('/b'), told, false)).toEqual(told)
+    expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), told, false)).toEqual(told)
     expect(origin.records.map(tellSeen)).toEqual(['GET /a', 'GET /b'])
   })
 
   test('with a body is not asked for', async () => {
-    await converse(stand.port, `${get('/a', ...wish, 'Content-Length: 2')}hi`, ['200'], false)
+    await converse(stand.port, `${get('/a', ...upgrade, 'Content-Length: 2')}hi`, ['200'], false)
     expect(origin.records[0]?.text).not.toMatch(/upgrade/i)
   })
 })

@@ -3,7 +3,7 @@ import { openEngine, type Stand } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
-import { greet, socksLogin, socksTo, socksWish } from '../harness/socks-client.ts'
+import { greet, socksLogin, socksRequest, socksTo } from '../harness/socks-client.ts'
 
 let stand: Stand
 let origin: RecordingOrigin
@@ -29,9 +29,9 @@ const hello = '\x05\x01\x02'
 const letIn = '05020100'
 const reply = (code: number): string => `050${code}0001000000000000`
 const here = (): string => String.fromCharCode(origin.port >> 8, origin.port & 255)
-const wish = (rest: string): string => `${hello}${socksLogin('dora')}${rest}`
+const request = (rest: string): string => `${hello}${socksLogin('dora')}${rest}`
 const named = (name: string, port = here()): string =>
-  wish(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
+  request(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
 
 /** What is sent, and every byte that comes back before the gateway closes. */
 type SocksCase = readonly [name: string, sent: () => string, told: string]
@@ -41,7 +41,7 @@ const greetings: readonly SocksCase[] = [
   ['none but anonymous', () => '\x05\x01\0', '05ff'],
   ['none but GSSAPI', () => '\x05\x01\x01', '05ff'],
   ['255 methods that nobody knows', () => `\x05\xff${'\x80'.repeat(255)}`, '05ff'],
-  ['a wish behind a greeting that is refused', () => `\x05\x01\0${socksWish('127.0.0.1', origin.port)}`, '05ff'],
+  ['a request behind a greeting that is refused', () => `\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`, '05ff'],
   ['SOCKS4', () => '\x04\x01\0\x50\x7f\0\0\x01\0', '005b000000000000'],
   ['SOCKS4a', () => '\x04\x01\0\x50\0\0\0\x01anna\0a.example\0', '005b000000000000'],
   ['SOCKS4 BIND', () => '\x04\x02\0\x50\x7f\0\0\x01\0', '005b000000000000'],
@@ -59,7 +59,7 @@ const greetings: readonly SocksCase[] = [
 const logins: readonly SocksCase[] = [
   ['version 5', () => `${hello}\x05${socksLogin('dora').slice(1)}`, '05020101'],
   ['version 0', () => `${hello}\0${socksLogin('dora').slice(1)}`, '05020101'],
-  ['a wish in its place', () => `${hello}${socksWish('127.0.0.1', origin.port)}`, '05020101'],
+  ['a request in its place', () => `${hello}${socksRequest('127.0.0.1', origin.port)}`, '05020101'],
   ['an empty name', () => `${hello}\x01\0\x01b`, '05020101'],
   ['an empty password', () => `${hello}${socksLogin('dora', '')}`, '05020101'],
   ['neither', () => `${hello}\x01\0\0`, '05020101'],
@@ -69,24 +69,24 @@ const logins: readonly SocksCase[] = [
   ['a name with a NUL', () => `${hello}${socksLogin('dora\0', 'dora.secret')}`, '05020101'],
   ['a name that is not UTF-8', () => `${hello}${socksLogin('\xff\xfe', 'dora.secret')}`, '05020101'],
   [
-    'a wish behind a wrong password',
-    () => `${hello}${socksLogin('dora', 'wrong')}${socksWish('127.0.0.1', origin.port)}`,
+    'a request behind a wrong password',
+    () => `${hello}${socksLogin('dora', 'wrong')}${socksRequest('127.0.0.1', origin.port)}`,
     '05020101',
   ],
 ]
 
-const wishes: readonly SocksCase[] = [
-  ['version 4', () => wish('\x04\x01\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(1)}`],
-  ['BIND', () => wish('\x05\x02\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(7)}`],
-  ['UDP ASSOCIATE', () => wish('\x05\x03\0\x01\0\0\0\0\0\0'), `${letIn}${reply(7)}`],
-  ['command 0', () => wish('\x05\0\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(7)}`],
-  ['command 255', () => wish('\x05\xff\0\x01'), `${letIn}${reply(7)}`],
-  ['a reserved byte that is set', () => wish('\x05\x01\x01\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(1)}`],
-  ['address type 0', () => wish('\x05\x01\0\0'), `${letIn}${reply(8)}`],
-  ['address type 2', () => wish('\x05\x01\0\x02'), `${letIn}${reply(8)}`],
-  ['address type 5', () => wish('\x05\x01\0\x05'), `${letIn}${reply(8)}`],
-  ['a name of no letters', () => wish('\x05\x01\0\x03\0\0\x50'), `${letIn}${reply(1)}`],
-  ['port 0', () => wish('\x05\x01\0\x01\x7f\0\0\x01\0\0'), `${letIn}${reply(1)}`],
+const requests: readonly SocksCase[] = [
+  ['version 4', () => request('\x04\x01\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(1)}`],
+  ['BIND', () => request('\x05\x02\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(7)}`],
+  ['UDP ASSOCIATE', () => request('\x05\x03\0\x01\0\0\0\0\0\0'), `${letIn}${reply(7)}`],
+  ['command 0', () => request('\x05\0\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(7)}`],
+  ['command 255', () => request('\x05\xff\0\x01'), `${letIn}${reply(7)}`],
+  ['a reserved byte that is set', () => request('\x05\x01\x01\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(1)}`],
+  ['address type 0', () => request('\x05\x01\0\0'), `${letIn}${reply(8)}`],
+  ['address type 2', () => request('\x05\x01\0\x02'), `${letIn}${reply(8)}`],
+  ['address type 5', () => request('\x05\x01\0\x05'), `${letIn}${reply(8)}`],
+  ['a name of no letters', () => request('\x05\x01\0\x03\0\0\x50'), `${letIn}${reply(1)}`],
+  ['port 0', () => request('\x05\x01\0\x01\x7f\0\0\x01\0\0'), `${letIn}${reply(1)}`],
   ['port 0 of a name', () => named('localhost', '\0\0'), `${letIn}${reply(1)}`],
   ['a name of 255', () => named('a'.repeat(255)), `${letIn}${reply(1)}`],
   ['a name with a port', () => named('localhost:80'), `${letIn}${reply(1)}`],
@@ -97,22 +97,22 @@ const wishes: readonly SocksCase[] = [
   ['a port that is not open to customers', () => named('127.0.0.1', '\0\x16'), `${letIn}${reply(2)}`],
   [
     'the proxy of another protocol',
-    () => `${hello}${socksLogin('anna')}${socksWish('127.0.0.1', origin.port)}`,
+    () => `${hello}${socksLogin('anna')}${socksRequest('127.0.0.1', origin.port)}`,
     `${letIn}${reply(2)}`,
   ],
   [
     'a proxy that is blocked',
-    () => `${hello}${socksLogin('gleb')}${socksWish('127.0.0.1', origin.port)}`,
+    () => `${hello}${socksLogin('gleb')}${socksRequest('127.0.0.1', origin.port)}`,
     `${letIn}${reply(2)}`,
   ],
   [
     'a login without a pool that exists',
-    () => `${hello}${socksLogin('pavel-pool-moon')}${socksWish('127.0.0.1', origin.port)}`,
+    () => `${hello}${socksLogin('pavel-pool-moon')}${socksRequest('127.0.0.1', origin.port)}`,
     `${letIn}${reply(4)}`,
   ],
   [
     'a country without an exit',
-    () => `${hello}${socksLogin('pavel-pool-residential-country-de')}${socksWish('127.0.0.1', origin.port)}`,
+    () => `${hello}${socksLogin('pavel-pool-residential-country-de')}${socksRequest('127.0.0.1', origin.port)}`,
     `${letIn}${reply(4)}`,
   ],
 ]
@@ -141,8 +141,8 @@ describe('a login over SOCKS5', () => {
   test.each(logins)('%s', async (_, sent, told) => checkCase(sent(), told))
 })
 
-describe('a wish over SOCKS5', () => {
-  test.each(wishes)('%s', async (_, sent, told) => {
+describe('a request over SOCKS5', () => {
+  test.each(requests)('%s', async (_, sent, told) => {
     origin.reset()
     await checkCase(sent(), told)
     expect(origin.records).toEqual([])
@@ -150,12 +150,12 @@ describe('a wish over SOCKS5', () => {
 })
 
 describe('a connection over SOCKS5', () => {
-  const request = 'GET /early HTTP/1.1\r\nHost: a\r\n\r\n'
+  const early = 'GET /early HTTP/1.1\r\nHost: a\r\n\r\n'
 
   test.each([false, true])('everything at once, early data with it (byte by byte: %p)', async (isSlow) => {
     origin.reset()
     const client = await RawClient.open(stand.port)
-    const sent = `${hello}${socksLogin('dora')}${socksWish('127.0.0.1', origin.port)}${request}`
+    const sent = `${hello}${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}${early}`
     if (isSlow) await client.sendSlowly(sent)
     else client.send(sent)
     await client.hear((text) => text.endsWith('ok'))
@@ -169,7 +169,9 @@ describe('a connection over SOCKS5', () => {
     let arrived = 0
     origin.play({ onBytes: (bytes) => void (arrived += bytes.length) })
     const client = await greet(stand.port, 'dora')
-    client.send(Buffer.concat([Buffer.from(socksWish('127.0.0.1', origin.port), 'latin1'), Buffer.alloc(200_000, 97)]))
+    client.send(
+      Buffer.concat([Buffer.from(socksRequest('127.0.0.1', origin.port), 'latin1'), Buffer.alloc(200_000, 97)]),
+    )
     await client.hear((text) => text.length >= 14)
     client.send(Buffer.alloc(3_000_000, 97))
     client.finish()
@@ -182,7 +184,7 @@ describe('a connection over SOCKS5', () => {
     origin.reset()
     const client = await greet(stand.port, 'dora')
     client.send(
-      Buffer.concat([Buffer.from(socksWish('127.0.0.1', origin.port), 'latin1'), Buffer.alloc(5_000_000, 97)]),
+      Buffer.concat([Buffer.from(socksRequest('127.0.0.1', origin.port), 'latin1'), Buffer.alloc(5_000_000, 97)]),
     )
     await client.hear((text) => text.length >= 14)
     expect([0, 1]).toContain(client.bytes[5] ?? -1)
@@ -190,14 +192,14 @@ describe('a connection over SOCKS5', () => {
     client.reset()
   })
 
-  test('a second wish on an open connection is for the origin to read', async () => {
+  test('a second request on an open connection is for the origin to read', async () => {
     origin.reset()
     origin.play({ onBytes: () => {} })
     const { client, code } = await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)
-    client.send(socksWish('127.0.0.1', 25))
+    client.send(socksRequest('127.0.0.1', 25))
     client.finish()
     await client.hearEnd()
-    expect({ code, seen: origin.records[0]?.text }).toEqual({ code: 0, seen: socksWish('127.0.0.1', 25) })
+    expect({ code, seen: origin.records[0]?.text }).toEqual({ code: 0, seen: socksRequest('127.0.0.1', 25) })
     client.reset()
   })
 
@@ -223,14 +225,14 @@ describe('a connection over SOCKS5', () => {
 describe('a port that stands for somebody', () => {
   test('lets in who comes from a listed address, without a name', async () => {
     const client = await RawClient.open(listedPort)
-    client.send(`\x05\x01\0${socksWish('127.0.0.1', origin.port)}`)
+    client.send(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`)
     await client.hear((text) => text.length >= 12)
     expect(client.bytes.toString('hex')).toBe(`0500${reply(0)}`)
     client.reset()
   })
 
   test('lets nobody in from elsewhere', async () => {
-    await checkCase(`\x05\x01\0${socksWish('127.0.0.1', origin.port)}`, `0500${reply(2)}`, unlistedPort)
+    await checkCase(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`, `0500${reply(2)}`, unlistedPort)
     await checkCase(
       `GET http://127.0.0.1:${origin.port}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
       '407',

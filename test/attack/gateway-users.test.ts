@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { basicOf, loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { converse, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
+import { converse, letItWork, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
 import { socksLogin } from '../harness/socks-client.ts'
@@ -117,7 +117,7 @@ test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p t
   for (let from = 0; from < body.length; from += size) {
     await until(() => place.origin.records.length === 1)
     client.send(body.slice(from, from + size))
-    await Bun.sleep(2)
+    await letItWork(own.port, 1)
   }
   await client.hear((text) => readAnswers(text).answers.length === 1)
   const received = client.receivedBytes

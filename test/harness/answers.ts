@@ -9,6 +9,8 @@ export type Answer = {
   // The description has been checked by now; a test may look into the data freely.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly data: any
+  /** What was sent and not understood; undefined when there is nothing of the kind. */
+  readonly warnings: readonly { readonly field: string; readonly problem: string }[]
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly error: { readonly code: string; readonly message: string; readonly details: any }
 }
@@ -61,6 +63,7 @@ export async function createAnswerChecker(url: string): Promise<AnswerChecker> {
         text,
         ok: content.ok,
         data: content.data,
+        warnings: content.warnings,
         error: content.error,
       }
     },

@@ -18,13 +18,13 @@ export type Stand = {
   stop(): Promise<Engine['standing']>
 }
 
-export type StandWish = {
+export type StandOptions = {
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
   readonly subuser?: Partial<NodeSubuser>
-  /** What a wish for bytes is answered with, each time more than before; plenty unless said. */
+  /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
   /** How long the answer takes. */
   readonly leaseMs?: number
@@ -40,7 +40,7 @@ export const loginLine = (username: string, password?: string): string =>
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const digestOf = (username: string): string => Buffer.from(sha256(passwordOf(username))).toString('hex')
 
-function proxy(id: number, username: string, wish: Partial<NodeProxy> = {}): NodeProxy {
+function proxy(id: number, username: string, options: Partial<NodeProxy> = {}): NodeProxy {
   return {
     id,
     username,
@@ -50,7 +50,7 @@ function proxy(id: number, username: string, wish: Partial<NodeProxy> = {}): Nod
     expires_at: Date.now() + 86_400_000,
     state: 'active',
     owner: id.toString(16).padStart(16, '0'),
-    ...wish,
+    ...options,
   }
 }
 
@@ -66,7 +66,7 @@ const proxies = (): NodeProxy[] => [
 ]
 
 /** `pavel` pays by the byte, and leaves from this machine. */
-const subuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
+const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   id: 'sub-pavel',
   login: 'pavel',
   digest: digestOf('pavel'),
@@ -77,7 +77,7 @@ const subuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
   ports: [],
   pools: [{ pool: 'residential', left: 1e12 }],
   owner: 'f'.repeat(16),
-  ...wish,
+  ...options,
 })
 
 const exit: NodeExit = {
@@ -95,14 +95,14 @@ const exit: NodeExit = {
   drained: false,
 }
 
-export function openEngine(wish: StandWish = {}): Stand {
+export function openEngine(options: StandOptions = {}): Stand {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
   const snapshot = createSnapshot()
-  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(wish.subuser)], exits: [exit] })
-  const policy = policyOf(config, wish.mode ?? 'sandbox')
-  const leaseBytes = wish.leaseBytes ?? 1e12
+  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
+  const policy = policyOf(config, options.mode ?? 'sandbox')
+  const leaseBytes = options.leaseBytes ?? 1e12
   let allowed = 0
   const faults: unknown[] = []
   const engine = createEngine({
@@ -110,7 +110,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     agent: {
       wantLease(id, pool) {
         allowed += leaseBytes
-        setTimeout(() => engine.carrier.allow(id, pool, allowed), wish.leaseMs ?? 0)
+        setTimeout(() => engine.carrier.allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
       noteNow() {},
@@ -122,8 +122,8 @@ export function openEngine(wish: StandWish = {}): Stand {
     policy: () => policy,
     limits: {
       ...shipped,
-      ...wish.limits,
-      customer: { tunnels: 100_000, newPerSecond: 1_000_000, namesPerSecond: 100_000, ...wish.customer },
+      ...options.limits,
+      customer: { tunnels: 100_000, newPerSecond: 1_000_000, namesPerSecond: 100_000, ...options.customer },
     },
     clock: Date.now,
     lastContactAt: Date.now,
@@ -131,7 +131,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     random: Math.random,
     sockets: createSockets(process.platform),
     onFault: (fault) => void faults.push(fault),
-    ...(wish.lookup && { lookup: wish.lookup }),
+    ...(options.lookup && { lookup: options.lookup }),
   })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {

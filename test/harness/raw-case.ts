@@ -47,6 +47,20 @@ export async function converse(
   return hasEnded ? lines : [...lines, 'and it stayed open']
 }
 
+/**
+ * Lets the gateway do with what has come to it by now all that it will do: strangers who come later, one after another, are heard and refused, each in
+ * several turns of its loop.
+ */
+export async function letItWork(port: number, strangers = 20): Promise<void> {
+  for (let index = 0; index < strangers; index += 1) {
+    const client = await RawClient.open(port)
+    client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    const { hasEnded } = await client.hearEnd()
+    expect({ hasEnded, status: readAnswers(client.text).answers[0]?.status }).toEqual({ hasEnded: true, status: 407 })
+    client.reset()
+  }
+}
+
 /** Each case is sent whole and byte by byte: the same is told, and the same is seen. */
 export function rawCases(title: string, cases: readonly RawCase[], place: () => Place): void {
   describe(title, () => {

@@ -7,8 +7,8 @@ const counted = (text: string): string => `${String.fromCharCode(text.length)}${
 export const socksLogin = (username: string, password: string = passwordOf(username)): string =>
   `\x01${counted(username)}${counted(password)}`
 
-/** RFC 1928, 4: a wish to go to a name or an address written as a name. */
-export const socksWish = (host: string, port: number): string =>
+/** RFC 1928, 4: a request to go to a name or an address written as a name. */
+export const socksRequest = (host: string, port: number): string =>
   `\x05\x01\0\x03${counted(host)}${String.fromCharCode(port >> 8, port & 255)}`
 
 /** A connection on which somebody has said who he is and was let in. */
@@ -24,7 +24,7 @@ export async function greet(gateway: number, username: string, password?: string
 /** Goes there, and tells what RFC 1928 calls the reply. */
 export async function socksTo(gateway: number, username: string, host: string, port: number) {
   const client = await greet(gateway, username)
-  client.send(socksWish(host, port))
+  client.send(socksRequest(host, port))
   await client.hear((text) => text.length >= 14)
   return { client, code: client.bytes[5] ?? -1 }
 }

@@ -29,7 +29,12 @@ const buyThings = operation({
     colour: z.enum(['red', 'blue']).optional(),
     note: z.string().max(100).optional(),
   }),
-  answer: z.object({ order_id: z.string(), count: z.int(), price_rub: roubles(), balance_rub: roubles() }),
+  answer: z.object({
+    order_id: z.string(),
+    count: z.int(),
+    price_rub: roubles('The price.'),
+    balance_rub: roubles('What is left.'),
+  }),
   example: { order_id: 'ord_01k73sf80000000000000000000', count: 1, price_rub: 9, balance_rub: 991 },
   charges: true,
 })
@@ -83,6 +88,7 @@ export async function openTill(
     customers: services.customers,
     bound: [...accountOperations(services), sellThings(services)],
     version: '0.0.0',
+    publicUrl: () => `http://127.0.0.1:${server.port}`,
     readsPerMinute: limits.reads ?? 0,
     chargesPerMinute: limits.charges ?? 0,
     clock: clock.read,

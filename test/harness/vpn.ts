@@ -7,6 +7,7 @@ import { readConfig } from '../../src/main/settings/config.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { surroundingsWith } from './clock.ts'
 import type { Service } from './service.ts'
+import { reportOf } from './told.ts'
 import { buying } from './wired.ts'
 
 /** Everything that `verify` finds, over all domains. */
@@ -49,22 +50,22 @@ export async function sellVpn(service: Service, vpn: Record<string, unknown>): P
   service.clock.advance(1000)
 }
 
-/** A report of a node, given to the shop in a transaction of its own. */
+/** A report of a node, given to the shop. */
 export const report = (
   service: Service,
   boot: string,
   counts: readonly { device: string; rx: number; tx: number; handshakeAt?: number }[],
   node = 'node-1',
-): Promise<void> =>
-  service.services.db.transact((tx) =>
-    service.services.vpn.recordUsage(tx, {
-      node,
+): Promise<unknown> =>
+  service.services.vpn.nodes.report(
+    node,
+    reportOf({
       boot,
-      counts: counts.map((each) => ({
-        subject: each.device,
-        received: BigInt(each.rx) as never,
-        sent: BigInt(each.tx) as never,
-        lastHandshakeAt: each.handshakeAt ?? null,
+      peers: counts.map((each) => ({
+        id: each.device,
+        received: each.rx,
+        sent: each.tx,
+        handshake_at: each.handshakeAt ?? null,
       })),
     }),
   )

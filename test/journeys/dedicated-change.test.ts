@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { DesiredProxy } from '../../src/domains/dedicated/index.ts'
+import type { NodeProxy } from '../../src/wire/node/state.ts'
 import { engines } from '../harness/database.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { toldOf } from '../harness/told.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
@@ -25,8 +26,10 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
     return (await service.post('/dedicated/buy', body, { token })).data.proxies
   }
   const list = async (token: string): Promise<Shown[]> => (await service.get('/dedicated/list', { token })).data.proxies
-  const credential = (username = ''): Promise<DesiredProxy | undefined> =>
-    service.services.dedicatedUpkeep.findCredential(username)
+  const credential = async (username = ''): Promise<NodeProxy | null | undefined> =>
+    (await service.services.dedicated.nodes.find({ username }))?.proxy
+  const told = (asked: { since?: number; limit?: number } = {}) =>
+    toldOf(service.services.dedicated.nodes, 'proxies', asked)
 
   test('the protocol changes for all proxies named, and socks5 is another name for socks', async () => {
     const { token } = await service.newCustomer(1_000n)
@@ -49,66 +52,60 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
     const known = await credential(proxy?.username)
     expect(known).toMatchObject({
       username: proxy?.username,
-      portType: 'http',
-      leaveFrom: proxy?.exit_ip,
-      expiresAt: Date.parse(proxy?.expires_at ?? ''),
+      port_type: 'http',
+      leave_from: proxy?.exit_ip,
+      expires_at: Date.parse(proxy?.expires_at ?? ''),
       state: 'active',
     })
-    expect(known?.passwordDigest.toHex()).toBe(
-      new Bun.CryptoHasher('sha256').update(proxy?.password ?? '').digest('hex'),
-    )
+    expect(known?.digest).toBe(new Bun.CryptoHasher('sha256').update(proxy?.password ?? '').digest('hex'))
     const changes: [path: string, body: object, expected: (answer: Record<string, unknown>) => object][] = [
-      ['/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' }, () => ({ portType: 'socks' })],
-      ['/dedicated/replace', { id: proxy?.id }, (data) => ({ leaveFrom: data['exit_ip'] })],
+      ['/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' }, () => ({ port_type: 'socks' })],
+      ['/dedicated/replace', { id: proxy?.id }, (data) => ({ leave_from: data['exit_ip'] })],
       [
         '/dedicated/prolong',
         { ids: [proxy?.id], period: 3 },
-        () => ({ expiresAt: Date.parse(proxy?.expires_at ?? '') + 3 * dayMs }),
+        () => ({ expires_at: Date.parse(proxy?.expires_at ?? '') + 3 * dayMs }),
       ],
     ]
     for (const [path, body, expected] of changes) {
       service.clock.advance(1)
       const since = service.clock.nowMs
       const { data } = await service.post(path, body, { token })
-      const changed = await service.services.dedicatedUpkeep.desired(since, undefined, 100)
+      const changed = await told({ since })
       expect(changed).toHaveLength(1)
-      expect(changed[0]).toMatchObject({
-        username: proxy?.username,
-        state: 'active',
-        changedAt: since,
-        ...expected(data),
-      })
-      expect(await credential(proxy?.username)).toEqual(changed[0])
+      expect(changed[0]?.changedAt).toBe(since)
+      expect(changed[0]?.shape).toMatchObject({ username: proxy?.username, state: 'active', ...expected(data) })
+      expect(await credential(proxy?.username)).toEqual(changed[0]?.shape)
     }
-    const end = (await credential(proxy?.username))?.expiresAt ?? 0
+    const end = (await credential(proxy?.username))?.expires_at ?? 0
     service.clock.nowMs = end + 3 * dayMs - 1
     expect(await credential(proxy?.username)).toMatchObject({ state: 'active' })
     service.clock.advance(1)
-    expect(await credential(proxy?.username)).toMatchObject({ state: 'gone' })
+    // What is gone is found as nothing, and nobody else is asked about it.
+    expect(await credential(proxy?.username)).toBeNull()
     await service.services.dedicatedUpkeep.release(1000)
-    const gone = await service.services.dedicatedUpkeep.desired(service.clock.nowMs, undefined, 100)
-    expect(gone.find((each) => each.username === proxy?.username)).toMatchObject({ state: 'gone' })
+    const gone = await told({ since: service.clock.nowMs })
+    expect(gone.find(({ shape }) => shape.username === proxy?.username)?.shape).toMatchObject({ state: 'gone' })
   })
 
   test('what a gateway is told holds no password, no price and no customer', async () => {
     const { token, customer } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token)
-    const told = await service.services.dedicatedUpkeep.desired(0, undefined, 10_000)
-    expect(told.length).toBeGreaterThan(0)
-    for (const each of told) {
-      expect(Object.keys(each).toSorted()).toEqual([
-        'changedAt',
-        'expiresAt',
+    const all = await told({ since: 0 })
+    expect(all.length).toBeGreaterThan(0)
+    for (const { shape } of all) {
+      expect(Object.keys(shape).toSorted()).toEqual([
+        'digest',
+        'expires_at',
         'id',
-        'leaveFrom',
+        'leave_from',
         'owner',
-        'passwordDigest',
-        'portType',
+        'port_type',
         'state',
         'username',
       ])
     }
-    const text = Bun.inspect(told, { depth: 9 })
+    const text = Bun.inspect(all, { depth: 9 })
     expect(text).not.toContain(customer)
     expect(text).not.toContain(proxy?.password ?? 'x')
   })
@@ -118,14 +115,7 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
     service.clock.advance(1)
     const since = service.clock.nowMs
     const bought = await buy(token, { count: 250, ipv: 6 })
-    const seen: string[] = []
-    for (let after: { changedAt: number; id: number } | undefined; ; ) {
-      const page = await service.services.dedicatedUpkeep.desired(since, after, 60)
-      seen.push(...page.map((each) => each.username))
-      const last = page.at(-1)
-      if (!last || page.length < 60) break
-      after = last
-    }
+    const seen = (await told({ since, limit: 60 })).map(({ shape }) => shape.username)
     expect(seen).toEqual(bought.map((each) => each.username))
   })
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readProxyLogin } from '../../src/kernel/login.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { toldOf } from '../harness/told.ts'
 
 const generate = '/premium/proxies/generate'
 
@@ -164,15 +165,24 @@ describe.each([...engines])('premium access on %s', (engine) => {
     await service.post('/premium/whitelist/add', { ip: '198.18.0.7' }, { token: two.token })
     const portOf = (line: string | undefined) => Number(line?.split(':')[1])
     // The same source is on both whitelists; the port tells who it is and what for.
-    const first = await nodes.bySource('198.18.0.7', portOf(a[0]))
-    expect(first?.subuser.id).toBe(one.id)
-    expect(readProxyLogin(first?.login ?? '')).toMatchObject({ countries: ['de'], session: { ttlMinutes: 10 } })
-    expect((await nodes.bySource('198.18.0.7', portOf(b[0])))?.subuser.id).toBe(two.id)
-    expect(readProxyLogin((await nodes.bySource('198.18.0.7', portOf(c[0])))?.login ?? '')?.countries).toEqual(['fr'])
-    expect(readProxyLogin((await nodes.bySource('198.18.0.7', portOf(rotating[0])))?.login ?? '')?.session).toBeNull()
-    expect(await nodes.bySource('198.18.1.7', portOf(a[0]))).toBeUndefined()
-    expect(await nodes.bySource('198.18.0.8', portOf(b[0]))).toBeUndefined()
-    expect(await nodes.bySource('198.18.0.7', 29_999)).toBeUndefined()
+    const comes = async (source: string, port: number) => {
+      const subuser = (await nodes.find({ source, port }))?.subuser
+      return (
+        subuser && {
+          id: subuser.id,
+          login: readProxyLogin(subuser.ports.find((each) => each.port === port)?.login ?? ''),
+        }
+      )
+    }
+    const first = await comes('198.18.0.7', portOf(a[0]))
+    expect(first?.id).toBe(one.id)
+    expect(first?.login).toMatchObject({ countries: ['de'], session: { ttlMinutes: 10 } })
+    expect((await comes('198.18.0.7', portOf(b[0])))?.id).toBe(two.id)
+    expect((await comes('198.18.0.7', portOf(c[0])))?.login?.countries).toEqual(['fr'])
+    expect((await comes('198.18.0.7', portOf(rotating[0])))?.login?.session).toBeNull()
+    expect(await comes('198.18.1.7', portOf(a[0]))).toBeUndefined()
+    expect(await comes('198.18.0.8', portOf(b[0]))).toBeUndefined()
+    expect(await comes('198.18.0.7', 29_999)).toBeUndefined()
   })
 
   test('two who ask at once for the last ports never share one, and who comes too late is told so', async () => {
@@ -285,16 +295,16 @@ describe.each([...engines])('premium access on %s', (engine) => {
     const { token, login, password } = await newcomer()
     const nodes = service.services.premium.nodes
     const sha256 = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex')
-    expect((await nodes.byLogin(login))?.digest.toHex()).toBe(sha256(password))
+    const known = async () => (await nodes.find({ username: login }))?.subuser
+    expect((await known())?.digest).toBe(sha256(password))
     service.clock.advance(5)
     const reset = await service.post('/premium/password/reset', {}, { token })
     expect(reset.data.password).not.toBe(password)
     expect(reset.data.password).toMatch(/^[0-9a-z]{20,}$/)
     expect((await service.get('/premium/password', { token })).data).toEqual(reset.data)
-    const known = await nodes.byLogin(login)
-    expect(known?.digest.toHex()).toBe(sha256(reset.data.password))
-    expect(known?.changedAt).toBe(service.clock.nowMs)
-    expect((await nodes.changes(service.clock.nowMs, undefined)).map((each) => each.login)).toContain(login)
+    expect((await known())?.digest).toBe(sha256(reset.data.password))
+    const changes = await toldOf(nodes, 'subusers', { since: service.clock.nowMs })
+    expect(changes.map(({ shape, changedAt }) => [shape.login, changedAt])).toContainEqual([login, service.clock.nowMs])
   })
 
   test('a sub-user has its own login, password, whitelist and traffic, and its limits are kept', async () => {
@@ -335,19 +345,18 @@ describe.each([...engines])('premium access on %s', (engine) => {
       { token },
     )
     expect(blocked.data.subuser).toMatchObject({ status: 'blocked', day_limit_bytes: null, tunnel_limit: 50 })
-    expect((await service.services.premium.nodes.byLogin(`alice_${engine}`))?.state).toBe('blocked')
+    const find = async () => (await service.services.premium.nodes.find({ username: `alice_${engine}` }))?.subuser
+    expect((await find())?.state).toBe('blocked')
     const back = await service.post('/premium/subusers/update', { subuser_id: id, blocked: false }, { token })
     expect(back.data.subuser.status).toBe('active')
-    const node = await service.services.premium.nodes.byLogin(`alice_${engine}`)
+    const node = await find()
     expect(node).toMatchObject({
       state: 'active',
       tunnels: 50,
       whitelist: ['8.8.8.8'],
-      left: [{ pool: 'residential', bytes: 500_000_000n }],
+      pools: [{ pool: 'residential', left: 500_000_000 }],
     })
-    expect(JSON.stringify(node, (_, value) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
-      made.data.password,
-    )
+    expect(JSON.stringify(node)).not.toContain(made.data.password)
   })
 
   test('a deleted sub-user gives its traffic back, is gone, and its login is not given out again', async () => {
@@ -372,7 +381,10 @@ describe.each([...engines])('premium access on %s', (engine) => {
     expect((await service.post('/premium/subusers/delete', { subuser_id: id }, { token })).status).toBe(404)
     expect((await service.get(`/premium/password?subuser_id=${id}`, { token })).status).toBe(404)
     expect((await service.post('/premium/subusers', { login }, { token })).error.code).toBe('conflict')
-    expect((await nodes.byLogin(login))?.state).toBe('deleted')
+    const told = await toldOf(nodes, 'subusers', { since: 0 })
+    expect(told.find(({ shape }) => shape.login === login)?.shape.state).toBe('deleted')
+    // Found as nothing: whose it was is nobody's business any more.
+    expect(await nodes.find({ username: login })).toEqual({ proxy: null, subuser: null })
     // What the node held comes back after the deletion, and goes where the rest went.
     await intake.report({
       node: `del-${engine}`,
@@ -380,7 +392,8 @@ describe.each([...engines])('premium access on %s', (engine) => {
       counts: [],
       wishes: [{ ...wish, turn: 2, want: 'return' }],
     })
-    await premium.passOn(100)
+    expect(await premium.passOn()).toBe(1)
+    expect(await premium.passOn()).toBe(0)
     const { data: left } = await service.get('/premium/traffic/balance?pool_type=residential', { token })
     expect(left.traffic_gb).toBe(1)
   })
@@ -477,8 +490,8 @@ describe.each([...engines])('premium access on %s', (engine) => {
     })
     const ask = () => service.post(generate, { pool_type: 'mobile', country_code: 'JP' })
     expect((await ask()).status).toBe(200)
-    const seen = await premium.nodes.exits(exit.changedAt, undefined)
-    expect(seen.find((each) => each.id === exit.id)?.credentials).toEqual({
+    const seen = await toldOf(premium.nodes, 'exits', { since: exit.changedAt })
+    expect(seen.find((each) => each.id === exit.id)?.shape.credentials).toEqual({
       username: 'shop',
       password: 'upstream-secret',
     })
@@ -510,15 +523,8 @@ describe.each([...engines])('premium access on %s', (engine) => {
   })
 
   test('a reader of changes that overlaps misses nothing, page by page', async () => {
-    const { nodes } = service.services.premium
-    const seen: string[] = []
-    for (let after: { changedAt: number; id: string } | undefined; ; ) {
-      const page = await nodes.changes(0, after, 3)
-      seen.push(...page.map((each) => each.id))
-      const last = page.at(-1)
-      if (!last || page.length < 3) break
-      after = last
-    }
+    const told = await toldOf(service.services.premium.nodes, 'subusers', { since: 0, limit: 3 })
+    const seen = told.map((each) => each.id)
     const rows = await service.services.db.all<{ id: string }>('SELECT id FROM subusers')
     expect(seen.toSorted()).toEqual(rows.map((row) => row.id).toSorted())
     expect(new Set(seen).size).toBe(seen.length)

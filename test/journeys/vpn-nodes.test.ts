@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { toldOf } from '../harness/told.ts'
 import { findingsOf, report, sellVpn } from '../harness/vpn.ts'
 
 describe.each([...engines])('what VPN nodes see on %s', (engine) => {
@@ -27,30 +28,21 @@ describe.each([...engines])('what VPN nodes see on %s', (engine) => {
 
   /** Everything that a node would hear, page by page. */
   async function heard(asked: { since?: number; limit?: number } = {}) {
-    const { vpn } = service.services
-    const { since, limit = 1000 } = asked
-    const all = new Map<string, Awaited<ReturnType<typeof vpn.desiredPeers>>[number]>()
-    for (let after: { changedAt: number; id: string } | undefined; all.size < 10_000; ) {
-      const page = await vpn.desiredPeers(since ?? 0, after, limit, since === undefined)
-      for (const peer of page) all.set(peer.id, peer)
-      after = page.at(-1)
-      if (page.length < limit) break
-    }
-    return all
+    const told = await toldOf(service.services.vpn.nodes, 'peers', asked)
+    return new Map(told.map((each) => [each.id, each.shape]))
   }
 
   test('what is bought is in the desired state at once, whole', async () => {
     const { device, info } = await subscriber()
     const shown = (await info()).devices[0]
     expect((await heard()).get(device)).toEqual({
-      id: device as never,
-      publicKey: shown.public_key,
-      allowedAddresses: [`${shown.ipv4}/32`, `${shown.ipv6}/128`],
+      id: device,
+      public_key: shown.public_key,
+      allowed: [`${shown.ipv4}/32`, `${shown.ipv6}/128`],
       state: 'up',
-      expiresAt: Date.parse((await info()).expires_at),
-      speedMegabits: null,
-      trafficLeft: null,
-      changedAt: service.clock.nowMs,
+      expires_at: Date.parse((await info()).expires_at),
+      speed_mbit: null,
+      left: null,
     })
   })
 
@@ -140,14 +132,14 @@ describe.each([...engines])('what VPN nodes see on %s', (engine) => {
       refund: 'pro_rata',
     })
     const { device, info, post } = await subscriber()
-    expect((await heard()).get(device)).toMatchObject({ speedMegabits: 50, trafficLeft: 1_000_000_000n as never })
+    expect((await heard()).get(device)).toMatchObject({ speed_mbit: 50, left: 1_000_000_000 })
     await report(service, 'boot-1', [{ device, rx: 600_000_000, tx: 399_999_999 }])
     expect(await info()).toMatchObject({ status: 'ACTIVE', traffic: { limit_bytes: 1_000_000_000 } })
     service.clock.advance(3_600_000)
     const since = service.clock.nowMs
     await report(service, 'boot-1', [{ device, rx: 600_000_001, tx: 400_000_010 }])
     expect(await info()).toMatchObject({ status: 'LIMITED', limited_by: ['traffic'] })
-    expect((await heard({ since })).get(device)).toMatchObject({ state: 'down', trafficLeft: 0n as never })
+    expect((await heard({ since })).get(device)).toMatchObject({ state: 'down', left: 0 })
     await post('/vpn/renew', { period: 3 })
     expect(await info()).toMatchObject({ status: 'ACTIVE', traffic: { limit_bytes: 4_000_000_000 } })
     expect((await heard({ since })).get(device)?.state).toBe('up')

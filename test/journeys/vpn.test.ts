@@ -48,7 +48,7 @@ describe.each([...engines])('vpn on %s', (engine) => {
     const refused = await service.get('/vpn/quote?period=2')
     expect(refused.status).toBe(400)
     expect(refused.error.details).toEqual([
-      { field: 'period', problem: 'must be one of 1, 3, 6, 12', allowed: [1, 3, 6, 12] },
+      { field: 'period', problem: 'must be one of 1, 3, 6, 12', allowed: [1, 3, 6, 12], see: 'GET /vpn/quote' },
     ])
   })
 

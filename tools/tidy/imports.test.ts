@@ -74,6 +74,15 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
   ['src/plane/agent/sync.ts', '../../api/operation.ts', '../../wire/node/state.ts'],
   ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/reach/dial.ts'],
+  ['src/plane/gateway/protocol/detect.ts', '../decide/refusals.ts', './http-head.ts'],
+  ['src/plane/gateway/protocol/detect.ts', 'node:net', '../../../kernel/address.ts'],
+  ['src/plane/gateway/decide/policy.ts', '../carry/engine.ts', '../count/allowance.ts'],
+  ['src/plane/gateway/decide/policy.ts', '../reach/resolve.ts', '../../agent/snapshot.ts'],
+  ['src/plane/gateway/reach/dial.ts', '../carry/portable/side.ts', '../decide/policy.ts'],
+  ['src/plane/gateway/reach/resolve.ts', 'bun', 'node:dns/promises'],
+  ['src/plane/gateway/count/tally.ts', '../carry/sockets.ts', '../../agent/carrier.ts'],
+  ['src/plane/gateway/count/tally.ts', '../decide/admit.ts', './allowance.ts'],
+  ['src/plane/gateway/carry/engine.ts', '../../../domains/fleet/rules.ts', '../reach/dial.ts'],
   ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
   ['src/api/http.ts', '../main/settings/config.ts', './status.ts'],
   ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],
@@ -90,6 +99,14 @@ describe('the import law', () => {
       if (allowed !== undefined) expect(broken(path, importing(allowed))).toEqual([])
     })
   }
+
+  test('of a gateway only carry opens sockets', () => {
+    const text = 'const socket = await Bun.connect({})'
+    for (const room of ['protocol', 'decide', 'reach', 'count']) {
+      expect(broken(`src/plane/gateway/${room}/dial.ts`, text)).toEqual(['import-law'])
+    }
+    expect(broken('src/plane/gateway/carry/portable/dialler.ts', text)).toEqual([])
+  })
 
   test('every way of naming a module is found, and prose is not', () => {
     const text = [

@@ -20,6 +20,8 @@ export function checkImports(files: Files): Violation[] {
   })
 }
 
+const sockets = /\bBun\s*\.\s*(?:listen|connect|udpSocket)\b/
+
 function checkFile(path: string, text: string): Violation[] {
   const place = findRoom(path)
   const violation = (line: number, explanation: string): Violation => ({ path, line, rule: 'import-law', explanation })
@@ -35,6 +37,9 @@ function checkFile(path: string, text: string): Violation[] {
     ...checkDrivers(path, text),
     ...(place.room === 'kernel'
       ? findInCode(path, text, /\bBun\b/, 'import-law', 'the kernel is pure and knows no runtime')
+      : []),
+    ...(place.room.startsWith('gateway-')
+      ? findInCode(path, text, sockets, 'import-law', 'only carry knows sockets; take what they do as an argument')
       : []),
     ...(place.room === 'main'
       ? []

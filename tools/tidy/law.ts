@@ -19,8 +19,12 @@ export type Room =
   | 'cli'
   | 'adapters'
   | 'plane'
+  | GatewayRoom
   | 'main'
   | 'console'
+
+/** The rooms of a gateway that know no sockets: every way of carrying (`carry`, which is plain `plane`) uses them. */
+type GatewayRoom = 'gateway-protocol' | 'gateway-decide' | 'gateway-reach' | 'gateway-count'
 
 /**
  * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each domain that one
@@ -39,6 +43,7 @@ const rules = everywhere('src/domains/*', 'rules')
 const doors = ['src/domains/*/index.ts', ...rules]
 const seenBelow = ['below/index.ts', ...everywhere('below', 'rules')]
 export const pure = 'own/rules.ts and its like'
+const inGateway = (...rooms: readonly string[]) => rooms.map((room) => `src/plane/gateway/${room}/**`)
 const hashing = 'node:crypto'
 const anyPackage = '**'
 
@@ -77,6 +82,16 @@ export const law: Readonly<Record<Room, Sight>> = {
   cli: { files: [kernel, 'src/wire/**', 'src/cli/**', ...doors], packages: [anyPackage] },
   adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
   plane: { files: [kernel, 'src/plane/**', 'src/wire/**'], packages: [anyPackage] },
+  'gateway-protocol': { files: [kernel, ...inGateway('protocol')], packages: [] },
+  'gateway-count': { files: [kernel, 'src/wire/**', 'src/plane/agent/**', ...inGateway('count')], packages: [] },
+  'gateway-decide': {
+    files: [kernel, 'src/wire/**', 'src/plane/agent/**', ...inGateway('protocol', 'count', 'decide')],
+    packages: [],
+  },
+  'gateway-reach': {
+    files: [kernel, 'src/wire/**', ...inGateway('protocol', 'decide', 'reach')],
+    packages: ['node:dns/promises'],
+  },
   main: { files: ['src/**', 'migrations/**', 'console/**', 'package.json'], packages: [anyPackage] },
   console: { files: [kernel, 'console/**', 'packages/client/**'], packages: [anyPackage] },
 }
@@ -112,12 +127,20 @@ const plainRooms: readonly Room[] = [
   'console',
 ]
 
+const gatewayRooms: ReadonlyMap<string, GatewayRoom> = new Map([
+  ['protocol', 'gateway-protocol'],
+  ['decide', 'gateway-decide'],
+  ['reach', 'gateway-reach'],
+  ['count', 'gateway-count'],
+])
+
 export function findRoom(path: string): { readonly room: Room; readonly domain?: string } | undefined {
   const parts = path.split('/')
   if (parts[0] === 'console') return { room: 'console' }
   if (parts[0] !== 'src') return undefined
   const room = plainRooms.find((name) => name === parts[1])
   if (room === 'api' && isShapes(parts.at(-1) ?? '')) return { room: 'shapes' }
+  if (room === 'plane' && parts[2] === 'gateway') return { room: gatewayRooms.get(parts[3] ?? '') ?? 'plane' }
   if (room !== undefined && parts.length > 2) return { room }
   const [, folder, domain, ...inside] = parts
   const name = inside.at(-1)

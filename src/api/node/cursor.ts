@@ -1,6 +1,7 @@
 /**
- * How far a node has read one table. A round goes through the table in the order of changes, from `since` on; `after` is the last row
- * given in this round and `round` is when it began. The first round is the whole table without what is gone.
+ * How far a node has read one table. A round goes through the table in the order of changes, from `since` on; `after`
+ * is the last row given in this round and `round` is when it began. The first round is the whole table without what is
+ * gone.
  */
 export type Place = {
   readonly phase: 'whole' | 'changes'
@@ -13,8 +14,8 @@ export type Place = {
 export type Cursor = { readonly era: string; readonly serial: number; readonly places: readonly Place[] }
 
 /**
- * Times of change are given before a commit, so a change may become visible after a later one. Each round therefore looks back this far
- * behind the beginning of the one before. No transaction lives this long.
+ * Times of change are given before a commit, so a change may become visible after a later one. Each round therefore
+ * looks back this far behind the beginning of the one before. No transaction lives this long.
  */
 export const overlapMs = 30_000
 

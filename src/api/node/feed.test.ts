@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import type { Told, ToldTable } from '../../domains/fleet/index.ts'
 import type { NodeId } from '../../kernel/ids.ts'
 import { overlapMs, readCursor, writeCursor } from './cursor.ts'
-import { createFeed, type Page, type Row, type Table } from './feed.ts'
+import { createFeed, type Page } from './feed.ts'
 
 const node = 'nod_1' as NodeId
 const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
@@ -10,30 +11,33 @@ const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Ar
 /** A table whose commits become visible when they like, as in a database with many writers. */
 class Shelf {
   nowMs = 1_000_000
-  private readonly commits: { row: Row; gone: boolean; visibleAt: number }[] = []
+  private readonly commits: { row: Told; gone: boolean; visibleAt: number }[] = []
   private said = 0
 
   commit(id: string, gone: boolean, lateMs = 0): void {
     this.said += 1
-    const row: Row = { id, changedAt: this.nowMs, shape: { id, gone, said: this.said } }
+    const row: Told = { id, changedAt: this.nowMs, shape: { id, gone, said: this.said } }
     this.commits.push({ row, gone, visibleAt: this.nowMs + lateMs })
   }
 
-  /** The newest visible word on each thing; a row that is locked is not written by a second one, so words stay in order. */
-  visible(): { row: Row; gone: boolean }[] {
-    const newest = new Map<string, { row: Row; gone: boolean }>()
+  /**
+   * The newest visible word on each thing; a row that is locked is not written by a second one, so words stay in order.
+   */
+  visible(): { row: Told; gone: boolean }[] {
+    const newest = new Map<string, { row: Told; gone: boolean }>()
     for (const each of this.commits) if (each.visibleAt <= this.nowMs) newest.set(each.row.id, each)
     return [...newest.values()]
   }
 
-  readonly table: Table = {
-    name: 'things',
-    read: async (since, after, limit, thereOnly) => {
-      const isAfter = (row: Row) =>
-        !after || row.changedAt > after.changedAt || (row.changedAt === after.changedAt && row.id > after.id)
+  /** A feed does not look into what it gives, so things of a test's own serve as well as devices. */
+  readonly table: ToldTable = {
+    name: 'peers',
+    read: async (after, limit, thereOnly) => {
+      const isAfter = (row: Told) =>
+        row.changedAt > after.changedAt || (row.changedAt === after.changedAt && row.id > after.id)
       return this.visible()
-        .filter(({ row, gone }) => row.changedAt >= since && isAfter(row) && !(thereOnly && gone))
-        .map(({ row }) => row)
+        .filter(({ row, gone }) => isAfter(row) && !(thereOnly && gone))
+        .map(({ row }) => row as Told<never>)
         .toSorted((a, b) => a.changedAt - b.changedAt || (a.id < b.id ? -1 : 1))
         .slice(0, limit)
     },

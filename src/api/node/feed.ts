@@ -1,21 +1,8 @@
+import type { Told, ToldTable } from '../../domains/fleet/index.ts'
 import type { NodeId, RandomBytes } from '../../kernel/ids.ts'
 import { malformed } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type Cursor, nextRound, overlapMs, type Place, readCursor, writeCursor } from './cursor.ts'
-
-/** One row that nodes read, as they are told it. */
-export type Row = { readonly id: string; readonly changedAt: number; readonly shape: unknown }
-
-/** A table that nodes read in the order of changes; `thereOnly` leaves out what is gone. */
-export type Table = {
-  readonly name: string
-  readonly read: (
-    since: number,
-    after: { readonly changedAt: number; readonly id: string } | undefined,
-    limit: number,
-    thereOnly: boolean,
-  ) => Promise<readonly Row[]>
-}
 
 export type Page = {
   readonly cursor: string
@@ -31,23 +18,31 @@ const mostStretches = 100
 const mostNodes = 10_000
 const mostRemembered = 200_000
 
-/** What one node was given lately: which answer gave it, and a hash of what it said, since a moment may hold two changes. */
+/**
+ * What one node was given lately: which answer gave it, and a hash of what it said, since a moment may hold two
+ * changes.
+ */
 type Memory = { readonly era: string; serial: number; readonly given: Map<string, Given> }
 type Given = { readonly hash: bigint; readonly changedAt: number; readonly serial: number }
 
 /** What was read of one table for one answer, and where that leaves the reader. */
 type Stretch = {
-  readonly rows: readonly { readonly row: Row; readonly hash: bigint }[]
+  readonly rows: readonly { readonly row: Told; readonly hash: bigint }[]
   readonly from: Place
   readonly place: Place
   readonly more: boolean
 }
 
 /**
- * What nodes read, page by page: first all of it, then changes. Every round looks back, and what the node has already is left out by a
- * memory in this process; without one (another process, a new start) it is told once more, which changes nothing.
+ * What nodes read, page by page: first all of it, then changes. Every round looks back, and what the node has already
+ * is left out by a memory in this process; without one (another process, a new start) it is told once more, which
+ * changes nothing.
  */
-export function createFeed(deps: { readonly tables: readonly Table[]; readonly clock: Clock; random: RandomBytes }) {
+export function createFeed(deps: {
+  readonly tables: readonly ToldTable[]
+  readonly clock: Clock
+  random: RandomBytes
+}) {
   const { tables, clock } = deps
   const memories = new Map<NodeId, Memory>()
 
@@ -59,11 +54,14 @@ export function createFeed(deps: { readonly tables: readonly Table[]; readonly c
     return memory
   }
 
-  /** The memory that a cursor speaks of. An answer after the cursor's was never heard, and what no round looks at again is forgotten. */
+  /**
+   * The memory that a cursor speaks of. An answer after the cursor's was never heard, and what no round looks at again
+   * is forgotten.
+   */
   function recall(node: NodeId, cursor: Cursor): Memory {
     const memory = memories.get(node)
     if (memory?.era !== cursor.era) return begin(node)
-    const oldest = new Map(tables.map((table, index) => [table.name, cursor.places[index]?.since ?? 0]))
+    const oldest = new Map<string, number>(tables.map((table, index) => [table.name, cursor.places[index]?.since ?? 0]))
     for (const [key, given] of memory.given) {
       const since = oldest.get(key.slice(0, key.indexOf(' '))) ?? 0
       if (given.serial > cursor.serial || given.changedAt < since) memory.given.delete(key)
@@ -73,17 +71,17 @@ export function createFeed(deps: { readonly tables: readonly Table[]; readonly c
 
   /** Reads on in one table until the room is full or the round is over. */
   async function readOn(
-    table: Table,
+    table: ToldTable,
     from: Place,
     room: number,
-    isKnown: (row: Row, hash: bigint) => boolean,
+    isKnown: (row: Told, hash: bigint) => boolean,
   ): Promise<Stretch> {
-    const rows: { row: Row; hash: bigint }[] = []
+    const rows: { row: Told; hash: bigint }[] = []
     const isWhole = from.phase === 'whole'
     const limit = isWhole ? room : pageRows
     let after = from.after
     for (let stretch = 0; stretch < mostStretches; stretch += 1) {
-      const found = await table.read(from.since, after ?? undefined, limit, isWhole)
+      const found = await table.read(after ?? { changedAt: from.since, id: '' }, limit, isWhole)
       for (const row of found) {
         after = { changedAt: row.changedAt, id: row.id }
         const hash = Bun.hash(JSON.stringify(row.shape))
@@ -113,7 +111,7 @@ export function createFeed(deps: { readonly tables: readonly Table[]; readonly c
         const at = cursor?.places[index] ?? fresh
         const from = at.phase === 'changes' && at.after === null ? { ...at, round: nowMs } : at
         // Of two polls of one node at once, neither has heard what the other was given.
-        const isKnown = (row: Row, hash: bigint): boolean => {
+        const isKnown = (row: Told, hash: bigint): boolean => {
           const given = memory.given.get(keyOf(table, row))
           return given !== undefined && given.serial <= heard && given.hash === hash
         }
@@ -149,4 +147,4 @@ export function createFeed(deps: { readonly tables: readonly Table[]; readonly c
   }
 }
 
-const keyOf = (table: Table, row: Row): string => `${table.name} ${row.id}`
+const keyOf = (table: ToldTable, row: Told): string => `${table.name} ${row.id}`

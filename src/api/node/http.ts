@@ -1,13 +1,10 @@
-import type { DedicatedUpkeep } from '../../domains/dedicated/index.ts'
-import type { Fleet } from '../../domains/fleet/index.ts'
+import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
-import type { Premium } from '../../domains/premium/index.ts'
-import type { Vpn } from '../../domains/vpn/index.ts'
 import type { Address } from '../../kernel/address.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../wire/node/join.ts'
 import { reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
-import { type FindBody, type Found, findBodySchema, foundSchema, stateQuerySchema } from '../../wire/node/state.ts'
+import { findBodySchema, foundSchema, stateQuerySchema } from '../../wire/node/state.ts'
 import {
   apiHeaders,
   bearerOf,
@@ -24,15 +21,11 @@ import { createRateLimit, type RateStanding } from '../rate.ts'
 import { readFields, readQuery } from '../validate.ts'
 import { noPrivateKey, noSuchRoute, wrongKind, wrongMethod } from './refusals.ts'
 import { type ReportDeps, takeReport } from './report.ts'
-import { toNodeProxy, toNodeSubuser } from './shape.ts'
-import type { StateDesk } from './state.ts'
+import type { NodeState } from './state.ts'
 
 export type NodeHttpDeps = ReportDeps & {
   readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'privateKey'>
-  readonly state: Pick<StateDesk, 'read'>
-  readonly dedicatedUpkeep: Pick<DedicatedUpkeep, 'findCredential'>
-  readonly premium: { readonly nodes: Pick<Premium['nodes'], 'byLogin' | 'bySource'> }
-  readonly vpn: Pick<Vpn, 'nodeSetup'>
+  readonly state: Pick<NodeState, 'read'>
   readonly requestId: () => string
   readonly isStopping: () => boolean
   readonly note: (note: RequestNote) => void
@@ -55,6 +48,7 @@ type Route = { readonly method: 'GET' | 'POST'; readonly answer: (visit: Visit) 
 /** The shop's half of the node protocol, as one function from request to answer. */
 export function createNodeHttp(deps: NodeHttpDeps) {
   const joins = createRateLimit(joinsPerMinute, deps.clock)
+  const sidesOf = (node: Node): NodeSide[] => deps.nodeSides.filter((side) => side.kind === node.kind)
 
   async function authenticate(visit: Visit): Promise<Node> {
     visit.node = await deps.fleet.authenticate(bearerOf(visit.request))
@@ -85,8 +79,13 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function find(visit: Visit): Promise<unknown> {
     const node = await authenticate(visit)
     const body = readFields(findBodySchema, await readBody(visit.request))
-    if (node.kind !== 'gateway') throw wrongKind(node.kind)
-    return foundSchema.parse(await findAny(deps, body))
+    const finds = sidesOf(node).flatMap((side) => side.find ?? [])
+    if (finds.length === 0) throw wrongKind(node.kind)
+    for (const findIn of finds) {
+      const found = await findIn(body)
+      if (found) return foundSchema.parse(found)
+    }
+    return foundSchema.parse({ proxy: null, subuser: null })
   }
 
   async function report(visit: Visit): Promise<unknown> {
@@ -95,18 +94,13 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return reportAnswerSchema.parse(await takeReport(deps, node, body))
   }
 
-  async function vpn(visit: Visit): Promise<unknown> {
+  async function setup(visit: Visit): Promise<unknown> {
     const node = await authenticate(visit)
-    if (node.kind !== 'vpn') throw wrongKind(node.kind)
+    const [setupOf] = sidesOf(node).flatMap((side) => side.setup ?? [])
+    if (!setupOf) throw wrongKind(node.kind)
     const key = await deps.fleet.privateKey(node.id)
     if (key === undefined) throw noPrivateKey()
-    const setup = deps.vpn.nodeSetup()
-    return vpnSetupSchema.parse({
-      private_key: key,
-      listen_port: node.endpoint?.port ?? setup.listenPort,
-      mtu: setup.mtu,
-      addresses: setup.addresses,
-    })
+    return vpnSetupSchema.parse(setupOf(node, key))
   }
 
   const routes = new Map<string, Route>([
@@ -114,7 +108,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     ['state', { method: 'GET', answer: state }],
     ['find', { method: 'POST', answer: find }],
     ['report', { method: 'POST', answer: report }],
-    ['vpn', { method: 'GET', answer: vpn }],
+    ['vpn', { method: 'GET', answer: setup }],
   ])
 
   async function answer(visit: Visit): Promise<Response> {
@@ -153,16 +147,4 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     })
     return response
   }
-}
-
-/** What a node has not heard of yet. What is gone is as good as what never was. */
-async function findAny(deps: Pick<NodeHttpDeps, 'dedicatedUpkeep' | 'premium'>, asked: FindBody): Promise<Found> {
-  if ('source' in asked) {
-    const found = await deps.premium.nodes.bySource(asked.source, asked.port)
-    return { proxy: null, subuser: found && found.subuser.state !== 'deleted' ? toNodeSubuser(found.subuser) : null }
-  }
-  const proxy = await deps.dedicatedUpkeep.findCredential(asked.username)
-  if (proxy) return { proxy: proxy.state === 'gone' ? null : toNodeProxy(proxy), subuser: null }
-  const subuser = await deps.premium.nodes.byLogin(asked.username.split('-')[0] ?? '')
-  return { proxy: null, subuser: subuser && subuser.state !== 'deleted' ? toNodeSubuser(subuser) : null }
 }

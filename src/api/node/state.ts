@@ -1,29 +1,36 @@
 import type { Customers } from '../../domains/customers/index.ts'
 import type { ShopMode } from '../../domains/customers/rules.ts'
+import type { NodeSide } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { NodeId, RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
 import { createFeed, type Page } from './feed.ts'
-import { type Sources, tablesOf } from './tables.ts'
+import { tablesOf } from './tables.ts'
 import { createWatch } from './watch.ts'
 
-/** One node waits once; a second time while its broken connection is not known to be broken. More are answered at once. */
+/**
+ * One node waits once; a second time while its broken connection is not known to be broken. More are answered at once.
+ */
 const mostHeld = 4
 
-export type StateDesk = ReturnType<typeof createStateDesk>
+export type NodeState = ReturnType<typeof createNodeState>
 
 /** Tells nodes what they are to carry: pages that are there at once, and changes to whoever waits for them. */
-export function createStateDesk(
-  deps: Sources & { readonly customers: Pick<Customers, 'mode'>; readonly clock: Clock; readonly random: RandomBytes },
-) {
+export function createNodeState(deps: {
+  readonly nodeSides: readonly NodeSide[]
+  readonly customers: Pick<Customers, 'mode'>
+  readonly clock: Clock
+  readonly random: RandomBytes
+}) {
   const { clock } = deps
-  const desks = { gateway: openDesk('gateway'), vpn: openDesk('vpn') }
+  const readings = { gateway: openReading('gateway'), vpn: openReading('vpn') }
   const held = new Map<NodeId, Set<AbortController>>()
   let mode: ShopMode | undefined
 
-  function openDesk(kind: NodeKind) {
-    const { tables, mark } = tablesOf(kind, deps)
+  /** What nodes of one kind read, and the look-out for changes that they share. */
+  function openReading(kind: NodeKind) {
+    const { tables, mark } = tablesOf(kind, deps.nodeSides)
     return {
       names: tables.map((table) => table.name),
       feed: createFeed({ tables, clock, random: deps.random }),
@@ -63,8 +70,8 @@ export function createStateDesk(
 
   return {
     /**
-     * The page after a cursor. With nothing to tell it waits for something, and asks again whether the node may hear it: a node that was
-     * shut out while it waited hears nothing more.
+     * The page after a cursor. With nothing to tell it waits for something, and asks again whether the node may hear
+     * it: a node that was shut out while it waited hears nothing more.
      */
     async read(
       node: Node,
@@ -72,7 +79,7 @@ export function createStateDesk(
       signal: AbortSignal,
       stillMay: () => Promise<void>,
     ): Promise<StatePage> {
-      const { names, feed, watch } = desks[node.kind]
+      const { names, feed, watch } = readings[node.kind]
       const until = performance.now() + asked.waitMs
       const place = hold(node.id, signal)
       try {
@@ -94,14 +101,14 @@ export function createStateDesk(
 
     /** This process has changed something: whoever waits hears of it now and not with the next look. */
     poke(): void {
-      desks.gateway.watch.poke()
-      desks.vpn.watch.poke()
+      readings.gateway.watch.poke()
+      readings.vpn.watch.poke()
     },
 
     /** Lets everybody who waits go. */
     stop(): void {
-      desks.gateway.watch.stop()
-      desks.vpn.watch.stop()
+      readings.gateway.watch.stop()
+      readings.vpn.watch.stop()
     },
   }
 }

@@ -10,8 +10,8 @@ const leastRestMs = 5
 const mostRestMs = 400
 
 /**
- * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look at the database a few
- * times a second, for what other processes changed, and a word from within this process at once.
+ * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look
+ * at the database a few times a second, for what other processes changed, and a word from within this process at once.
  */
 export function createWatch(deps: { readonly mark: (since: number) => Promise<string>; readonly clock: Clock }) {
   let base: { since: number; mark: string } | undefined

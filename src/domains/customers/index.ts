@@ -1,1 +1,2 @@
 export { type Caller, type Customers, createCustomers, type TokenWish } from './service.ts'
+export { createBlocking } from './service-blocking.ts'

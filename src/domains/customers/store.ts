@@ -1,4 +1,4 @@
-import { list, padded } from '../../db/rows.ts'
+import { list, numberOrNull, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
@@ -20,13 +20,11 @@ type TokenRow = {
   revoked_at: bigint | null
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toCustomer = (row: CustomerRow): Customer => ({
   id: row.id as CustomerId,
   name: row.name,
   createdAt: Number(row.created_at),
-  blockedAt: maybe(row.blocked_at),
+  blockedAt: numberOrNull(row.blocked_at),
 })
 
 const toToken = (row: TokenRow): Token => ({
@@ -38,8 +36,8 @@ const toToken = (row: TokenRow): Token => ({
   allowedFrom: toPrefixes(row.allowed_from),
   cap: row.cap_kopecks === null ? null : kopecks(row.cap_kopecks),
   createdAt: Number(row.created_at),
-  expiresAt: maybe(row.expires_at),
-  revokedAt: maybe(row.revoked_at),
+  expiresAt: numberOrNull(row.expires_at),
+  revokedAt: numberOrNull(row.revoked_at),
 })
 
 function toPrefixes(text: string): Prefix[] {
@@ -150,7 +148,7 @@ export async function findStanding(
     [customer, token ?? ''],
   )
   if (!row) return undefined
-  const found = { expiresAt: maybe(row.expires_at), revokedAt: maybe(row.revoked_at) }
+  const found = { expiresAt: numberOrNull(row.expires_at), revokedAt: numberOrNull(row.revoked_at) }
   return { blocked: row.blocked_at !== null, token: row.id === null ? undefined : found }
 }
 

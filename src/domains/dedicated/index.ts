@@ -6,4 +6,4 @@ export {
   type Prolonged,
 } from './service.ts'
 export { createDedicatedVerifier } from './service-audit.ts'
-export { createDedicatedUpkeep, type DedicatedUpkeep, type DesiredProxy } from './service-upkeep.ts'
+export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'

@@ -4,6 +4,7 @@ import { type Kopecks, total } from '../../kernel/money.ts'
 import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
+import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
@@ -12,7 +13,9 @@ import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, type DedicatedPrice, priceDedicated, priceProlonging, shareOut } from '../pricing/rules.ts'
 import type { Stock } from '../stock/index.ts'
 import type { Kind } from '../stock/rules.ts'
+import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
+import { createDedicatedNodes } from './nodes.ts'
 import {
   credentialRandomBytes,
   isHeld,
@@ -55,6 +58,8 @@ export type Prolonged = { readonly receipt: Receipt; readonly period: number } &
 export type DedicatedDeps = {
   readonly db: Database
   readonly ledger: Pick<Ledger, 'lock'>
+  readonly customers: Pick<Customers, 'blockedAmong'>
+  readonly traffic: Pick<Traffic, 'counts'>
   readonly orders: Orders
   readonly pricing: Pricing
   readonly stock: Stock
@@ -179,6 +184,8 @@ export function createDedicated(deps: DedicatedDeps) {
   }
 
   return {
+    nodes: createDedicatedNodes(deps),
+
     async quote(wish: Wish): Promise<DedicatedPrice & { available: number }> {
       const price = priceDedicated(await pricing.current(), wish)
       return { ...price, available: await stock.available(wish) }

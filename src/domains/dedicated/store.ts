@@ -1,4 +1,4 @@
-import { list, padded, sendRows } from '../../db/rows.ts'
+import { list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
@@ -25,8 +25,6 @@ type Row = {
   changed_at: bigint
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toProxy = (row: Row): Proxy => ({
   id: Number(row.id),
   customer: row.customer_id as CustomerId,
@@ -43,8 +41,8 @@ const toProxy = (row: Row): Proxy => ({
   state: row.state as Proxy['state'],
   startedAt: Number(row.started_at),
   expiresAt: Number(row.expires_at),
-  replacedAt: maybe(row.replaced_at),
-  renewPeriod: maybe(row.renew_period),
+  replacedAt: numberOrNull(row.replaced_at),
+  renewPeriod: numberOrNull(row.renew_period),
   changedAt: Number(row.changed_at),
 })
 

@@ -64,7 +64,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect((await services.fleet.authenticate(secret)).id).toBe(first.id)
   })
 
-  test('a key that is unknown, expired, used by another, or of a closed node is refused in the same words', async () => {
+  test('a key that is unknown, expired, used by another or of a closed node is refused in one way', async () => {
     const [used, expired, closed, revoked] = [await newNode(), await newNode(), await newNode(), await newNode()]
     await services.fleet.join(used.key, used.secret, version)
     await services.fleet.close(closed.name)

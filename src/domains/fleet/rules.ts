@@ -85,8 +85,8 @@ export function locationsOf(nodes: readonly Node[]): Location[] {
 }
 
 /**
- * The node that serves a subject. Each node draws a number from the subject and itself, and the largest wins: subjects spread
- * evenly, and when a node goes only its own subjects move. A live node is preferred to any that is not.
+ * The node that serves a subject. Each node draws a number from the subject and itself, and the largest wins: subjects
+ * spread evenly, and when a node goes only its own subjects move. A live node is preferred to any that is not.
  */
 export function chooseNode(nodes: readonly Node[], subject: string, nowMs: number): Node | undefined {
   const open = nodes.filter((node) => node.state === 'open')

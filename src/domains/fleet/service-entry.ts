@@ -54,8 +54,8 @@ export function createEntry(deps: {
 
   return {
     /**
-     * A key that lets this node join, once and within a day. Its text is in the answer and nowhere else; the key before it opens nothing
-     * any more. A secret that the node has joined with stays good until another join replaces it.
+     * A key that lets this node join, once and within a day. Its text is in the answer and nowhere else; the key before
+     * it opens nothing any more. A secret that the node has joined with stays good until another join replaces it.
      */
     async issueKey(name: string): Promise<{ text: string; node: Node }> {
       const text = makeKeyText(deps.random(keyRandomBytes))
@@ -67,8 +67,9 @@ export function createEntry(deps: {
     },
 
     /**
-     * Lets a node in that brings a key and the secret it will show from now on. The same two again are let in again until the key
-     * expires, so an answer that was lost is mended by asking once more; the same key with another secret is not.
+     * Lets a node in that brings a key and the secret it will show from now on. The same two again are let in again
+     * until the key expires, so an answer that was lost is mended by asking once more; the same key with another secret
+     * is not.
      */
     async join(key: string, secret: string, version: string): Promise<Node> {
       if (!isSecretText(secret)) throw invalidJoinKey()
@@ -103,7 +104,10 @@ export function createEntry(deps: {
       return known.node
     },
 
-    /** Shuts a node out for good: it is closed, and its secret and its key are forgotten. Opened again it needs a new key. */
+    /**
+     * Shuts a node out for good: it is closed, and its secret and its key are forgotten. Opened again it needs a new
+     * key.
+     */
     revoke: (name: string): Promise<Node> =>
       change(name, async (tx, node) => {
         await store.setState(tx, node.id, 'closed')

@@ -36,7 +36,9 @@ export function createFleet(deps: {
   return {
     ...createEntry({ ...deps, changed: () => remembered.clear() }),
 
-    /** Adds a node. The shop makes the keys of a VPN node and keeps the private one sealed until the node fetches it. */
+    /**
+     * Adds a node. The shop makes the keys of a VPN node and keeps the private one sealed until the node fetches it.
+     */
     async add(tx: Tx, wish: NodeWish): Promise<Node> {
       if (!isLocationName(wish.location)) throw new RangeError('a location is small letters, digits and dashes')
       if (!isNodeName(wish.name)) throw new RangeError('a node is named like a host')

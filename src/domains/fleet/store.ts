@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { NodeId } from '../../kernel/ids.ts'
 import type { Health, Node, NodeKind } from './rules.ts'
@@ -28,8 +29,6 @@ type NodeRow = {
   carried: bigint | null
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toNode = (row: NodeRow): Node => ({
   id: row.id as NodeId,
   kind: row.kind as NodeKind,
@@ -44,10 +43,13 @@ const toNode = (row: NodeRow): Node => ({
   publicKey: row.public_key,
   state: row.state === 'open' ? 'open' : 'closed',
   version: row.version,
-  lastSeenAt: maybe(row.last_seen_at),
+  lastSeenAt: numberOrNull(row.last_seen_at),
   createdAt: Number(row.created_at),
-  joinedAt: maybe(row.joined_at),
-  key: row.key_expires_at === null ? null : { expiresAt: Number(row.key_expires_at), usedAt: maybe(row.key_used_at) },
+  joinedAt: numberOrNull(row.joined_at),
+  key:
+    row.key_expires_at === null
+      ? null
+      : { expiresAt: Number(row.key_expires_at), usedAt: numberOrNull(row.key_used_at) },
   health:
     row.boot === null || row.tunnels === null || row.lag_ms === null || row.carried === null
       ? null
@@ -140,7 +142,8 @@ export async function writeJoin(tx: Tx, id: NodeId, secretDigest: Uint8Array, no
 /** From this commit on neither its secret nor its key opens anything. */
 export async function forgetSecrets(tx: Tx, id: NodeId): Promise<void> {
   await tx.run(
-    `UPDATE nodes SET secret_digest = NULL, joined_at = NULL, key_digest = NULL, key_expires_at = NULL, key_used_at = NULL
+    `UPDATE nodes SET secret_digest = NULL, joined_at = NULL, key_digest = NULL, key_expires_at = NULL,
+       key_used_at = NULL
      WHERE id = $1`,
     [id],
   )

@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -45,7 +46,7 @@ export const toPosting = (row: PostingRow): Posting => ({
   balanceAfter: kopecks(row.balance_after),
   order: row.order_id as OrderId | null,
   token: row.token_id as TokenId | null,
-  refundOf: row.refund_of === null ? null : Number(row.refund_of),
+  refundOf: numberOrNull(row.refund_of),
   note: row.note,
   at: Number(row.at),
   hash: row.hash,

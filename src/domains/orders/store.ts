@@ -1,4 +1,4 @@
-import { list } from '../../db/rows.ts'
+import { list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
@@ -23,7 +23,7 @@ const toOrder = (row: OrderRow): Order => ({
   product: row.product,
   action: row.action,
   price: kopecks(row.price),
-  chargeSeq: row.charge_seq === null ? null : Number(row.charge_seq),
+  chargeSeq: numberOrNull(row.charge_seq),
   token: row.token_id as TokenId | null,
   wish: JSON.parse(row.wish) as Plain,
   calculation: JSON.parse(row.calculation) as Plain,

@@ -1,120 +1,170 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database } from '../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../kernel/address.ts'
-import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
+import { readId, type SubuserId } from '../../kernel/ids.ts'
 import { readProxyLogin, writeProxyLogin } from '../../kernel/login.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { ReportBody } from '../../wire/node/report.ts'
+import { type FindBody, type NodeExit, type NodeSubuser, toLeft } from '../../wire/node/state.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
+import type { NodeSide, Told } from '../fleet/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import * as access from './access/store.ts'
-import { listEntriesOf, listPortsOf, type Port } from './access/store.ts'
 import type { Exits } from './exits/service.ts'
-import * as store from './subusers/store-nodes.ts'
+import * as store from './store-nodes.ts'
+import type { Intake } from './usage/service-intake.ts'
+
+const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
 
 /**
- * A sub-user as a node needs it: enough to let somebody in, and nothing of customers, prices or plain passwords. `ports` are the
- * logins that a port stands for. `left` is a hint whether it is worth asking for a lease; the lease itself is what counts.
+ * What gateways are told of sub-users and exits, and what they report: nothing of customers, prices or plain passwords.
  */
-export type NodeSubuser = {
-  readonly id: SubuserId
-  readonly login: string
-  readonly digest: Uint8Array
-  readonly state: 'active' | 'blocked' | 'deleted'
-  readonly tunnels: number | null
-  readonly keepHosts: boolean
-  readonly whitelist: readonly string[]
-  readonly ports: readonly { readonly port: number; readonly login: string }[]
-  readonly left: readonly { readonly pool: string; readonly bytes: bigint }[]
-  /** Tells whose limits it shares. */
-  readonly owner: string
-  readonly changedAt: number
-}
-
-/** Where a reader of changes is: the moment and the id of the last one it was given. */
-export type Position = { readonly changedAt: number; readonly id: string }
-
-const most = 500
-
-/** The desired state that gateways read. */
-export function createNodeView(deps: {
+export function createPremiumNodes(deps: {
   db: Database
   clock: Clock
-  sha256: (text: string) => Uint8Array
+  sha256: Sha256
   customers: Pick<Customers, 'blockedAmong'>
   traffic: { readonly accounts: Pick<Traffic['accounts'], 'list'> }
   exits: Exits
-}) {
+  intake: Pick<Intake, 'report'>
+}): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db } = deps
 
-  /** Customers are asked about after their sub-users were read: whoever is blocked in between is told of too early, never too late. */
-  async function complete(rows: readonly store.NodeRow[]): Promise<NodeSubuser[]> {
+  /**
+   * Sub-users with what hangs on them. What is left is a hint whether it is worth asking for a lease; the lease itself
+   * is what counts. Customers are asked about after their sub-users were read: whoever is blocked in between is told of
+   * too early, never too late.
+   */
+  async function tell(rows: readonly store.NodeRow[]): Promise<Told<NodeSubuser>[]> {
     const ids = rows.map((row) => row.id)
     const [blocked, ...parts] = await Promise.all([
       deps.customers.blockedAmong(rows.map((row) => row.customer)),
-      listEntriesOf(db, ids),
-      listPortsOf(db, ids),
+      access.listEntriesOf(db, ids),
+      access.listPortsOf(db, ids),
       deps.traffic.accounts.list(db, ids),
     ])
     const entries = Map.groupBy(parts[0], (each) => each.subuser)
     const ports = Map.groupBy(parts[1], (each) => each.subuser)
     const accounts = Map.groupBy(parts[2], (each) => each.subuser)
-    return rows.map(({ customer, ...row }) => ({
-      ...row,
-      state: row.state === 'active' && blocked.has(customer) ? 'blocked' : row.state,
-      whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
-      ports: (ports.get(row.id) ?? []).map((each) => ({ port: each.port, login: loginOfPort(each) })),
-      left: (accounts.get(row.id) ?? []).map((each) => ({ pool: each.pool, bytes: each.balance + each.aside })),
-      owner: ownerName(customer, deps.sha256),
+    return rows.map((row) => ({
+      id: row.id,
+      changedAt: row.changedAt,
+      shape: {
+        id: row.id,
+        login: row.login,
+        digest: row.digest.toHex(),
+        state: row.state === 'active' && blocked.has(row.customer) ? 'blocked' : row.state,
+        tunnels: row.tunnels,
+        keep_hosts: row.keepHosts,
+        whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
+        ports: (ports.get(row.id) ?? []).map((each) => ({ port: each.port, login: loginOfPort(each) })),
+        pools: (accounts.get(row.id) ?? []).map((each) => ({
+          pool: each.pool,
+          left: toLeft(each.balance + each.aside),
+        })),
+        owner: ownerName(row.customer, deps.sha256),
+      },
     }))
   }
 
+  /** By the name before the first `-` of a login, or by who may come from a source address to a port. */
+  async function findSubuser(asked: FindBody): Promise<NodeSubuser | undefined> {
+    const address = 'source' in asked ? readAddress(asked.source) : undefined
+    const port = address && 'source' in asked ? await access.findPort(db, asked.port) : undefined
+    const row =
+      'username' in asked
+        ? await store.findByLogin(db, asked.username.split('-')[0] ?? '')
+        : port && (await store.findById(db, port.subuser))
+    const subuser = row && (await tell([row]))[0]?.shape
+    if (!subuser || 'username' in asked) return subuser
+    const isListed = subuser.whitelist.some((text) => {
+      const prefix = readPrefix(text)
+      return prefix !== undefined && address !== undefined && contains(prefix, address)
+    })
+    return isListed ? subuser : undefined
+  }
+
+  /** Keeps what is said of sub-users that were ever there; the rest may be of a database that was put back since. */
+  async function readReport(node: string, body: ReportBody) {
+    const named = [body.subusers, body.wishes, body.hosts, body.sources].flatMap((part) => part.map((each) => each.id))
+    const ids = named.filter((id) => readId('subuser', id) !== undefined)
+    const known = await store.knownAmong(db, [...new Set(ids)])
+    const ofKnown = <Of extends { id: string; pool?: string }>(part: readonly Of[]) =>
+      part
+        .filter((each) => known.has(each.id) && (each.pool === undefined || poolPattern.test(each.pool)))
+        .map(({ id, ...rest }) => ({ ...rest, subuser: id as SubuserId }))
+    const toCounts = <Of extends { received: number; sent: number }>(each: Of) => ({
+      ...each,
+      received: BigInt(each.received),
+      sent: BigInt(each.sent),
+    })
+    return {
+      node,
+      boot: body.boot,
+      counts: ofKnown(body.subusers).map(toCounts),
+      wishes: ofKnown(body.wishes).map((wish) => ({ ...wish, moving: BigInt(wish.moving ?? 0) })),
+      hosts: ofKnown(body.hosts).map(toCounts),
+      sources: ofKnown(body.sources),
+    }
+  }
+
   return {
-    /**
-     * Sub-users that changed at or after `since`, oldest change first, a page at a time. Times are given before a commit, so a
-     * change may become visible a little after a later one: a reader asks again from well before what it has seen, and taking the
-     * same state twice changes nothing.
-     */
-    async changes(since: number, after: Position | undefined, limit = most, thereOnly = false): Promise<NodeSubuser[]> {
-      const position = after ?? { changedAt: since, id: '' }
-      return complete(await store.changedAfter(db, position, Math.min(limit, most), thereOnly))
+    kind: 'gateway',
+
+    tables: [
+      {
+        name: 'exits',
+        read: async (after, limit, thereOnly) => (await deps.exits.changed(after, limit, thereOnly)).map(tellExit),
+      },
+      {
+        name: 'subusers',
+        read: async (after, limit, thereOnly) => tell(await store.changedAfter(db, after, limit, thereOnly)),
+      },
+    ],
+
+    mark: (since) => store.changeMark(db, since),
+
+    async find(asked) {
+      const subuser = await findSubuser(asked)
+      return subuser && { proxy: null, subuser: subuser.state === 'deleted' ? null : subuser }
     },
 
-    exits: (since: number, after: Position | undefined, limit = most, servingOnly = false) =>
-      deps.exits.changed(after ?? { changedAt: since, id: '' }, Math.min(limit, most), servingOnly),
+    parts: ['subusers', 'wishes', 'hosts', 'sources'],
 
-    /** Another text whenever a sub-user or an exit changed at a moment or later. */
-    changeMark: (since: number): Promise<string> => store.changeMark(db, since),
-
-    /** Makes nodes look again at all sub-users of a customer. */
-    touch: (tx: Tx, customer: CustomerId): void => store.touchSubusers(tx, customer, deps.clock()),
-
-    /** Which of these sub-users there are, deleted ones too: their last bytes still count. */
-    knownAmong: (ids: readonly string[]): Promise<Set<string>> => store.knownAmong(db, [...new Set(ids)]),
-
-    /** One sub-user by the name before the first `-`, for a login that a node has not heard of yet. */
-    async byLogin(login: string): Promise<NodeSubuser | undefined> {
-      const row = await store.findByLogin(db, login)
-      return row && (await complete([row]))[0]
+    async report(node, body) {
+      const { replaced, allowances } = await deps.intake.report(await readReport(node, body))
+      return {
+        replaced,
+        allowances: allowances.map((each) => ({ id: each.subuser, pool: each.pool, upto: Number(each.upto) })),
+      }
     },
 
-    /** Who comes from a source address to a port: the port's one sub-user, if that address is on its whitelist. */
-    async bySource(source: string, port: number): Promise<{ subuser: NodeSubuser; login: string } | undefined> {
-      const address = readAddress(source)
-      const known = address && (await access.findPort(db, port))
-      const row = known && (await store.findById(db, known.subuser))
-      const [subuser] = row ? await complete([row]) : []
-      if (!address || !known || !subuser) return undefined
-      const isListed = subuser.whitelist.some((text) => {
-        const prefix = readPrefix(text)
-        return prefix !== undefined && contains(prefix, address)
-      })
-      return isListed ? { subuser, login: loginOfPort(known) } : undefined
-    },
+    touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }
 }
 
+const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeExit> => ({
+  id: of.id,
+  changedAt: of.changedAt,
+  shape: {
+    id: of.id,
+    pool: of.pool,
+    kind: of.kind,
+    host: of.host,
+    port: of.port,
+    credentials: of.credentials,
+    country: of.slugs.countries,
+    state: of.slugs.states,
+    city: of.slugs.cities,
+    zip: of.slugs.zips,
+    asn: of.asn,
+    drained: of.drainedAt !== null,
+  },
+})
+
 /** The whole login that a port stands for. */
-function loginOfPort(port: Port): string {
+function loginOfPort(port: access.Port): string {
   const base = readProxyLogin(port.parameters)
   if (!base) throw new Error('a port stands for a login that cannot be read')
   return port.session === ''

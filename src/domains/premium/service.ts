@@ -13,7 +13,7 @@ import { createWhitelist } from './access/service.ts'
 import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
 import { createExits } from './exits/service.ts'
 import { createGenerator, type Gateway } from './generate/service.ts'
-import { createNodeView } from './nodes.ts'
+import { createPremiumNodes } from './nodes.ts'
 import type { PremiumTerms } from './rules.ts'
 import type { Subuser } from './subusers/rules.ts'
 import { createSubusers } from './subusers/service.ts'
@@ -28,6 +28,8 @@ export type Deleted = {
   readonly heir: Subuser
   readonly returned: readonly { readonly pool: string; readonly moved: Bytes }[]
 }
+
+const deletedAtOnce = 500
 
 export type Premium = ReturnType<typeof createPremium>
 
@@ -49,6 +51,7 @@ export function createPremium(deps: {
   const { db } = deps
   const subusers = createSubusers(deps)
   const exits = createExits(deps)
+  const intake = createIntake(deps)
   const traffic = createTrafficSales({ ...deps, subusers })
 
   /** A sub-user that inherits must itself be there to use it; otherwise the customer's default one does. */
@@ -64,12 +67,12 @@ export function createPremium(deps: {
     whitelist: createWhitelist({ ...deps, subusers }),
     generate: createGenerator({ ...deps, subusers, exits }),
     usage: createUsageReport({ ...deps, subusers }),
-    intake: createIntake(deps),
-    nodes: createNodeView({ ...deps, exits }),
+    intake,
+    nodes: createPremiumNodes({ ...deps, exits, intake }),
 
     /**
-     * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that moment follows
-     * when the node gives it back. The login is not given out again.
+     * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that
+     * moment follows when the node gives it back. The login is not given out again.
      */
     remove: (
       request: PurchaseRequest<Deleted>,
@@ -96,14 +99,26 @@ export function createPremium(deps: {
       })
     },
 
-    /** Hands on what nodes gave back to sub-users that were deleted meanwhile. Returns how many accounts it looked at. */
-    async passOn(most: number): Promise<number> {
-      const legacies = await store.listLegacies(db, most)
-      for (const { id, customer, heir, order } of legacies) {
-        const to = await findHeir(heir, customer)
-        await db.transact((tx) => traffic.inherit(tx, id, to, order))
+    /**
+     * Hands on what nodes gave back to sub-users that were deleted meanwhile, and tells for how many there was
+     * something.
+     */
+    async passOn(): Promise<number> {
+      let passed = 0
+      for (let after = ''; ; ) {
+        const deleted = await store.listDeleted(db, after, deletedAtOnce)
+        const ids = deleted.map((each) => each.id)
+        const free = (await deps.traffic.accounts.list(db, ids)).filter((account) => account.balance > 0n)
+        const holding = new Set(free.map((account) => account.subuser))
+        for (const { id, customer, heir, order } of deleted.filter((each) => holding.has(each.id))) {
+          const to = await findHeir(heir, customer)
+          await db.transact((tx) => traffic.inherit(tx, id, to, order))
+        }
+        passed += holding.size
+        const last = deleted.at(-1)
+        if (!last || deleted.length < deletedAtOnce) return passed
+        after = last.id
       }
-      return legacies.length
     },
   }
 }

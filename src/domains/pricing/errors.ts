@@ -6,6 +6,14 @@ export const noCatalogue = (): Refusal =>
 export const notSold = (what: string): Refusal =>
   new Refusal('missing', 'not_found', `${what} is not for sale here.`, { charged: false })
 
+/** A country that has no price, with those that have one. */
+export const countryNotSold = (what: string, allowed: readonly string[]): Refusal =>
+  new Refusal('missing', 'not_found', `${what} is not for sale here. There are ${allowed.join(', ')}.`, {
+    field: 'country_code',
+    allowed,
+    charged: false,
+  })
+
 /** A period that has no price, with those that have one. */
 export const badPeriod = (allowed: readonly number[]): Refusal =>
   new Refusal(

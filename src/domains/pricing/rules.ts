@@ -1,5 +1,5 @@
 import { divideUp, type Kopecks, kopecks } from '../../kernel/money.ts'
-import { badPeriod, notSold } from './errors.ts'
+import { badPeriod, countryNotSold, notSold } from './errors.ts'
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */
 type BasisPoints = number
@@ -80,8 +80,9 @@ const prolongPeriods = (catalogue: Catalogue, rate: Rate): readonly number[] =>
 
 function loadRate(catalogue: Catalogue, country: string, ipv: number): { kind: DedicatedKind; rate: Rate } {
   const kind = catalogue.dedicated.kinds.get(ipv)
-  const rate = kind?.countries.get(country)
-  if (!kind || !rate) throw notSold(`A proxy with ipv ${ipv} in ${country}`)
+  if (!kind) throw notSold(`A proxy with ipv ${ipv}`)
+  const rate = kind.countries.get(country)
+  if (!rate) throw countryNotSold(`A proxy with ipv ${ipv} in ${country}`, [...kind.countries.keys()].toSorted())
   return { kind, rate }
 }
 

@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, PlaceState } from './rules.ts'
 
@@ -30,7 +31,7 @@ const toRecord = (row: Row): PlaceRecord => ({
   country: row.country,
   ipv: Number(row.ipv) as Ipv,
   state: row.state as PlaceState,
-  restUntil: row.rest_until === null ? null : Number(row.rest_until),
+  restUntil: numberOrNull(row.rest_until),
   retiring: row.retiring === 1n,
 })
 
@@ -74,7 +75,7 @@ export async function listPrefixes(
     prefix: row.prefix,
     country: row.country,
     addedAt: Number(row.added_at),
-    retiredAt: row.retired_at === null ? null : Number(row.retired_at),
+    retiredAt: numberOrNull(row.retired_at),
   }))
 }
 

@@ -9,8 +9,8 @@ import * as leases from './leases/store.ts'
 const page = 500
 
 /**
- * Recomputes the promises about bytes: every account from its movements and its lots, every lease from its account. Claims in quarantine
- * are counted and told, and are no fault of the books.
+ * Recomputes the promises about bytes: every account from its movements and its lots, every lease from its account.
+ * Claims in quarantine are counted and told, and are no fault of the books.
  */
 export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
   return {

@@ -7,6 +7,7 @@ import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import { noSuchSubscription, subscriptionDisabled, tooManySubscriptions } from './errors.ts'
+import { createVpnNodes } from './nodes.ts'
 import {
   byImportance,
   deviceLimitAfter,
@@ -23,7 +24,6 @@ import {
   usedBy,
 } from './rules.ts'
 import { createDevices } from './service-devices.ts'
-import { createNodeSide } from './service-nodes.ts'
 import { createRenewal } from './service-renewal.ts'
 import { type Bought, createShelf, type DeviceWish, type Offering, type View, type VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
@@ -147,7 +147,7 @@ export function createVpn(deps: VpnDeps) {
 
   return {
     ...createDevices(deps, shelf),
-    ...createNodeSide(deps),
+    nodes: createVpnNodes(deps),
     ...createRenewal(deps, shelf, extend),
 
     locations: shelf.locations,

@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
@@ -37,27 +38,25 @@ type Row = {
   sent: bigint
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toState = (row: Row): PeerState => ({
   id: row.id as PeerId,
   customer: row.customer_id as CustomerId,
   publicKey: row.public_key,
   ipv4: row.ipv4,
   ipv6: row.ipv6,
-  removedAt: maybe(row.removed_at),
+  removedAt: numberOrNull(row.removed_at),
   changedAt: Number(row.changed_at),
   expiresAt: Number(row.expires_at),
-  disabledAt: maybe(row.disabled_at),
-  deletedAt: maybe(row.deleted_at),
-  speedMegabits: maybe(row.speed_mbit),
+  disabledAt: numberOrNull(row.disabled_at),
+  deletedAt: numberOrNull(row.deleted_at),
+  speedMegabits: numberOrNull(row.speed_mbit),
   trafficLimit: row.traffic_limit === null ? null : bytes(row.traffic_limit),
   received: bytes(row.received),
   sent: bytes(row.sent),
 })
 
-const columns = `p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at, s.deleted_at,
-  s.speed_mbit, s.traffic_limit, s.received, s.sent`
+const columns = `p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at,
+  s.disabled_at, s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent`
 
 /** Every device that changed after a position, the earliest change first; only held ones, or removed ones too. */
 export async function pageChanged(
@@ -78,7 +77,8 @@ export async function pageChanged(
 /** Differs from what it was whenever a device changed at `since` or later. */
 export async function changeMark(reader: Reader, since: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum FROM vpn_peers WHERE changed_at >= $1`,
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM vpn_peers WHERE changed_at >= $1`,
     [since],
   )
   return `${row?.n} ${row?.sum}`

@@ -1,4 +1,4 @@
-import { list, sendRows } from '../../db/rows.ts'
+import { list, numberOrNull, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
@@ -39,9 +39,9 @@ const toKept = (row: PeerRow): KeptPeer => ({
     location: row.location,
     received: bytes(row.received),
     sent: bytes(row.sent),
-    lastHandshakeAt: row.last_handshake_at === null ? null : Number(row.last_handshake_at),
+    lastHandshakeAt: numberOrNull(row.last_handshake_at),
     createdAt: Number(row.created_at),
-    removedAt: row.removed_at === null ? null : Number(row.removed_at),
+    removedAt: numberOrNull(row.removed_at),
     changedAt: Number(row.changed_at),
   },
   sealedKey: row.private_key,

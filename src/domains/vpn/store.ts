@@ -1,4 +1,4 @@
-import { list } from '../../db/rows.ts'
+import { list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
 import type { CustomerId, OrderId } from '../../kernel/ids.ts'
@@ -46,7 +46,6 @@ export type Kept = {
   readonly link: { readonly digest: Uint8Array; readonly sealed: Uint8Array | null }
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
 const maybeBytes = (value: bigint | null): Bytes | null => (value === null ? null : bytes(value))
 
 const toKept = (row: SubscriptionRow): Kept => ({
@@ -57,16 +56,16 @@ const toKept = (row: SubscriptionRow): Kept => ({
     expiresAt: Number(row.expires_at),
     deviceLimit: Number(row.device_limit),
     trafficLimit: maybeBytes(row.traffic_limit),
-    speedMegabits: maybe(row.speed_mbit),
+    speedMegabits: numberOrNull(row.speed_mbit),
     received: bytes(row.received),
     sent: bytes(row.sent),
-    autoRenewMonths: maybe(row.auto_renew_months),
+    autoRenewMonths: numberOrNull(row.auto_renew_months),
     renewAfter: Number(row.renew_after),
     renewProblem: row.renew_problem,
     createdAt: Number(row.created_at),
-    disabledAt: maybe(row.disabled_at),
-    sweptAt: maybe(row.swept_at),
-    deletedAt: maybe(row.deleted_at),
+    disabledAt: numberOrNull(row.disabled_at),
+    sweptAt: numberOrNull(row.swept_at),
+    deletedAt: numberOrNull(row.deleted_at),
   },
   link: { digest: row.link_digest, sealed: row.link_secret },
 })

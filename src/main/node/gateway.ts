@@ -120,7 +120,7 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     limits: engineLimitsOf(config),
     clock: rules.clock,
     lastContactAt() {
-      const lastMs = Math.max(sync.lastContactMs ?? 0, meter.lastContactMs ?? 0)
+      const lastMs = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
       return lastMs === 0 ? rules.heardAt() : rules.clock() - (realTiming.now() - lastMs)
     },
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,

@@ -6,9 +6,9 @@ import { createCounter } from '../../db/counter.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
-import { createCustomers } from '../../domains/customers/index.ts'
+import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet } from '../../domains/fleet/index.ts'
+import { createFleet, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
 import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
@@ -18,7 +18,7 @@ import { createStock, createStockDesk } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
-import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
@@ -79,14 +79,16 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const dedicated = createDedicated({
     db,
     ledger,
+    customers,
     orders,
     pricing,
     stock,
+    traffic,
     ...around,
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, traffic, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const vpnDeps = {
     db,
@@ -116,14 +118,9 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
   ]
-  /** Blocks a customer or lets him go on. All that he has is touched with it, so that nodes hear of it within a second. */
-  const setBlocked = (id: CustomerId, blocked: boolean): Promise<void> =>
-    db.transact(async (tx) => {
-      await customers.setBlocked(tx, id, blocked)
-      dedicatedUpkeep.touch(tx, id)
-      premium.nodes.touch(tx, id)
-      vpn.touch(tx, id)
-    })
+  /** Asked about an unknown credential in this order. */
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes]
+  const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,
     ledger,
@@ -139,6 +136,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     fleet,
     vpn,
     premium,
+    nodeSides,
     setBlocked,
     arranged,
     verifiers,

@@ -10,7 +10,7 @@ import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp } from '../../api/http.ts'
 import { createNodeHttp, nodeBase } from '../../api/node/http.ts'
-import { createStateDesk } from '../../api/node/state.ts'
+import { createNodeState } from '../../api/node/state.ts'
 import { migrate } from '../../db/migrate.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
@@ -57,7 +57,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const publicUrl = () => config.publicUrl ?? url
   const running = new Set<Request>()
   const probe = createProxyProbe(services.arranged.gateway.port)
-  const state = createStateDesk({ ...services, ...around })
+  const state = createNodeState({ ...services, ...around })
   const doorway = {
     requestId: () => around.random(12).toHex(),
     isStopping: () => stopping,
@@ -74,6 +74,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
+    publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     clock: around.clock,

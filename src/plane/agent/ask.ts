@@ -1,7 +1,8 @@
+import { createBuckets } from '../../kernel/buckets.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type FindBody, type Found, findBodySchema } from '../../wire/node/state.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { createCalm, type Log } from './surroundings.ts'
+import { createLimitedLog, type Log } from './surroundings.ts'
 
 /** `unasked`: nobody could tell. Whoever wants to come in is told to try again, not that the credential is wrong. */
 export type AskAnswer =
@@ -17,40 +18,23 @@ const overall = { perSecond: 1000, burst: 2000 }
 /** A reseller who buys and tries a hundred proxies a second is no guesser. */
 const eachSource = { perSecond: 100, burst: 200 }
 
-type Rate = { readonly perSecond: number; readonly burst: number }
-type Bucket = { tokens: number; filledMs: number }
-
 /**
- * Asks the shop about a credential that the node does not know, or wants to look at afresh. Guessing at logins must cost the shop nothing: misses are
- * remembered for a moment, the same question at the same time is one request, and there are limits for each source and for all together.
+ * Asks the shop about a credential that the node does not know, or wants to look at afresh. Guessing at logins must
+ * cost the shop nothing: misses are remembered for a moment, the same question at the same time is one request, and
+ * there are limits for each source and for all together.
  */
 export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: Log }) {
   const { now } = deps
-  const calm = createCalm(deps.log, now)
+  const limitedLog = createLimitedLog(deps.log, now)
   const misses = new Map<string, number>()
   const inFlight = new Map<string, Promise<AskAnswer>>()
-  const sources = new Map<string, Bucket>()
-  const all: Bucket = { tokens: overall.burst, filledMs: now() }
+  const sources = createBuckets(eachSource, now, mostSources)
+  const all = createBuckets(overall, now)
 
-  /** The source's own bucket. The one that was used longest ago makes room; the limit over all still holds for it. */
-  function bucketOf(source: string): Bucket {
-    const bucket = sources.get(source) ?? { tokens: eachSource.burst, filledMs: now() }
-    sources.delete(source)
-    makeRoom(sources, mostSources)
-    sources.set(source, bucket)
-    return bucket
-  }
-
-  /** Looks at the source first, so that one that asks too much uses up nothing of what is there for all. */
+  /** Looks before it takes, so that a source that asks too much uses up nothing of what is there for all. */
   function mayAsk(source: string): boolean {
-    if (inFlight.size >= mostInFlight) return false
-    const own = bucketOf(source)
-    fill(own, eachSource, now())
-    fill(all, overall, now())
-    if (own.tokens < 1 || all.tokens < 1) return false
-    own.tokens -= 1
-    all.tokens -= 1
-    return true
+    if (inFlight.size >= mostInFlight || sources.level(source) < 1 || all.level('') < 1) return false
+    return sources.take(source) && all.take('')
   }
 
   async function askShop(question: FindBody, key: string): Promise<AskAnswer> {
@@ -63,7 +47,7 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
       return { outcome: 'none' }
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
-      calm(error.trouble === 'fault' ? 'error' : 'warn', 'credential not asked for', { fault: error })
+      limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'credential not asked for', { fault: error })
       return { outcome: 'unasked', why: 'unreachable' }
     } finally {
       inFlight.delete(key)
@@ -71,8 +55,8 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
   }
 
   function isMissed(key: string): boolean {
-    const missedMs = misses.get(key)
-    return missedMs !== undefined && now() - missedMs < missLastsMs
+    const missedAt = misses.get(key)
+    return missedAt !== undefined && now() - missedAt < missLastsMs
   }
 
   return {
@@ -89,12 +73,6 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
       return answer
     },
   }
-}
-
-function fill(bucket: Bucket, rate: Rate, nowMs: number): void {
-  const gained = (Math.max(0, nowMs - bucket.filledMs) * rate.perSecond) / 1000
-  bucket.tokens = Math.min(rate.burst, bucket.tokens + gained)
-  bucket.filledMs = nowMs
 }
 
 /** Maps keep the order of insertion: the first is the oldest. */

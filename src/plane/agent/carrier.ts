@@ -1,22 +1,15 @@
+import type { ReportBody } from '../../wire/node/report.ts'
+
 /**
- * What the agent asks of whatever carries bytes on this node: a gateway's engine or a WireGuard device. Counts are cumulative since the boot and
- * never fall. `received` went to the customer, `sent` came from the customer.
+ * What the agent asks of whatever carries bytes on this node: a gateway's engine or a WireGuard device. Counts are
+ * those of a report: cumulative since the boot, never falling; `received` went to the customer, `sent` came from the
+ * customer.
  */
 
-export type ProxyCount = { readonly id: number; readonly received: number; readonly sent: number }
-export type SubuserCount = {
-  readonly id: string
-  readonly pool: string
-  readonly received: number
-  readonly sent: number
-}
-export type HostCount = SubuserCount & { readonly host: string }
-export type PeerCount = {
-  readonly id: string
-  readonly received: number
-  readonly sent: number
-  readonly handshake_at: number | null
-}
+export type ProxyCount = Readonly<ReportBody['proxies'][number]>
+export type SubuserCount = Readonly<ReportBody['subusers'][number]>
+export type HostCount = Readonly<ReportBody['hosts'][number]>
+export type PeerCount = Readonly<ReportBody['peers'][number]>
 export type Counts = {
   readonly proxies: readonly ProxyCount[]
   readonly subusers: readonly SubuserCount[]
@@ -25,13 +18,22 @@ export type Counts = {
 }
 
 export type Carrier = {
-  /** Whatever changed since this was last asked, each with its whole count. The asker keeps what it has not passed on yet. */
+  /**
+   * Whatever changed since this was last asked, each with its whole count. The asker keeps what it has not passed on
+   * yet.
+   */
   takeChanged(): Counts
   /** Whitelisted addresses that somebody came from since this was last asked. */
   takeSources(): readonly { readonly id: string; readonly address: string }[]
-  /** A wish goes out, with the counts of this moment. Tells what is on its way to the customer and not counted yet. Without it, nothing ever is. */
+  /**
+   * A question for more goes out, with the counts of this moment. Tells what is on its way to the customer and not
+   * counted yet. Without it, nothing ever is.
+   */
   noteAsked?(id: string, pool: string): number
-  /** The shop's answer to a wish: both directions together must not pass `upto`. Unchanged, it means that there is no more to have now. */
+  /**
+   * The shop's answer: both directions together must not pass `upto`. Unchanged, it means that there is no more to have
+   * now.
+   */
   allow(id: string, pool: string, upto: number): void
   /** Connections or devices that are up, and all bytes carried since the boot. */
   readonly health: { readonly tunnels: number; readonly carried: number }
@@ -39,7 +41,10 @@ export type Carrier = {
 
 /** What the carrier asks of the agent in its turn. All of it returns at once. */
 export type Agent = {
-  /** The carrier runs low for this sub-user in this pool. The answer comes with allow(); asking twice meanwhile is asking once. */
+  /**
+   * The carrier runs low for this sub-user in this pool. The answer comes with allow(); asking twice meanwhile is
+   * asking once.
+   */
   wantLease(id: string, pool: string): void
   /** Nobody uses it any more: what is left may go back. */
   giveBack(id: string, pool: string): void

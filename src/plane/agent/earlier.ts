@@ -16,8 +16,9 @@ const mostPauseMs = 5_000
 const mostBadAnswers = 8
 
 /**
- * The boots before this one that left a journal, oldest first; without one, all of them. Removes half-written ones that a death left behind. A
- * later boot's journal is not touched: it is alive, and this process is the one that was replaced.
+ * The boots before this one that left a journal, oldest first; without one, all of them. Removes half-written ones that
+ * a death left behind. A later boot's journal is not touched: it is alive, and this process is the one that was
+ * replaced.
  */
 export function listEarlier(folder: string, boot?: string): string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -71,8 +72,9 @@ function toReports(boot: string, version: string, counts: KeptCounts): ReportBod
 }
 
 /**
- * Tells the shop what earlier boots have carried and removes each journal once it is taken. This comes before the first wish, because that wish closes
- * the earlier boots: what they carried on a lapsed lease could not be claimed any more. A journal that the shop cannot make sense of stays. Returns whether none is left.
+ * Tells the shop what earlier boots have carried and removes each journal once it is taken. This comes before the first
+ * wish, because that wish closes the earlier boots: what they carried on a lapsed lease could not be claimed any more.
+ * A journal that the shop cannot make sense of stays. Returns whether none is left.
  */
 export async function sendEarlier(deps: {
   readonly folder: string
@@ -102,7 +104,9 @@ export async function sendEarlier(deps: {
   return isAllTaken
 }
 
-/** Asks until the shop takes it. While there is no answer at all there is no hurry: no wish could be answered either. */
+/**
+ * Asks until the shop takes it. While there is no answer at all there is no hurry: no wish could be answered either.
+ */
 async function sendOne(
   deps: Pick<Parameters<typeof sendEarlier>[0], 'link' | 'timing' | 'chance' | 'log' | 'end'>,
   report: ReportBody,

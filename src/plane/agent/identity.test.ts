@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hearingLog } from '../../../test/harness/hand-timing.ts'
 import { openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
+import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { makeBoot } from './boot-id.ts'
 import { type IdentityDeps, IdentityError, takeIdentity } from './identity.ts'
 import { createShopLink } from './shop-link.ts'
@@ -26,6 +27,7 @@ async function whyNot(taking: Promise<unknown>): Promise<string> {
 describe('who a node is', () => {
   let shop: StandInShop
   let folder = ''
+  let pauses = 0
   const { said, log } = hearingLog()
 
   const take = (more: Partial<IdentityDeps> = {}) =>
@@ -35,19 +37,28 @@ describe('who a node is', () => {
       linkWith: (secret) => createShopLink({ url: shop.url, secret, limitsMs: { join: 200, state: 200 } }),
       randomBytes,
       // Twenty times as fast as in earnest.
-      timing: { now: () => realTiming.now() * 20, pause: (ms, end) => realTiming.pause(ms / 20, end) },
+      timing: {
+        now: () => realTiming.now() * 20,
+        pause: (ms, end) => {
+          pauses += 1
+          return realTiming.pause(ms / 20, end)
+        },
+      },
       chance: () => 0,
       log,
       waitMs: 10_000,
       ...more,
     })
   const file = (name: string) => join(folder, 'node', name)
+  /** It has looked for a key, in vain, and looked again. */
+  const untilLooked = async () => expect(await untilTrue(() => pauses > 1)).toBe(true)
 
   beforeEach(async () => {
     shop = await openStandInShop()
     shop.keys.add(key)
     folder = mkdtempSync(join(tmpdir(), 'turnpike-identity-'))
     said.length = 0
+    pauses = 0
   })
   afterEach(() => {
     shop.stop()
@@ -76,8 +87,9 @@ describe('who a node is', () => {
 
   test('waits for a key file to appear', async () => {
     const keyFile = join(folder, 'gateway.key')
+    pauses = 0
     const taking = take({ keyFile })
-    await Bun.sleep(30)
+    await untilLooked()
     expect(shop.requests).toEqual([])
     writeFileSync(keyFile, `${key}\n`)
     expect((await taking).node).toBe('nod_1')
@@ -102,8 +114,9 @@ describe('who a node is', () => {
     const keyFile = join(folder, 'gateway.key')
     writeFileSync(keyFile, key)
     shop.keys.add(newKey)
+    pauses = 0
     const taking = take({ keyFile })
-    await Bun.sleep(30)
+    await untilLooked()
     writeFileSync(keyFile, newKey)
     const second = await taking
     expect(second.secret).not.toBe(first.secret)

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '../../wire/node/join.ts'
+import { parseJson } from './json.ts'
 import { findFile, writeOwnFile } from './own-file.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 import { type Chance, growingPause, type Log, type Timing } from './surroundings.ts'
@@ -43,8 +44,9 @@ export type IdentityDeps = {
 }
 
 /**
- * The node's identity: the saved one, or one that it joins the shop with now. A saved one that the shop refuses is replaced when there is a key for
- * it. The secret is on the disk before the shop hears of it, so an answer that is lost is mended by asking again with the same secret.
+ * The node's identity: the saved one, or one that it joins the shop with now. A saved one that the shop refuses is
+ * replaced when there is a key for it. The secret is on the disk before the shop hears of it, so an answer that is lost
+ * is mended by asking again with the same secret.
  */
 export async function takeIdentity(deps: IdentityDeps): Promise<Identity> {
   const saved = findSaved(deps)
@@ -57,19 +59,10 @@ export async function takeIdentity(deps: IdentityDeps): Promise<Identity> {
 function findSaved(deps: IdentityDeps): Identity | undefined {
   const text = findFile(join(deps.folder, identityName))
   if (text === undefined) return undefined
-  const read = savedSchema.safeParse(readJson(text))
+  const read = savedSchema.safeParse(parseJson(text))
   if (read.success) return read.data
   deps.log.error('identity damaged', { file: identityName, explanation: 'the node needs a new key to join again' })
   return undefined
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // The schema refuses it.
-    return undefined
-  }
 }
 
 /** A shop that cannot be asked has not refused anybody. */
@@ -91,12 +84,12 @@ function findKey(deps: IdentityDeps): string | undefined {
 
 async function joinShop(deps: IdentityDeps): Promise<Identity> {
   const { timing } = deps
-  const untilMs = timing.now() + (deps.waitMs ?? shippedWaitMs)
+  const giveUpAt = timing.now() + (deps.waitMs ?? shippedWaitMs)
   const secret = takeDraft(deps)
   const spent = new Set<string>()
   let failures = 0
   let lastTrouble = 'no join key came'
-  while (timing.now() < untilMs && deps.end?.aborted !== true) {
+  while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
     const key = findKey(deps)
     if (key === undefined || spent.has(key)) {
       // Only a file can still come up with another key.

@@ -1,7 +1,10 @@
 import { crc32 } from 'node:zlib'
 import type { PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
+import { parseJson } from './json.ts'
 
-/** What is billed by, and must outlive the process. Where the bytes went is for the eye only and is not written down. */
+/**
+ * What is billed by, and must outlive the process. Where the bytes went is for the eye only and is not written down.
+ */
 export type KeptCounts = {
   readonly proxies: readonly ProxyCount[]
   readonly subusers: readonly SubuserCount[]
@@ -26,8 +29,8 @@ export function* eachKept(counts: KeptCounts): Generator<KeptCount> {
 }
 
 /**
- * Every checksum begins with whose journal it is, so that a record of another boot that turns up in this file (an old disk block, a file that was
- * renamed) does not check out, however whole it is.
+ * Every checksum begins with whose journal it is, so that a record of another boot that turns up in this file (an old
+ * disk block, a file that was renamed) does not check out, however whole it is.
  */
 export const saltOf = (node: string, boot: string): number => crc32(`${node} ${boot}`)
 
@@ -46,8 +49,8 @@ function toFields({ of, count }: KeptCount): readonly unknown[] {
 const toDigits = (checksum: number): string => checksum.toString(16).padStart(8, '0')
 
 /**
- * Reads whatever checks out of a journal, however it was cut or damaged. Of several records of a subject the largest counts are taken: counts never
- * fall, so that is the latest that can still be proved, and never more than was carried.
+ * Reads whatever checks out of a journal, however it was cut or damaged. Of several records of a subject the largest
+ * counts are taken: counts never fall, so that is the latest that can still be proved, and never more than was carried.
  */
 export function readRecords(text: string, salt: number): { counts: KeptCounts; damaged: number } {
   const latest = new Map<string, KeptCount>()
@@ -77,18 +80,9 @@ function toCounts(all: Iterable<KeptCount>): KeptCounts {
 function readRecord(line: string, salt: number): KeptCount | undefined {
   const payload = line.slice(9)
   if (line.slice(0, 9) !== `${toDigits(crc32(payload, salt))} `) return undefined
-  const fields = readFields(payload)
-  return fields && fromFields(fields)
-}
-
-/** One damaged line in four thousand million has a fitting checksum: it may still be no array. */
-function readFields(payload: string): readonly unknown[] | undefined {
-  try {
-    const fields: unknown = JSON.parse(payload)
-    return Array.isArray(fields) ? fields : undefined
-  } catch {
-    return undefined
-  }
+  // One damaged line in four thousand million has a fitting checksum: it may still be no array.
+  const fields = parseJson(payload)
+  return Array.isArray(fields) ? fromFields(fields) : undefined
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0

@@ -2,7 +2,7 @@ import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { eachKept, type KeptCount, type KeptCounts, keyOf, saltOf, toRecord } from './journal-record.ts'
-import { createCalm, type Log, type Timing } from './surroundings.ts'
+import { createLimitedLog, type Log, type Timing } from './surroundings.ts'
 
 const flushFile = promisify(fdatasync)
 const flushFolder = promisify(fsync)
@@ -12,15 +12,19 @@ const shipped = { mostBytes: 4 * 1024 * 1024, mostTimesLive: 4 }
 
 export const journalName = (boot: string): string => `journal-${boot}.log`
 
-/** An open file and how long it is. `isTorn`: the last write ended in the middle, so the next one begins on a line of its own. */
+/**
+ * An open file and how long it is. `isTorn`: the last write ended in the middle, so the next one begins on a line of
+ * its own.
+ */
 type Sheet = { readonly fd: number; bytes: number; isTorn: boolean; isBroken: boolean }
 
 export type Journal = ReturnType<typeof openJournal>
 
 /**
- * The counts of one boot on disk, so that they outlive the process: one write for each note(), which is enough for `kill -9`, and a flush with each
- * sync(), for the day the power fails. A disk that is full or gone is said in the log; the node goes on, and what could not be written is
- * written when that works again. The file is made with the first count.
+ * The counts of one boot on disk, so that they outlive the process: one write for each note(), which is enough for
+ * `kill -9`, and a flush with each sync(), for the day the power fails. A disk that is full or gone is said in the log;
+ * the node goes on, and what could not be written is written when that works again. The file is made with the first
+ * count.
  */
 export function openJournal(deps: {
   readonly folder: string
@@ -33,7 +37,7 @@ export function openJournal(deps: {
   const limits = deps.limits ?? shipped
   const path = join(deps.folder, journalName(deps.boot))
   const salt = saltOf(deps.node, deps.boot)
-  const calm = createCalm(deps.log, deps.timing.now)
+  const limitedLog = createLimitedLog(deps.log, deps.timing.now)
   /** What the shop has not confirmed, the latest of each subject, as it stands in the file. */
   const live = new Map<string, { readonly count: KeptCount['count']; readonly record: string }>()
   const unwritten = new Set<string>()
@@ -86,7 +90,7 @@ export function openJournal(deps: {
       append(sheet, text)
       unwritten.clear()
     } catch (error) {
-      calm('error', 'journal not written', { fault: error })
+      limitedLog('error', 'journal not written', { fault: error })
     }
   }
 
@@ -132,7 +136,7 @@ export function openJournal(deps: {
       const isLong = open.bytes > limits.mostBytes && open.bytes > liveBytes * limits.mostTimesLive
       if (isLong) await rewrite(open)
     } catch (error) {
-      calm('error', 'journal not flushed', { fault: error })
+      limitedLog('error', 'journal not flushed', { fault: error })
     }
   }
 
@@ -157,7 +161,10 @@ export function openJournal(deps: {
       write()
     },
 
-    /** The shop has these counts, the very ones that were noted: unless they have moved since, they need not be kept any more. */
+    /**
+     * The shop has these counts, the very ones that were noted: unless they have moved since, they need not be kept any
+     * more.
+     */
     taken(counts: KeptCounts): void {
       for (const kept of eachKept(counts)) {
         const key = keyOf(kept)
@@ -165,7 +172,9 @@ export function openJournal(deps: {
       }
     },
 
-    /** Flushes to the disk, and rewrites a file that has grown long. One at a time; while one runs, another is the same. */
+    /**
+     * Flushes to the disk, and rewrites a file that has grown long. One at a time; while one runs, another is the same.
+     */
     sync,
 
     /** The file is gone afterwards if the shop has everything that was in it. */

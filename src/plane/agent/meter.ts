@@ -3,9 +3,11 @@ import type { Agent, Carrier } from './carrier.ts'
 import type { Journal } from './journal.ts'
 import { type Batch, createPending, subjectKey } from './pending.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { type Chance, createBell, createCalm, growingPause, type Log, type Timing } from './surroundings.ts'
+import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
 
-/** A little less than a second, so that a timer that is late still keeps the promise: `kill -9` loses no more than that. */
+/**
+ * A little less than a second, so that a timer that is late still keeps the promise: `kill -9` loses no more than that.
+ */
 const noteEveryMs = 900
 const heartbeatMs = 2_000
 /** Wishes of many tunnels within this time make one request. */
@@ -32,9 +34,15 @@ export type MeterDeps = {
   readonly version: string
   /** How far behind the newest change the node is. */
   readonly lagMs: () => number
-  /** Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first try has ended. */
+  /**
+   * Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first
+   * try has ended.
+   */
   readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
-  /** A later boot holds this node's leases: another process runs with this identity. Said once; nothing more is wished for. */
+  /**
+   * A later boot holds this node's leases: another process runs with this identity. Said once; nothing more is wished
+   * for.
+   */
   readonly onReplaced?: () => void
 }
 
@@ -42,17 +50,23 @@ export type Meter = Agent & {
   start(): void
   /** Sends what there is to send now; whether the shop has everything afterwards. */
   flush(limitMs?: number): Promise<boolean>
-  /** Final counts, and back with what is held, within five seconds. Closes the journal. The carrier must carry nothing any more. */
+  /**
+   * Final counts, and back with what is held, within five seconds. Closes the journal. The carrier must carry nothing
+   * any more.
+   */
   stop(): Promise<void>
-  readonly lastContactMs: number | undefined
+  readonly lastContactAt: number | undefined
 }
 
-/** Tells the shop what is carried, and asks it for more. Counts are cumulative, so whatever is lost or repeated on the way changes nothing. */
+/**
+ * Tells the shop what is carried, and asks it for more. Counts are cumulative, so whatever is lost or repeated on the
+ * way changes nothing.
+ */
 export function createMeter(deps: MeterDeps): Meter {
   const { carrier, journal, timing } = deps
   const pending = createPending(timing.now)
   const bell = createBell(timing)
-  const calm = createCalm(deps.log, timing.now)
+  const limitedLog = createLimitedLog(deps.log, timing.now)
   /** What the shop has let this boot carry and has not been given back, each with the last answer. */
   const held = new Map<string, { readonly id: string; readonly pool: string; readonly upto: number }>()
   /** Ends all waiting; `cut` ends a request that is on its way, too. */
@@ -61,23 +75,23 @@ export function createMeter(deps: MeterDeps): Meter {
   let loops: Promise<unknown> = Promise.resolve()
   let stopping: Promise<void> | undefined
   let lastInLine: Promise<unknown> = Promise.resolve()
-  let lastSentMs = Number.NEGATIVE_INFINITY
-  let lastContactMs: number | undefined
+  let lastSentAt = Number.NEGATIVE_INFINITY
+  let lastContactAt: number | undefined
   let failures = 0
   let atOnce = mostInReport
   let isReplaced = false
   let isNoteDue = false
-  let restUntilMs = Number.NEGATIVE_INFINITY
+  let restEndsAt = Number.NEGATIVE_INFINITY
 
   /** Takes in what the carrier has counted, and writes it down. */
   function gather(): void {
-    const beganMs = timing.now()
+    const beganAt = timing.now()
     const changed = carrier.takeChanged()
     pending.add(changed)
     pending.addSources(carrier.takeSources())
     journal.note(changed)
-    const endedMs = timing.now()
-    restUntilMs = endedMs + Math.min(mostRestMs, (endedMs - beganMs) * restTimes)
+    const endedAt = timing.now()
+    restEndsAt = endedAt + Math.min(mostRestMs, (endedAt - beganAt) * restTimes)
   }
 
   function toBody(batch: Batch): ReportBody {
@@ -123,8 +137,8 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   /**
-   * What the shop could not take goes behind the others, and the next report has a tenth of it, down to single items: so one bad item
-   * ends up failing alone.
+   * What the shop could not take goes behind the others, and the next report has a tenth of it, down to single items:
+   * so one bad item ends up failing alone.
    */
   function noteFailure(error: unknown, batch: Batch): void {
     failures += 1
@@ -133,7 +147,7 @@ export function createMeter(deps: MeterDeps): Meter {
       atOnce = Math.max(1, Math.floor(atOnce / 10))
     }
     const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
-    calm(isFault ? 'error' : 'warn', 'report not taken', { fault: error })
+    limitedLog(isFault ? 'error' : 'warn', 'report not taken', { fault: error })
   }
 
   async function sendOnce(): Promise<'taken' | 'more' | 'failed'> {
@@ -141,10 +155,10 @@ export function createMeter(deps: MeterDeps): Meter {
     pending.renumber(renumberMs)
     const batch = pending.batch(atOnce)
     const isFull = Object.values(batch).some((each) => each.length >= atOnce)
-    lastSentMs = timing.now()
+    lastSentAt = timing.now()
     try {
       const answer = await deps.link.report(toBody(batch), cut.signal)
-      lastContactMs = timing.now()
+      lastContactAt = timing.now()
       failures = 0
       atOnce = Math.min(mostInReport, atOnce * 10)
       take(batch, answer)
@@ -176,7 +190,7 @@ export function createMeter(deps: MeterDeps): Meter {
       return (await deps.sendEarlier?.(end.signal)) ?? true
     } catch (error) {
       // A folder that cannot be read must not keep the node from serving; the journals stay where they are.
-      calm('error', 'earlier counts not sent', { fault: error })
+      limitedLog('error', 'earlier counts not sent', { fault: error })
       return false
     }
   }
@@ -189,7 +203,7 @@ export function createMeter(deps: MeterDeps): Meter {
   async function reportLoop(): Promise<void> {
     const again = (await tryEarlier()) ? undefined : tryEarlierAgain()
     while (!end.signal.aborted) {
-      await bell.wait(Math.max(0, lastSentMs + heartbeatMs - timing.now()))
+      await bell.wait(Math.max(0, lastSentAt + heartbeatMs - timing.now()))
       if (pending.hasWishes) await timing.pause(collectMs, end.signal)
       if (end.signal.aborted) break
       const outcome = await send()
@@ -263,7 +277,7 @@ export function createMeter(deps: MeterDeps): Meter {
 
     noteNow() {
       if (stopping || isNoteDue) return
-      const restMs = restUntilMs - timing.now()
+      const restMs = restEndsAt - timing.now()
       if (restMs <= 0) gather()
       else void noteAfter(restMs)
     },
@@ -282,8 +296,8 @@ export function createMeter(deps: MeterDeps): Meter {
       return stopping
     },
 
-    get lastContactMs() {
-      return lastContactMs
+    get lastContactAt() {
+      return lastContactAt
     },
   }
 }

@@ -1,25 +1,22 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Writes a file of the node's own, whole or not at all, for nobody else's eyes. It is on the disk when this returns. */
+/**
+ * Writes a file of the node's own, whole or not at all, for nobody else's eyes. It is on the disk when this returns.
+ */
 export function writeOwnFile(path: string, text: string): void {
-  const folder = dirname(path)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const draft = `${path}.new`
-  const fd = openSync(draft, 'w', 0o600)
-  try {
-    writeSync(fd, text)
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeFlushed(draft, 'w', text)
   renameSync(draft, path)
-  const names = openSync(folder, 'r')
-  try {
-    fsyncSync(names)
-  } finally {
-    closeSync(names)
-  }
+  flushFolder(path)
+}
+
+/** The same for a file that must not be there yet: of two who make it at once, one succeeds. */
+export function createOwnFile(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeFlushed(path, 'wx', text)
+  flushFolder(path)
 }
 
 /** The text of a file, or undefined when there is none. */
@@ -29,5 +26,27 @@ export function findFile(path: string): string | undefined {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
+  }
+}
+
+function writeFlushed(path: string, flags: 'w' | 'wx', text: string): void {
+  const fd = openSync(path, flags, 0o600)
+  try {
+    // Written through to the end: one write may take less than all of it.
+    const bytes = Buffer.from(text)
+    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** A name is on the disk only when its folder is. */
+function flushFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
   }
 }

@@ -7,10 +7,13 @@ export type PendingWish = {
   readonly turn: number
   readonly want: 'lease' | 'return'
   /** When it was given its number. */
-  readonly sinceMs: number
+  readonly numberedAt: number
 }
 
-/** What is taken from the waiting for one report: the very objects, so that what moved meanwhile can be told from what did not. */
+/**
+ * What is taken from the waiting for one report: the very objects, so that what moved meanwhile can be told from what
+ * did not.
+ */
 export type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources'> & {
   readonly wishes: readonly PendingWish[]
 }
@@ -24,8 +27,9 @@ const mostSources = 20_000
 export const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
 
 /**
- * Everything that the shop has not confirmed. Of each subject only the latest count is kept, so this is never larger than the number of subjects. A
- * wish is numbered once, and a new wish about the same subject takes the place of the old one.
+ * Everything that the shop has not confirmed. Of each subject only the latest count is kept, so this is never larger
+ * than the number of subjects. A wish is numbered once, and a new wish about the same subject takes the place of the
+ * old one.
  */
 export function createPending(now: () => number) {
   const proxies = new Map<number, ProxyCount>()
@@ -38,7 +42,7 @@ export function createPending(now: () => number) {
 
   function wish(id: string, pool: string, want: PendingWish['want']): void {
     turn += 1
-    wishes.set(subjectKey(id, pool), { id, pool, turn, want, sinceMs: now() })
+    wishes.set(subjectKey(id, pool), { id, pool, turn, want, numberedAt: now() })
   }
 
   return {
@@ -66,7 +70,7 @@ export function createPending(now: () => number) {
     /** A new number for wishes that went unanswered so long that the shop may have let their lease lapse meanwhile. */
     renumber(olderThanMs: number): void {
       for (const each of wishes.values()) {
-        if (now() - each.sinceMs > olderThanMs) wish(each.id, each.pool, each.want)
+        if (now() - each.numberedAt > olderThanMs) wish(each.id, each.pool, each.want)
       }
     },
 
@@ -96,7 +100,10 @@ export function createPending(now: () => number) {
       }
     },
 
-    /** The shop has these. Returns the wishes among them that are still the latest about their subject: only their answers count. */
+    /**
+     * The shop has these. Returns the wishes among them that are still the latest about their subject: only their
+     * answers count.
+     */
     settle(sent: Batch): PendingWish[] {
       for (const each of sent.proxies) drop(proxies, each.id, each)
       for (const each of sent.subusers) drop(subusers, subjectKey(each.id, each.pool), each)

@@ -1,7 +1,8 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
-import { createCalm, type Log, type Timing } from './surroundings.ts'
+import { parseJson } from './json.ts'
+import { createLimitedLog, type Log, type Timing } from './surroundings.ts'
 import type { PagePlace } from './sync.ts'
 
 const fileName = 'state.log'
@@ -10,13 +11,14 @@ const draftName = 'state.log.new'
 const mostBytes = 256 * 1024 * 1024
 
 /**
- * What the shop last wanted carried, on the node's own disk, a page a line: a node that starts while the shop is away serves from it. It is
- * written as it is heard and never trusted for longer than until the shop answers, for then the whole state is read anew.
+ * What the shop last wanted carried, on the node's own disk, a page a line: a node that starts while the shop is away
+ * serves from it. It is written as it is heard and never trusted for longer than until the shop answers, for then the
+ * whole state is read anew.
  */
 export function openSavedState(deps: { readonly folder: string; readonly timing: Timing; readonly log: Log }) {
   const path = join(deps.folder, fileName)
   const draft = join(deps.folder, draftName)
-  const calm = createCalm(deps.log, deps.timing.now)
+  const limitedLog = createLimitedLog(deps.log, deps.timing.now)
   let descriptor: number | undefined
   let written = 0
 
@@ -47,7 +49,7 @@ export function openSavedState(deps: { readonly folder: string; readonly timing:
       try {
         write(page, place)
       } catch (error) {
-        calm('warn', 'state not saved', { fault: error })
+        limitedLog('warn', 'state not saved', { fault: error })
         end()
       }
     },
@@ -62,7 +64,7 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
   if (!statSync(path, { throwIfNoEntry: false })) return []
   const pages: StatePage[] = []
   for (const line of readFileSync(path, 'utf8').split('\n')) {
-    const read = line === '' ? undefined : statePageSchema.safeParse(readJson(line))
+    const read = line === '' ? undefined : statePageSchema.safeParse(parseJson(line))
     if (!read) continue
     if (!read.success) {
       log.warn('saved state damaged', { pages_used: pages.length })
@@ -71,15 +73,6 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
     pages.push(read.data)
   }
   return pages
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // The schema refuses it.
-    return undefined
-  }
 }
 
 const isEmpty = (page: StatePage): boolean =>

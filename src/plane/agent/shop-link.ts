@@ -3,10 +3,12 @@ import { readAddress } from '../../kernel/address.ts'
 import { type JoinBody, type Joined, joinedSchema, type VpnSetup, vpnSetupSchema } from '../../wire/node/join.ts'
 import { type ReportAnswer, type ReportBody, reportAnswerSchema } from '../../wire/node/report.ts'
 import { type FindBody, type Found, foundSchema, type StatePage, statePageSchema } from '../../wire/node/state.ts'
+import { parseJson } from './json.ts'
 
 /**
- * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer, or the shop is in
- * trouble, so asking again may help. `fault`: an answer that makes no sense, or a request that the shop cannot make sense of.
+ * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer,
+ * or the shop is in trouble, so asking again may help. `fault`: an answer that makes no sense, or a request that the
+ * shop cannot make sense of.
  */
 export type LinkTrouble = 'refused' | 'unreachable' | 'fault'
 
@@ -23,7 +25,10 @@ export class LinkError extends Error {
     super(message)
   }
 
-  /** Whether it may be what was sent that the shop cannot take. A shop that is busy or stopping says so, and blames nobody. */
+  /**
+   * Whether it may be what was sent that the shop cannot take. A shop that is busy or stopping says so, and blames
+   * nobody.
+   */
   get blamesRequest(): boolean {
     return this.status === 500 || (this.trouble === 'fault' && this.status !== undefined && this.status >= 400)
   }
@@ -38,7 +43,10 @@ export type ShopLink = {
   vpn(end?: AbortSignal): Promise<VpnSetup>
 }
 
-/** How long each request may take, reading the answer included. For the state it is besides the time that the shop was asked to wait. */
+/**
+ * How long each request may take, reading the answer included. For the state it is besides the time that the shop was
+ * asked to wait.
+ */
 const shippedLimitsMs = { join: 10_000, state: 5_000, find: 2_000, report: 5_000, vpn: 5_000 }
 const mostAnswerBytes = 64 * 1024 * 1024
 
@@ -181,7 +189,7 @@ async function readText(response: Response, what: string): Promise<string> {
 }
 
 function readAnswer<T>(what: string, status: number, text: string, answer: z.ZodType<T>): T {
-  const body = readJson(text)
+  const body = parseJson(text)
   if (status >= 200 && status < 300) {
     const read = z.object({ ok: z.literal(true), data: answer }).safeParse(body)
     if (read.success) return read.data.data
@@ -190,15 +198,6 @@ function readAnswer<T>(what: string, status: number, text: string, answer: z.Zod
     throw new LinkError('fault', `${what}: the answer is not as agreed (${fields.join(', ')})`, status)
   }
   throw new LinkError(troubleOf(status), `${what}: answered ${status}${codeIn(body)}`, status)
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // What is not JSON is not as agreed either: the schema says so.
-    return undefined
-  }
 }
 
 function troubleOf(status: number): LinkTrouble {

@@ -112,7 +112,10 @@ export function createSnapshot() {
     ports: (): Iterable<number> => ports.keys(),
     findExit: (id: string): NodeExit | undefined => exits.get(id),
 
-    /** The exits that serve a pool. The same array until an exit changes, so that whoever asks may remember what it made of it. */
+    /**
+     * The exits that serve a pool. The same array until an exit changes, so that whoever asks may remember what it made
+     * of it.
+     */
     exitsOf(pool: string): readonly NodeExit[] {
       byPool ??= Map.groupBy(exits.values(), (exit) => exit.pool)
       return byPool.get(pool) ?? none

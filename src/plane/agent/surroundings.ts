@@ -32,7 +32,9 @@ export const realTiming: Timing = {
     }),
 }
 
-/** Doubles with each failure up to a limit; half of it is chance, so that twenty nodes do not come back in one moment. */
+/**
+ * Doubles with each failure up to a limit; half of it is chance, so that twenty nodes do not come back in one moment.
+ */
 export function growingPause(failures: number, firstMs: number, mostMs: number, chance: Chance): number {
   const wholeMs = Math.min(mostMs, firstMs * 2 ** Math.min(failures - 1, 30))
   return wholeMs / 2 + (chance() * wholeMs) / 2
@@ -60,16 +62,19 @@ export function createBell(timing: Timing) {
 
 const sayAgainMs = 60_000
 
-/** Says each kind of trouble once a minute, with how often it happened meanwhile: a full disk must not be filled further by its own log. */
-export function createCalm(log: Log, now: Clock) {
-  const said = new Map<string, { atMs: number; unsaid: number }>()
+/**
+ * Says each kind of trouble once a minute, with how often it happened meanwhile: a full disk must not be filled further
+ * by its own log.
+ */
+export function createLimitedLog(log: Log, now: Clock) {
+  const said = new Map<string, { saidAt: number; unsaid: number }>()
   return (level: 'warn' | 'error', event: string, fields: Record<string, unknown> = {}): void => {
     const last = said.get(event)
-    if (last && now() - last.atMs < sayAgainMs) {
+    if (last && now() - last.saidAt < sayAgainMs) {
       last.unsaid += 1
       return
     }
-    said.set(event, { atMs: now(), unsaid: 0 })
+    said.set(event, { saidAt: now(), unsaid: 0 })
     log[level](event, last && last.unsaid > 0 ? { ...fields, times_unsaid: last.unsaid } : fields)
   }
 }

@@ -1,6 +1,6 @@
 import type { StatePage } from '../../wire/node/state.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { type Chance, createCalm, growingPause, type Log, type Timing } from './surroundings.ts'
+import { type Chance, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
 
 /** Where in a read a page stands. A whole read names all there is: what it does not name is gone. */
 export type PagePlace = { readonly isWhole: boolean; readonly isFirst: boolean; readonly isLast: boolean }
@@ -14,8 +14,8 @@ const emptyPauseMs = 250
 const quickMs = 100
 
 /**
- * Keeps the node up to date: the whole state, page by page, then changes as they come. `onPage` may be handed the same thing twice. An
- * `onPage` that throws is handed the same page again after a pause.
+ * Keeps the node up to date: the whole state, page by page, then changes as they come. `onPage` may be handed the same
+ * thing twice. An `onPage` that throws is handed the same page again after a pause.
  */
 export function createSync(deps: {
   readonly link: Pick<ShopLink, 'state'>
@@ -25,16 +25,16 @@ export function createSync(deps: {
   readonly onPage: (page: StatePage, place: PagePlace) => void
 }) {
   const { timing } = deps
-  const calm = createCalm(deps.log, timing.now)
+  const limitedLog = createLimitedLog(deps.log, timing.now)
   const { promise: ready, resolve: setReady } = Promise.withResolvers<void>()
   let cursor: string | undefined
   /** True until a read from the beginning has come to its end. */
   let isWhole = true
   let isBehind = true
   let failures = 0
-  let lastContactMs: number | undefined
+  let lastContactAt: number | undefined
   /** When all was last known to be heard; before that, when the asking began. */
-  let currentMs = timing.now()
+  let currentAt = timing.now()
 
   function restart(): void {
     cursor = undefined
@@ -49,7 +49,7 @@ export function createSync(deps: {
     isBehind = page.more
     if (page.more) return
     isWhole = false
-    currentMs = timing.now()
+    currentAt = timing.now()
     setReady()
   }
 
@@ -57,18 +57,18 @@ export function createSync(deps: {
     failures += 1
     isBehind = true
     const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
-    calm(isFault ? 'error' : 'warn', 'state not read', { fault: error })
+    limitedLog(isFault ? 'error' : 'warn', 'state not read', { fault: error })
     if (error instanceof LinkError && error.status === 400 && cursor !== undefined) restart()
   }
 
   async function readOnce(end: AbortSignal): Promise<void> {
-    const askedMs = timing.now()
+    const askedAt = timing.now()
     const mayWait = !isBehind && !isWhole
     const page = await deps.link.state(cursor, mayWait ? waitSeconds : 0, end)
-    lastContactMs = timing.now()
+    lastContactAt = timing.now()
     take(page)
     failures = 0
-    if (mayWait && isEmpty(page) && timing.now() - askedMs < quickMs) await timing.pause(emptyPauseMs, end)
+    if (mayWait && isEmpty(page) && timing.now() - askedAt < quickMs) await timing.pause(emptyPauseMs, end)
   }
 
   return {
@@ -76,18 +76,18 @@ export function createSync(deps: {
     ready,
 
     /** When the shop last answered, by the handed-in time. */
-    get lastContactMs(): number | undefined {
-      return lastContactMs
+    get lastContactAt(): number | undefined {
+      return lastContactAt
     },
 
     /** How long the node has not known for sure that it has heard everything. */
     get lagMs(): number {
-      return isBehind ? Math.max(0, Math.round(timing.now() - currentMs)) : 0
+      return isBehind ? Math.max(0, Math.round(timing.now() - currentAt)) : 0
     },
 
     /** Runs until the signal. A refused node goes on asking at the slowest pace: the operator may take it back. */
     async run(end: AbortSignal): Promise<void> {
-      currentMs = timing.now()
+      currentAt = timing.now()
       while (!end.aborted) {
         try {
           await readOnce(end)

@@ -1,18 +1,10 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Refusal } from '../../kernel/refusal.ts'
-import { type Log, must, type Run } from './run.ts'
+import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
+import type { Log } from '../agent/surroundings.ts'
+import { must, type Run } from './run.ts'
 
 /** One thing that a VPN node changed on its machine, with what it takes to undo it. */
 const changeSchema = z.discriminatedUnion('kind', [
@@ -52,27 +44,27 @@ export function describeChange(change: Change): string {
 export type Changes = ReturnType<typeof createChanges>
 
 /**
- * The changes of this run, written down before each is made: whatever kills the node, the next start knows what to look for. The
- * file is also what keeps a second node out of the folder.
+ * The changes of this run, written down before each is made: whatever kills the node, the next start knows what to look
+ * for. The file is also what keeps a second node out of the folder.
  */
 export function createChanges(folder: string, device: string) {
   const record: Record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes: [] }
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  writeRecord(folder, record, 'wx')
+  const path = join(folder, fileName)
+  createOwnFile(path, toText(record))
   return {
     note(...changes: readonly Change[]): void {
       if (record.changes.length + changes.length > mostChanges) throw new Error('more was changed than a node changes')
       record.changes.push(...changes)
-      writeRecord(folder, record, 'w')
+      writeOwnFile(path, toText(record))
     },
     /** A change that is undone while the node goes on. */
     strike(change: Change): void {
       record.changes = record.changes.filter((each) => each !== change)
-      writeRecord(folder, record, 'w')
+      writeOwnFile(path, toText(record))
     },
     list: (): readonly Change[] => record.changes,
     /** All is undone. */
-    close: (): void => rmSync(join(folder, fileName), { force: true }),
+    close: (): void => rmSync(path, { force: true }),
   }
 }
 
@@ -118,25 +110,15 @@ export function writeSetting(path: string, value: string): void {
 }
 
 function readRecord(folder: string): Record | undefined {
-  const path = join(folder, fileName)
-  return existsSync(path) ? recordSchema.parse(JSON.parse(readFileSync(path, 'utf8'))) : undefined
+  const text = findFile(join(folder, fileName))
+  return text === undefined ? undefined : recordSchema.parse(JSON.parse(text))
 }
 
-/** On the disk before it returns. Replaced whole, so that it is never half a record. */
-function writeRecord(folder: string, record: Record, flag: 'w' | 'wx'): void {
-  const path = join(folder, fileName)
-  const written = flag === 'wx' ? path : `${path}.new`
-  const file = openSync(written, flag, 0o600)
-  try {
-    writeSync(file, `${JSON.stringify(record, null, 2)}\n`)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  if (written !== path) renameSync(written, path)
-}
+const toText = (record: Record): string => `${JSON.stringify(record, null, 2)}\n`
 
-/** When a process began, in ticks since the machine did: field 22 of proc(5) stat, counted behind the name in brackets. */
+/**
+ * When a process began, in ticks since the machine did: field 22 of proc(5) stat, counted behind the name in brackets.
+ */
 function beganOf(pid: number): string | undefined {
   const path = `/proc/${pid}/stat`
   if (!existsSync(path)) return undefined

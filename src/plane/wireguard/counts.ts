@@ -9,9 +9,9 @@ const freshMs = 180_000
 export type PeerCounts = ReturnType<typeof createPeerCounts>
 
 /**
- * What each device has carried since the boot, from what WireGuard counts for a key since it knows the key. A count that falls began anew,
- * because the peer or the whole WireGuard device is another one: then all of it is new. A key that is gone is
- * forgotten with its count: should it come back, it counts from nothing.
+ * What each device has carried since the boot, from what WireGuard counts for a key since it knows the key. A count
+ * that falls began anew, because the peer or the whole WireGuard device is another one: then all of it is new. A key
+ * that is gone is forgotten with its count: should it come back, it counts from nothing.
  */
 export function createPeerCounts() {
   const totals = new Map<string, Total>()
@@ -39,7 +39,10 @@ export function createPeerCounts() {
   }
 
   return {
-    /** Takes in a look at the device. `ownerOf` tells whose key it was until now; bytes of a key without an owner are nobody's. */
+    /**
+     * Takes in a look at the device. `ownerOf` tells whose key it was until now; bytes of a key without an owner are
+     * nobody's.
+     */
     absorb(peers: readonly PeerState[], ownerOf: (publicKey: string) => string | undefined): void {
       for (const peer of peers) {
         const id = ownerOf(peer.publicKey)

@@ -10,7 +10,6 @@ import {
 import { readPublicKey } from '../../kernel/wireguard.ts'
 import type { NodePeer } from '../../wire/node/state.ts'
 import type { PeerCounts } from './counts.ts'
-import type { WantedPeer } from './diff.ts'
 import { toAllowed } from './render.ts'
 
 /** The node's own address inside the tunnel, and the network that it shares with its peers. */
@@ -28,29 +27,33 @@ export function readTunnelAddress(text: string): TunnelAddress | undefined {
   return { text: `${addressText}/${length}`, own: address, network: { base, length } }
 }
 
-/** A peer that has been read: its key and its addresses are what WireGuard takes, and within the tunnel. */
+/**
+ * A peer that has been read: its key is one that WireGuard takes, its addresses are within the tunnel and in canonical
+ * text.
+ */
 type Held = {
   readonly peer: NodePeer
-  readonly allowed: readonly string[]
   /** What the peer had carried when the shop said how much is left. */
   readonly carriedBefore: number
 }
 
-export type Passing = WantedPeer & { readonly id: string; readonly speedMbit: number | null }
-
-/** What the shop wants of this node, as far as it has told. Decides by itself when time or traffic of a device is over. */
+/**
+ * What the shop wants of this node, as far as it has told. Decides by itself when time or traffic of a device is over.
+ */
 export function createDesired(deps: {
   readonly networks: readonly TunnelAddress[]
   readonly counts: Pick<PeerCounts, 'totalOf' | 'takenOf'>
   readonly refuse: (id: string, problem: string) => void
 }) {
   const held = new Map<string, Held>()
-  /** Whose key it is. Of two devices with one key the one that was told last has it: the shop lets a key be held once. */
+  /**
+   * Whose key it is. Of two devices with one key the one that was told last has it: the shop lets a key be held once.
+   */
   const owners = new Map<string, string>()
 
   /**
-   * What is left was true when the shop said so, and the shop knew at most what the agent had taken by then. The same number again
-   * says nothing new: otherwise each repetition would grant what was carried in between.
+   * What is left was true when the shop said so, and the shop knew at most what the agent had taken by then. The same
+   * number again says nothing new: otherwise each repetition would grant what was carried in between.
    */
   function carriedBefore(peer: NodePeer): number {
     const before = held.get(peer.id)
@@ -67,11 +70,7 @@ export function createDesired(deps: {
       return
     }
     held.set(peer.id, {
-      peer,
-      allowed: peer.allowed.flatMap((text) => {
-        const prefix = readPrefix(text)
-        return prefix ? [toAllowed(prefix)] : []
-      }),
+      peer: { ...peer, allowed: peer.allowed.flatMap(toCanonical) },
       carriedBefore: carriedBefore(peer),
     })
     if (peer.state === 'up') owners.set(peer.public_key, peer.id)
@@ -98,19 +97,18 @@ export function createDesired(deps: {
     ownerOf: (publicKey: string): string | undefined => owners.get(publicKey),
 
     /** Those that may pass traffic now. A block or key that two of them claim goes to the one that was told first. */
-    passing(nowMs: number): Passing[] {
+    passing(nowMs: number): NodePeer[] {
       const claimed = new Map<string, string>()
-      const claims = (each: Held): string[] => [each.peer.public_key, ...each.allowed]
+      const mayClaim = (peer: NodePeer): boolean => {
+        const claims = [peer.public_key, ...peer.allowed]
+        const rival = claims.find((claim) => claimed.has(claim))
+        if (rival !== undefined) deps.refuse(peer.id, `has ${rival}, which ${claimed.get(rival)} has already`)
+        else for (const claim of claims) claimed.set(claim, peer.id)
+        return rival === undefined
+      }
       return [...held.values()].flatMap((each) => {
-        if (!mayPass(each, nowMs) || owners.get(each.peer.public_key) !== each.peer.id) return []
-        const rival = claims(each).find((claim) => claimed.has(claim))
-        if (rival !== undefined) {
-          deps.refuse(each.peer.id, `has ${rival}, which ${claimed.get(rival)} has already`)
-          return []
-        }
-        for (const claim of claims(each)) claimed.set(claim, each.peer.id)
-        const { id, public_key: publicKey, speed_mbit: speedMbit } = each.peer
-        return [{ id, publicKey, allowed: each.allowed, speedMbit }]
+        const isOwner = owners.get(each.peer.public_key) === each.peer.id
+        return isOwner && mayPass(each, nowMs) && mayClaim(each.peer) ? [each.peer] : []
       })
     },
 
@@ -124,6 +122,11 @@ export function createDesired(deps: {
       return held.size
     },
   }
+}
+
+function toCanonical(text: string): string[] {
+  const prefix = readPrefix(text)
+  return prefix ? [toAllowed(prefix)] : []
 }
 
 const isSame = (a: NodePeer, b: NodePeer): boolean =>

@@ -1,10 +1,11 @@
 import { Refusal } from '../../kernel/refusal.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
+import type { Log } from '../agent/surroundings.ts'
 import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { createDumpReader, type DeviceState } from './dump.ts'
 import { toDeviceCall } from './render.ts'
-import { findProgram, type Log, must, programPath, type Run } from './run.ts'
+import { findProgram, must, programPath, type Run } from './run.ts'
 
 const readyWithinMs = 5_000
 const readyPollMs = 20
@@ -25,7 +26,10 @@ export type DevicePlan = {
   readonly networks: readonly TunnelAddress[]
 }
 
-/** Makes the device, addresses it and brings it up, without peers. The kernel's WireGuard if it has one, else wireguard-go. */
+/**
+ * Makes the device, addresses it and brings it up, without peers. The kernel's WireGuard if it has one, else
+ * wireguard-go.
+ */
 export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, log: Log): Promise<Device> {
   const { name } = plan
   if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
@@ -92,9 +96,9 @@ async function startUserspace(name: string, run: Run): Promise<{ close: () => Pr
     clearTimeout(killer)
     await listening
   }
-  const endMs = performance.now() + readyWithinMs
+  const giveUpAt = performance.now() + readyWithinMs
   while ((await run(['wg', 'show', name, 'listen-port'])).code !== 0) {
-    if (child.exitCode !== null || child.signalCode !== null || performance.now() > endMs) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > giveUpAt) {
       await close()
       throw new Error(`wireguard-go did not start: ${complaint.trim()}`)
     }

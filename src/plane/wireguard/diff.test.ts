@@ -7,15 +7,18 @@ import { toDeviceCall, toSetCalls } from './render.ts'
 const keyOf = (index: number): string => Buffer.alloc(32, index + 1).toString('base64')
 const privateKey = Buffer.alloc(32, 0x55).toString('base64')
 
-/** A WireGuard device as far as `wg set` and `wg show dump` know it. A block that one peer is given, another loses (wg(8)). */
+/**
+ * A WireGuard device as far as `wg set` and `wg show dump` know it. A block that one peer is given, another loses
+ * (wg(8)).
+ */
 class Model {
   readonly peers = new Map<string, { allowed: Set<string>; rx: number; tx: number; handshake: number }>()
   readonly touched = new Set<string>()
 
   constructor(held: readonly WantedPeer[], counts: readonly number[]) {
-    for (const [index, { publicKey, allowed }] of held.entries()) {
+    for (const [index, { public_key: key, allowed }] of held.entries()) {
       const rx = counts[index] ?? 0
-      this.peers.set(publicKey, { allowed: new Set(allowed), rx, tx: rx * 3, handshake: rx % 2 })
+      this.peers.set(key, { allowed: new Set(allowed), rx, tx: rx * 3, handshake: rx % 2 })
     }
   }
 
@@ -55,15 +58,18 @@ const peers = fc.uniqueArray(fc.nat(30), { maxLength: 20 }).chain((keys) =>
     .map((blocks) =>
       keys.map((key, index): WantedPeer => {
         const [a = 0, b = 0] = blocks.slice(index * 2)
-        return { publicKey: keyOf(key), allowed: [`10.66.0.${a}/32`, `fd74::${(b + 1).toString(16)}/128`] }
+        return { public_key: keyOf(key), allowed: [`10.66.0.${a}/32`, `fd74::${(b + 1).toString(16)}/128`] }
       }),
     ),
 )
 
-const sorted = (all: readonly Pick<PeerState, 'publicKey' | 'allowed'>[]) =>
+const sorted = (all: readonly (PeerState | WantedPeer)[]) =>
   all
-    .map(({ publicKey, allowed }) => ({ publicKey, allowed: allowed.toSorted() }))
-    .toSorted((a, b) => (a.publicKey < b.publicKey ? -1 : 1))
+    .map((each) => ({
+      key: 'publicKey' in each ? each.publicKey : each.public_key,
+      allowed: [...each.allowed].toSorted(),
+    }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
 
 describe('a difference', () => {
   test('makes any device exactly what is wanted, names nobody else, and leaves nothing to do', () => {
@@ -87,7 +93,7 @@ describe('a difference', () => {
 
   test('of a thousand peers takes few calls, each within what a command line holds', () => {
     const set = Array.from({ length: 5000 }, (_, index) => ({
-      publicKey: keyOf(index % 200),
+      public_key: keyOf(index % 200),
       allowed: [`10.66.${index >> 8}.${index & 255}/32`, `fd74:7572:6e70::a42:${index.toString(16)}/128`],
     }))
     const calls = toSetCalls('tp0', { remove: [], set })

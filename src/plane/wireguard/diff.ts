@@ -1,7 +1,8 @@
+import type { NodePeer } from '../../wire/node/state.ts'
 import type { PeerState } from './dump.ts'
 
-/** A peer as the device should have it. `allowed` is in canonical text, and no two peers share a block. */
-export type WantedPeer = { readonly publicKey: string; readonly allowed: readonly string[] }
+/** What WireGuard has to know of a peer. `allowed` is in canonical text, and no two peers share a block. */
+export type WantedPeer = Readonly<Pick<NodePeer, 'public_key' | 'allowed'>>
 
 export type Difference = { readonly remove: readonly string[]; readonly set: readonly WantedPeer[] }
 
@@ -10,11 +11,11 @@ export function diffPeers(
   held: readonly Pick<PeerState, 'publicKey' | 'allowed'>[],
   wanted: readonly WantedPeer[],
 ): Difference {
-  const keys = new Set(wanted.map((each) => each.publicKey))
+  const keys = new Set(wanted.map((each) => each.public_key))
   const heldAllowed = new Map(held.map((each) => [each.publicKey, each.allowed]))
   return {
     remove: held.filter((each) => !keys.has(each.publicKey)).map((each) => each.publicKey),
-    set: wanted.filter((each) => !isSame(heldAllowed.get(each.publicKey), each.allowed)),
+    set: wanted.filter((each) => !isSame(heldAllowed.get(each.public_key), each.allowed)),
   }
 }
 

@@ -16,8 +16,8 @@ export type PeerState = {
 }
 
 /**
- * Reads a dump strictly: what `wg` does not write is a fault, because bytes are billed by it. No message quotes a line, since the first
- * holds the private key.
+ * Reads a dump strictly: what `wg` does not write is a fault, because bytes are billed by it. No message quotes a line,
+ * since the first holds the private key.
  */
 export const readDump = (text: string): DeviceState => createDumpReader()(text)
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { addressFromNumber, contains, readPrefix } from '../../kernel/address.ts'
-import { classify, specialPrefixes } from '../gateway/decide/policy.ts'
+import { classify, specialPrefixes } from '../../kernel/reserved.ts'
 import { readTunnelAddress } from './desired.ts'
 import { toRuleset, withoutNested } from './firewall.ts'
 

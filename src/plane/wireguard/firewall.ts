@@ -1,5 +1,6 @@
 import { contains, formatPrefix, type Prefix } from '../../kernel/address.ts'
-import { specialPrefixes } from '../gateway/decide/policy.ts'
+import { mailPorts } from '../../kernel/mail-ports.ts'
+import { specialPrefixes } from '../../kernel/reserved.ts'
 import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import type { Forwarding } from './forwarding.ts'
@@ -14,11 +15,9 @@ export type FirewallPlan = {
 
 const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
 
-const mailPorts = '25, 465, 587, 2525'
-
 /**
- * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds: what somebody
- * else's firewall drops stays dropped.
+ * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds:
+ * what somebody else's firewall drops stays dropped.
  */
 export function toRuleset({ device, networks, forwarding }: FirewallPlan): string {
   const table = tableOf(device)
@@ -52,7 +51,7 @@ ${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not
     ip daddr @special4 goto refuse
     ip6 daddr != 2000::/3 goto refuse
     ip6 daddr @special6 goto refuse
-    meta l4proto { tcp, udp } th dport { ${mailPorts} } goto refuse
+    meta l4proto { tcp, udp } th dport { ${mailPorts.join(', ')} } goto refuse
     ip saddr @tunnel4 accept
     ip6 saddr @tunnel6 accept
     drop

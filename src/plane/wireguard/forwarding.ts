@@ -14,8 +14,8 @@ export function readForwarding(): Forwarding {
 type Setting = Extract<Change, { kind: 'setting' }>
 
 /**
- * Lets the machine pass packets on. The kernel moves other settings along, there and back (Documentation/networking/ip-sysctl), so
- * what an operator had settled about them is noted first and comes back last.
+ * Lets the machine pass packets on. The kernel moves other settings along, there and back
+ * (Documentation/networking/ip-sysctl), so what an operator had settled about them is noted first and comes back last.
  */
 export function turnOnForwarding(changes: Changes): void {
   const { v4, v6 } = readForwarding()
@@ -30,7 +30,10 @@ const plan4 = (): Setting[] => [
   ...changed(`${net}/ipv4/ip_forward`, '0', '1'),
 ]
 
-/** A machine that forwards does not listen to its router, and loses its own way out, unless the device is told to go on: 2. */
+/**
+ * A machine that forwards does not listen to its router, and loses its own way out, unless the device is told to go on:
+ * 2.
+ */
 const plan6 = (): Setting[] => [
   ...devicesOf('ipv6').flatMap((device) => [
     ...kept(`${net}/ipv6/conf/${device}/forwarding`, '1'),

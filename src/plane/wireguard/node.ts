@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { NodePeer } from '../../wire/node/state.ts'
 import type { Carrier } from '../agent/carrier.ts'
+import type { Log } from '../agent/surroundings.ts'
 import { type Changes, clearRemains, createChanges, undoChanges } from './changes.ts'
 import { createPeerCounts } from './counts.ts'
 import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
@@ -11,7 +12,7 @@ import { raiseFirewall } from './firewall.ts'
 import { readForwarding, turnOnForwarding } from './forwarding.ts'
 import { toSetCalls } from './render.ts'
 import { findMissing, lookAtMachine, refuseMissing } from './requirements.ts'
-import { findProgram, type Log, must, type Run } from './run.ts'
+import { findProgram, must, type Run } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
 
 export type WireguardDeps = {
@@ -41,11 +42,16 @@ export type WireguardNode = {
   close(): Promise<void>
 }
 
-/** How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes its time when there are many peers, and is then taken less often, but always within `mostPauseMs`. */
+/**
+ * How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes
+ * its time when there are many peers, and is then taken less often, but always within `mostPauseMs`.
+ */
 const pauseMs = 900
 const mostPauseMs = 3_000
 const restPerLook = 4
-/** The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend. */
+/**
+ * The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend.
+ */
 const mostFailures = 5
 
 /** Makes this machine a VPN node: firewall, forwarding, device; then whatever peers it is told. */
@@ -57,7 +63,7 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
   const changes = createChanges(folder, deviceName)
   const plan = { name: deviceName, setup, networks }
   try {
-    // The door is shut before it is hung: no packet passes a device that is not firewalled yet.
+    // The firewall comes first: no packet passes a device that is not behind it yet.
     await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding() }, changes, run)
     turnOnForwarding(changes)
     const device = await openDevice(plan, changes, run, log)
@@ -112,8 +118,8 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   let timer: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * Looks, counts, then changes. What was carried is credited to whoever had the key until now, before anything new is heard, and a
-   * peer that goes has been counted just before.
+   * Looks, counts, then changes. What was carried is credited to whoever had the key until now, before anything new is
+   * heard, and a peer that goes has been counted just before.
    */
   async function pass(): Promise<void> {
     const { peers } = await device.look()
@@ -127,7 +133,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     const difference = diffPeers(peers, passing)
     for (const call of toSetCalls(deviceName, difference)) await must(run, call)
     await parts.speed.keep(passing)
-    desired.forgetAllBut(new Set(passing.map((each) => each.publicKey)))
+    desired.forgetAllBut(new Set(passing.map((each) => each.public_key)))
   }
 
   async function passOrMend(): Promise<void> {
@@ -144,7 +150,9 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     }
   }
 
-  /** A device that is gone is made anew. It counts from nothing again, and has no peers, so they are given back at once. */
+  /**
+   * A device that is gone is made anew. It counts from nothing again, and has no peers, so they are given back at once.
+   */
   async function mend(): Promise<void> {
     const isThere = await device.look().then(
       () => true,
@@ -162,9 +170,9 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   const turns = createTurns(async () => {
     clearTimeout(timer)
     if (isClosing) return
-    const beganMs = performance.now()
+    const beganAt = performance.now()
     await passOrMend().catch((error: unknown) => log.error('the device could not be mended', { error }))
-    const restMs = (performance.now() - beganMs) * restPerLook
+    const restMs = (performance.now() - beganAt) * restPerLook
     if (!isClosing) timer = setTimeout(() => void turns.next(), Math.min(mostPauseMs, Math.max(pauseMs, restMs)))
   })
   timer = setTimeout(() => void turns.next(), pauseMs)

@@ -8,8 +8,9 @@ export const toAllowed = (prefix: Prefix): string => `${formatAddress(prefix.bas
 const mostInCall = 96 * 1024
 
 /**
- * The fewest `wg set` calls that make a difference come true. `wg set` touches the peers that it names and no others; what it is given is
- * public keys and addresses. Those that go come first, so that an address is free before somebody else gets it.
+ * The fewest `wg set` calls that make a difference come true. `wg set` touches the peers that it names and no others;
+ * what it is given is public keys and addresses. Those that go come first, so that an address is free before somebody
+ * else gets it.
  */
 export function toSetCalls(device: string, difference: Difference): string[][] {
   const calls: string[][] = []
@@ -27,7 +28,7 @@ export function toSetCalls(device: string, difference: Difference): string[][] {
 }
 
 const toRemoval = (publicKey: string): string[] => ['peer', publicKey, 'remove']
-const toSetting = (peer: WantedPeer): string[] => ['peer', peer.publicKey, 'allowed-ips', peer.allowed.join(',')]
+const toSetting = (peer: WantedPeer): string[] => ['peer', peer.public_key, 'allowed-ips', peer.allowed.join(',')]
 
 /** Settles the device itself. The private key is read from the standard input: arguments are for everybody to see. */
 export const toDeviceCall = (device: string, listenPort: number): string[] => [

@@ -4,13 +4,6 @@ type Outcome = { readonly code: number; readonly out: string; readonly err: stri
 /** Runs one program with its arguments as they are, no shell in between, within a bounded time. */
 export type Run = (command: readonly string[], input?: string) => Promise<Outcome>
 
-/** What this part of the house says while it works. */
-export type Log = {
-  info(event: string, fields?: Record<string, unknown>): void
-  warn(event: string, fields?: Record<string, unknown>): void
-  error(event: string, fields?: Record<string, unknown>): void
-}
-
 /** Where system programs are, whatever the environment of whoever started this says. */
 export const programPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 

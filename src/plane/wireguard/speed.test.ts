@@ -3,11 +3,11 @@ import * as fc from 'fast-check'
 import { createSpeedPlan } from './speed.ts'
 
 const sides = [{ device: 'tp0', end: 'dst' }] as const
-const peer = (index: number, speedMbit: number | null) => ({
+const peer = (index: number, speed: number | null) => ({
   id: `vpn_${index}`,
   // Two blocks that fall into one row with those of other peers, so that entries must be told apart.
   allowed: [`10.66.${index}.7/32`, `fd74::${(index * 256 + 7).toString(16)}/128`],
-  speedMbit,
+  speed_mbit: speed,
 })
 
 /** What tc would keep, by class and entry. It fails on what tc fails on: adding twice, removing what is not there. */
@@ -26,9 +26,9 @@ function keep(classes: Map<string, number>, entries: Map<string, string>, line: 
 
 describe('speed limits', () => {
   test('are after any changes exactly those of the peers that have one', () => {
-    const wishes = fc.array(fc.tuple(fc.nat(40), fc.option(fc.constantFrom(10, 100))), { maxLength: 30 })
+    const changes = fc.array(fc.tuple(fc.nat(40), fc.option(fc.constantFrom(10, 100))), { maxLength: 30 })
     fc.assert(
-      fc.property(fc.array(wishes, { maxLength: 6 }), (turns) => {
+      fc.property(fc.array(changes, { maxLength: 6 }), (turns) => {
         const plan = createSpeedPlan(sides)
         const [classes, entries] = [new Map<string, number>(), new Map<string, string>()]
         for (const turn of turns) {
@@ -38,8 +38,8 @@ describe('speed limits', () => {
             const [address, flow = ''] = entry.split(' ')
             return `${address} ${classes.get(flow)}`
           })
-          const wanted = passing.flatMap(({ allowed, speedMbit }) =>
-            speedMbit === null ? [] : allowed.map((address) => `${address} ${speedMbit}`),
+          const wanted = passing.flatMap(({ allowed, speed_mbit: speed }) =>
+            speed === null ? [] : allowed.map((address) => `${address} ${speed}`),
           )
           expect(limits.toSorted()).toEqual(wanted.toSorted())
           expect(classes.size * 2).toBe(entries.size)

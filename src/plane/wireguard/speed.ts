@@ -1,17 +1,21 @@
 import { addressToNumber, readPrefix } from '../../kernel/address.ts'
+import type { NodePeer } from '../../wire/node/state.ts'
+import type { Log } from '../agent/surroundings.ts'
 import type { Changes } from './changes.ts'
-import type { Passing } from './desired.ts'
 import { queueNameOf } from './device-name.ts'
-import type { Log, Run } from './run.ts'
+import type { Run } from './run.ts'
 
-/** A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead there. */
+/**
+ * A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead
+ * there.
+ */
 type Place = {
   readonly mbit: number
   readonly minor: number
   readonly entries: readonly { readonly version: 4 | 6; readonly address: string; readonly handle: string }[]
 }
 
-type Limited = Pick<Passing, 'id' | 'allowed' | 'speedMbit'>
+type Limited = Readonly<Pick<NodePeer, 'id' | 'allowed' | 'speed_mbit'>>
 
 /** tc(8) counts classes in 16 bits and entries of one row in 12. */
 const mostClasses = 0xfffe
@@ -21,15 +25,15 @@ const mostInRow = 0xfff
 type Side = { readonly device: string; readonly end: 'src' | 'dst' }
 
 /**
- * Decides what `tc` must be told when the wanted limits differ from the kept ones. An address is found by its last eight bits in a table
- * of 256 rows, so that a packet passes a thousand limits as quickly as four.
+ * Decides what `tc` must be told when the wanted limits differ from the kept ones. An address is found by its last
+ * eight bits in a table of 256 rows, so that a packet passes a thousand limits as quickly as four.
  */
 export function createSpeedPlan(sides: readonly Side[]) {
   const places = new Map<string, Place>()
   const minors = createNumbers(mostClasses)
   const rows = new Map<string, Numbers>()
 
-  function place(peer: Limited & { speedMbit: number }): Place | undefined {
+  function place(peer: Limited, mbit: number): Place | undefined {
     const minor = minors.take()
     if (minor === undefined) return undefined
     const entries: Place['entries'][number][] = []
@@ -44,7 +48,7 @@ export function createSpeedPlan(sides: readonly Side[]) {
       if (item === undefined) continue
       entries.push({ version, address, handle: `${row}:${item.toString(16)}` })
     }
-    return { mbit: peer.speedMbit, minor, entries }
+    return { mbit, minor, entries }
   }
 
   function free({ minor, entries }: Place): void {
@@ -63,16 +67,16 @@ export function createSpeedPlan(sides: readonly Side[]) {
       const wanted = new Map(passing.map((each) => [each.id, each]))
       for (const [id, held] of places) {
         const peer = wanted.get(id)
-        if (peer && peer.speedMbit !== null && isSamePlace(held, peer)) continue
+        if (peer && peer.speed_mbit !== null && isSamePlace(held, peer)) continue
         lines.push(...sides.flatMap((side) => toRemoval(side, held)))
         free(held)
         places.delete(id)
       }
       for (const peer of passing) {
         const held = places.get(peer.id)
-        const { speedMbit } = peer
-        if (speedMbit === null || held?.mbit === speedMbit) continue
-        const next = held ? { ...held, mbit: speedMbit } : place({ ...peer, speedMbit })
+        const mbit = peer.speed_mbit
+        if (mbit === null || held?.mbit === mbit) continue
+        const next = held ? { ...held, mbit } : place(peer, mbit)
         if (!next) {
           unlimited.push(peer.id)
           continue
@@ -105,33 +109,51 @@ const hex = (number: number): string => number.toString(16)
 /** What 25 milliseconds carry may come at once, and never less than a few packets. */
 const burstOf = (mbit: number): number => Math.max(16_000, Math.floor((mbit * 1_000_000) / 8 / 40))
 
+const protocolOf = (version: 4 | 6): string => (version === 4 ? 'ip' : 'ipv6')
+
+/** One line for `tc`, whose words are easier to read below one another. */
+const line = (...words: readonly string[]): string => words.join(' ')
+
 const toClass = ({ device }: Side, { mbit, minor }: Place): string =>
-  `class replace dev ${device} parent 1: classid 1:${hex(minor)} htb rate ${mbit}mbit burst ${burstOf(mbit)} quantum 3000`
+  line(
+    `class replace dev ${device} parent 1: classid 1:${hex(minor)}`,
+    `htb rate ${mbit}mbit burst ${burstOf(mbit)} quantum 3000`,
+  )
 
 const toEntries = ({ device, end }: Side, { minor, entries }: Place): string[] =>
   entries.map(({ version, address, handle }) => {
-    const [table, row, item] = handle.split(':')
-    const protocol = version === 4 ? 'ip' : 'ipv6'
-    const match = version === 4 ? `match ip ${end} ${address}` : `match ip6 ${end} ${address}`
-    return `filter add dev ${device} parent 1: protocol ${protocol} prio ${version} handle ${table}:${row}:${item} u32 ht ${table}:${row}: ${match} flowid 1:${hex(minor)}`
+    const [table, row] = handle.split(':')
+    return line(
+      `filter add dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version} handle ${handle}`,
+      `u32 ht ${table}:${row}: match ${version === 4 ? 'ip' : 'ip6'} ${end} ${address} flowid 1:${hex(minor)}`,
+    )
   })
 
-const toRemoval = (side: Side, { minor, entries }: Place): string[] => [
-  ...entries.map(
-    ({ version, handle }) =>
-      `filter delete dev ${side.device} parent 1: protocol ${version === 4 ? 'ip' : 'ipv6'} prio ${version} handle ${handle} u32`,
+const toRemoval = ({ device }: Side, { minor, entries }: Place): string[] => [
+  ...entries.map(({ version, handle }) =>
+    line(
+      `filter delete dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version}`,
+      `handle ${handle} u32`,
+    ),
   ),
-  `class delete dev ${side.device} classid 1:${hex(minor)}`,
+  `class delete dev ${device} classid 1:${hex(minor)}`,
 ]
 
-/** The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1, RFC 8200 3. */
+/**
+ * The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1,
+ * RFC 8200 3.
+ */
 function toFrame({ device, end }: Side): string[] {
   const [at4, at6] = end === 'src' ? [12, 20] : [16, 36]
-  const table = (version: 4 | 6, protocol: string, at: number) => [
-    `filter add dev ${device} parent 1: prio ${version} handle ${version}: protocol ${protocol} u32 divisor 256`,
-    `filter add dev ${device} parent 1: prio ${version} protocol ${protocol} u32 match u32 0 0 at 0 hashkey mask 0x000000ff at ${at} link ${version}:`,
-  ]
-  return [`qdisc add dev ${device} root handle 1: htb default 0`, ...table(4, 'ip', at4), ...table(6, 'ipv6', at6)]
+  const table = (version: 4 | 6, at: number) => {
+    const filter = `filter add dev ${device} parent 1: prio ${version}`
+    const protocol = `protocol ${protocolOf(version)}`
+    return [
+      `${filter} handle ${version}: ${protocol} u32 divisor 256`,
+      `${filter} ${protocol} u32 match u32 0 0 at 0 hashkey mask 0x000000ff at ${at} link ${version}:`,
+    ]
+  }
+  return [`qdisc add dev ${device} root handle 1: htb default 0`, ...table(4, at4), ...table(6, at6)]
 }
 
 export type Speed = ReturnType<typeof createSpeed>
@@ -171,7 +193,10 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
     }
     const redirect = [
       `qdisc add dev ${device} handle ffff: ingress`,
-      `filter add dev ${device} parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev ${queue}`,
+      line(
+        `filter add dev ${device} parent ffff: protocol all prio 1`,
+        `u32 match u32 0 0 action mirred egress redirect dev ${queue}`,
+      ),
     ]
     if (await batch([...toFrame(up), ...redirect])) state = { plan: createSpeedPlan([down, up]) }
   }
@@ -179,7 +204,7 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
   return {
     /** Nothing is set up before the first peer with a limit. */
     async keep(passing: readonly Limited[]): Promise<void> {
-      if (state === 'none yet' && passing.some((each) => each.speedMbit !== null)) await open()
+      if (state === 'none yet' && passing.some((each) => each.speed_mbit !== null)) await open()
       if (typeof state === 'string') return
       const { lines, unlimited } = state.plan.change(passing)
       if (lines.length > 0) await batch(lines)

@@ -5,7 +5,10 @@ export const joinKeyPattern = /^tpj_[0-9a-z]{20,80}$/
 /** What a node shows with every request: made by the node itself, known to the shop by its digest. */
 export const nodeSecretPattern = /^tpn_[0-9a-f]{64}$/
 
-/** `POST /node/v1/join`. The secret is the node's own choice, so an answer that is lost is mended by asking again with the same one. */
+/**
+ * `POST /node/v1/join`. The secret is the node's own choice, so an answer that is lost is mended by asking again with
+ * the same one.
+ */
 export const joinBodySchema = z.object({
   key: z.string().regex(joinKeyPattern),
   secret: z.string().regex(nodeSecretPattern),

@@ -1,14 +1,17 @@
 import { z } from 'zod'
 
-/** What a node tells the shop. Everything is cumulative since its boot, or numbered: it may come twice, late or out of order. */
+/**
+ * What a node tells the shop. Everything is cumulative since its boot, or numbered: it may come twice, late or out of
+ * order.
+ */
 
 const count = z.int().nonnegative()
 
 export const mostInReport = 1000
 
 /**
- * `boot` names one run of the node; a later run's name sorts later. `received` went to the customer, `sent` came from the customer.
- * Counts of an earlier boot, read from its journal, travel in a report of their own without wishes.
+ * `boot` names one run of the node; a later run's name sorts later. `received` went to the customer, `sent` came from
+ * the customer. Counts of an earlier boot, read from its journal, travel in a report of their own without wishes.
  */
 export const reportBodySchema = z.object({
   boot: z.string().regex(/^[0-9a-z_-]{8,64}$/),
@@ -29,8 +32,9 @@ export const reportBodySchema = z.object({
     .array(z.object({ id: z.string(), received: count, sent: count, handshake_at: count.nullable() }))
     .max(mostInReport),
   /**
-   * Numbered by the node, rising: to go on carrying, or to give back what it holds. `moving` bytes of what it may carry are on their way to the customer
-   * and not counted yet: nobody else can use them, so a lease is filled up without them.
+   * Numbered by the node, rising: to go on carrying, or to give back what it holds. `moving` bytes of what it may carry
+   * are on their way to the customer and not counted yet: nobody else can use them, so a lease is filled up without
+   * them.
    */
   wishes: z
     .array(
@@ -52,7 +56,14 @@ export const reportBodySchema = z.object({
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 
-/** For each wish, the count of both directions together that the node must not pass. `replaced`: a later boot holds the node's leases. */
+/** The parts of a report that are about something a node carries. */
+export const reportParts = ['proxies', 'subusers', 'peers', 'wishes', 'hosts', 'sources'] as const
+export type ReportPart = (typeof reportParts)[number]
+
+/**
+ * For each wish, the count of both directions together that the node must not pass. `replaced`: a later boot holds the
+ * node's leases.
+ */
 export const reportAnswerSchema = z.object({
   now: count,
   replaced: z.boolean(),

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * What the shop tells a node: the whole desired state, then changes. A node learns digests, never passwords, prices or customers:
- * `owner` is a digest that only tells which credentials share one customer's limits.
+ * What the shop tells a node: the whole desired state, then changes. A node learns digests, never passwords, prices or
+ * customers: `owner` is a digest that only tells which credentials share one customer's limits.
  */
 
 const moment = z.int().nonnegative()
@@ -40,7 +40,10 @@ const nodeSubuserSchema = z.object({
 })
 export type NodeSubuser = z.infer<typeof nodeSubuserSchema>
 
-/** Where traffic of a pool leaves. Places are slugs, as in a login; an upstream's credentials are plain, because the node logs in with them. */
+/**
+ * Where traffic of a pool leaves. Places are slugs, as in a login; an upstream's credentials are plain, because the
+ * node logs in with them.
+ */
 const nodeExitSchema = z.object({
   id: z.string(),
   pool: z.string(),
@@ -69,9 +72,17 @@ const nodePeerSchema = z.object({
 })
 export type NodePeer = z.infer<typeof nodePeerSchema>
 
+/** A hint of what is left, as JSON can carry it: nobody has more than this, so one that is cut short says as much. */
+export const toLeft = (bytes: bigint): number =>
+  bytes > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(bytes)
+
+/** Each sort of thing that a node is told of. */
+export type StateParts = { proxies: NodeProxy; subusers: NodeSubuser; exits: NodeExit; peers: NodePeer }
+export type StatePart = keyof StateParts
+
 /**
- * One page. `cursor` is given back with the next request; what it holds is the shop's business. While `more` is true the next page is there
- * at once; else the request may wait for a change. Hearing the same thing twice changes nothing.
+ * One page. `cursor` is given back with the next request; what it holds is the shop's business. While `more` is true
+ * the next page is there at once; else the request may wait for a change. Hearing the same thing twice changes nothing.
  */
 export const statePageSchema = z.object({
   cursor: z.string(),
@@ -98,7 +109,10 @@ export const stateQuerySchema = z.object({
     .optional(),
 })
 
-/** `POST /node/v1/find`: a user name that the node does not know (before the first `-`, for premium), or who comes from an address to a port. */
+/**
+ * `POST /node/v1/find`: a user name that the node does not know (before the first `-`, for premium), or who comes from
+ * an address to a port.
+ */
 export const findBodySchema = z.union([
   z.object({ username: z.string().min(1).max(255) }),
   z.object({ source: z.string().max(45), port }),

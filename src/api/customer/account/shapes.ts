@@ -1,9 +1,20 @@
 import { z } from '@hono/zod-openapi'
 import type { Posting } from '../../../domains/ledger/rules.ts'
-import type { Order } from '../../../domains/orders/rules.ts'
+import type { Order, Plain } from '../../../domains/orders/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { cursorAfter, moment, nextCursor, pageQuery, roubles } from '../../fields.ts'
+import {
+  cursorAfter,
+  exampleAt,
+  exampleOrder,
+  moment,
+  nextCursor,
+  orderId,
+  pageQuery,
+  roubles,
+  text,
+  whole,
+} from '../../fields.ts'
 import { operation } from '../../operation.ts'
 
 const tag = 'Account'
@@ -15,10 +26,8 @@ export const getBalance = operation({
   tag,
   summary: 'Read the balance',
   answer: z.object({
-    balance_rub: roubles().openapi({ description: 'What can be spent now.' }),
-    api_spent_rub: roubles().openapi({
-      description: 'All that was charged through API tokens, less what was refunded of it.',
-    }),
+    balance_rub: roubles('What can be spent now.', 98_200),
+    api_spent_rub: roubles('All that was charged through API tokens, less what was refunded of it.', 1800),
   }),
   example: { balance_rub: 98_200, api_spent_rub: 1800 },
 })
@@ -30,14 +39,16 @@ export const toBalance = (of: { balance: Kopecks; apiSpent: Kopecks }) => ({
 
 const transaction = z
   .object({
-    id: z.int().openapi({ description: "The movement's number in this customer's account, from 1 without gaps." }),
-    kind: z.enum(['credit', 'charge', 'refund']),
-    amount_rub: roubles().openapi({ description: 'Negative when money was taken.' }),
-    balance_after_rub: roubles(),
-    order_id: z.string().nullable(),
-    refund_of: z.int().nullable().openapi({ description: 'The number of the charge that this gives back.' }),
-    note: z.string(),
-    created_at: moment(),
+    id: whole("The movement's number in this customer's account, from 1 without gaps.", 1),
+    kind: z
+      .enum(['credit', 'charge', 'refund'])
+      .openapi({ description: 'Money that came in, that was taken, or that was given back.' }),
+    amount_rub: roubles('How much; negative when money was taken.', 100_000),
+    balance_after_rub: roubles('The balance after it.', 100_000),
+    order_id: text('The order that it paid for or gave back; null without one.', exampleOrder).nullable(),
+    refund_of: whole('The number of the charge that this gives back; null otherwise.').nullable(),
+    note: text('What it was for, in words.', 'sandbox money'),
+    created_at: moment('When it happened.'),
   })
   .openapi('Transaction')
 
@@ -48,7 +59,10 @@ export const listTransactions = operation({
   tag,
   summary: 'List every movement of money, newest first',
   query: z.object(pageQuery),
-  answer: z.object({ transactions: z.array(transaction), next_cursor: nextCursor() }),
+  answer: z.object({
+    transactions: z.array(transaction).openapi({ description: 'One page of movements.' }),
+    next_cursor: nextCursor(),
+  }),
   example: {
     transactions: [
       {
@@ -59,7 +73,7 @@ export const listTransactions = operation({
         order_id: null,
         refund_of: null,
         note: 'sandbox money',
-        created_at: toIso(1_760_000_000_000),
+        created_at: toIso(exampleAt),
       },
     ],
     next_cursor: null,
@@ -82,24 +96,24 @@ export const toTransactions = (postings: readonly Posting[], limit: number) => (
 
 const order = z
   .object({
-    order_id: z.string(),
-    product: z.string(),
-    action: z.string(),
-    price_rub: roubles(),
-    request: z.unknown().openapi({ description: 'What was asked for.' }),
-    calculation: z.unknown().openapi({ description: 'How the price came about.' }),
-    created_at: moment(),
+    order_id: orderId(),
+    product: text('What was sold: `dedicated`, `premium` or `vpn`.', 'dedicated'),
+    action: text('What was done with it, such as `buy`, `prolong` or `renew`.', 'buy'),
+    price_rub: roubles('What it cost.', 1800),
+    request: z.looseObject({}).openapi({ type: 'object', description: 'What was asked for, as it was understood.' }),
+    calculation: z.looseObject({}).openapi({ type: 'object', description: 'How the price came about.' }),
+    created_at: moment('When it was placed.'),
   })
   .openapi('Order')
 
 const orderExample = {
-  order_id: 'ord_01k73sf80000000000000000000',
+  order_id: exampleOrder,
   product: 'dedicated',
   action: 'buy',
   price_rub: 1800,
   request: { country_code: 'DE', period: 30, count: 10, ipv: 4 },
   calculation: { catalogue: 1, per_proxy_rub: 180 },
-  created_at: toIso(1_760_000_000_000),
+  created_at: toIso(exampleAt),
 }
 
 export const listOrders = operation({
@@ -109,7 +123,10 @@ export const listOrders = operation({
   tag,
   summary: 'List orders, newest first',
   query: z.object(pageQuery),
-  answer: z.object({ orders: z.array(order), next_cursor: nextCursor() }),
+  answer: z.object({
+    orders: z.array(order).openapi({ description: 'One page of orders.' }),
+    next_cursor: nextCursor(),
+  }),
   example: { orders: [orderExample], next_cursor: null },
 })
 
@@ -119,19 +136,24 @@ export const getOrder = operation({
   path: '/orders/{order_id}',
   tag,
   summary: 'Read one order',
-  params: z.object({ order_id: z.string().openapi({ example: orderExample.order_id }) }),
+  params: z.object({ order_id: orderId() }),
   answer: order,
   example: orderExample,
   codes: ['not_found'],
+  refusals: { not_found: { message: 'There is no such order.', details: null } },
 })
+
+/** What an order remembers is made of fields; anything else would be shown as one. */
+const toFields = (of: Plain): Record<string, unknown> =>
+  typeof of === 'object' && of !== null && !('length' in of) ? { ...of } : { value: of }
 
 export const toOrder = (of: Order) => ({
   order_id: of.id,
   product: of.product,
   action: of.action,
   price_rub: toRoubles(of.price),
-  request: of.wish,
-  calculation: of.calculation,
+  request: toFields(of.wish),
+  calculation: toFields(of.calculation),
   created_at: toIso(of.createdAt),
 })
 

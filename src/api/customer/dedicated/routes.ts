@@ -6,9 +6,10 @@ import type { CountryCode } from '../../../kernel/country.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso } from '../../../kernel/time.ts'
-import { defaultLimit, readCursor } from '../../fields.ts'
+import { positionOf, readNumber } from '../../fields.ts'
 import { type Bound, bind, bindPurchase } from '../../http.ts'
-import * as wire from './shapes.ts'
+import * as sale from './shapes.ts'
+import * as owned from './shapes-owned.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes-proxy.ts'
 
 /** Tries a proxy for real, through the gateway that customers use. */
@@ -32,7 +33,7 @@ export function dedicatedOperations(deps: {
   const shown = (proxy: OpenProxy): ShownProxy => ({ ...proxy, status: statusAt(proxy, deps.clock()) })
 
   return [
-    bind(wire.quoteDedicated, async ({ query }) => {
+    bind(sale.quoteDedicated, async ({ query }) => {
       const { country_code: country, period, count, ipv } = query
       const price = await dedicated.quote({ country, period, count, ipv })
       return {
@@ -47,68 +48,67 @@ export function dedicatedOperations(deps: {
       }
     }),
 
-    bindPurchase(wire.buyDedicated, toBought, (request, { body }) => {
+    bindPurchase(sale.buyDedicated, toBought, (request, { body }) => {
       const { country_code: country, period, count, ipv } = body
       return dedicated.buy(request, { country, period, count, ipv })
     }),
 
-    bind(wire.quoteProlonging, async ({ caller, query }) =>
-      wire.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
+    bind(sale.quoteProlonging, async ({ caller, query }) =>
+      sale.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
     ),
 
-    bindPurchase(wire.prolongDedicated, wire.toProlonged, (request, { body }) =>
+    bindPurchase(sale.prolongDedicated, sale.toProlonged, (request, { body }) =>
       dedicated.prolong(request, body.ids, body.period),
     ),
 
-    bind(wire.setProtocol, async ({ caller, body }) => {
+    bind(owned.setProtocol, async ({ caller, body }) => {
       await dedicated.setProtocol(caller.customer, body.ids, body.port_type)
       return { port_type: body.port_type, updated: body.ids }
     }),
 
-    bind(wire.listDedicated, async ({ caller, query }) => {
-      const limit = query.limit ?? defaultLimit
+    bind(owned.listDedicated, async ({ caller, query }) => {
       const proxies = await dedicated.list(caller.customer, {
-        before: readPosition(query.cursor),
-        limit,
+        before: positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER,
+        limit: query.limit,
         status: query.status ?? '',
         country: query.country_code ?? '',
         ipv: query.ipv ?? 0,
         expiresBefore: readMoment(query.expires_before),
         comment: query.comment ?? '',
       })
-      return wire.toProxies(proxies.map(shown), limit, gateway)
+      return owned.toProxies(proxies.map(shown), query.limit, gateway)
     }),
 
-    bind(wire.listCountries, async ({ query }) => {
+    bind(owned.listCountries, async ({ query }) => {
       const kind = (await deps.pricing.current()).dedicated.kinds.get(query.ipv)
       const codes = [...(kind?.countries.keys() ?? [])].toSorted() as CountryCode[]
       const counted = codes.map(async (code) => ({
         code,
         available: await deps.stock.available({ country: code, ipv: query.ipv }),
       }))
-      return wire.toCountries(query.ipv, await Promise.all(counted))
+      return owned.toCountries(query.ipv, await Promise.all(counted))
     }),
 
-    bind(wire.countAvailable, async ({ query }) => {
+    bind(owned.countAvailable, async ({ query }) => {
       const kind = { country: query.country_code, ipv: query.ipv }
       return { country_code: kind.country, ipv: kind.ipv, count: await deps.stock.available(kind) }
     }),
 
-    bind(wire.replaceProxy, async ({ caller, body }) =>
+    bind(owned.replaceProxy, async ({ caller, body }) =>
       toProxy(shown(await dedicated.replace(caller.customer, body.id)), gateway),
     ),
 
-    bind(wire.setComment, async ({ caller, body }) => {
+    bind(owned.setComment, async ({ caller, body }) => {
       await dedicated.setComment(caller.customer, body.ids, body.comment)
       return { comment: body.comment, updated: body.ids }
     }),
 
-    bind(wire.setAutoRenew, async ({ caller, body }) => {
+    bind(owned.setAutoRenew, async ({ caller, body }) => {
       await dedicated.setRenewal(caller.customer, body.ids, body.period)
       return { period: body.period, updated: body.ids }
     }),
 
-    bind(wire.checkProxy, async ({ caller, body }) => {
+    bind(owned.checkProxy, async ({ caller, body }) => {
       const proxy = await dedicated.load(caller.customer, body.id)
       const outcome = await deps.probe({ ...proxy, host: toProxy(shown(proxy), gateway).ip })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
@@ -116,17 +116,8 @@ export function dedicatedOperations(deps: {
   ]
 
   function toBought(bought: Bought) {
-    return wire.toBought({ ...bought, proxies: bought.proxies.map(shown) }, gateway)
+    return sale.toBought({ ...bought, proxies: bought.proxies.map(shown) }, gateway)
   }
-}
-
-function readPosition(cursor: string | undefined): number {
-  if (cursor === undefined) return Number.MAX_SAFE_INTEGER
-  const text = readCursor(cursor)
-  if (!/^\d{1,15}$/.test(text)) {
-    throw malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
-  }
-  return Number(text)
 }
 
 function readMoment(text: string | undefined): number {

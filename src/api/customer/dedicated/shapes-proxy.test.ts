@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
-import * as operations from './shapes.ts'
+import * as sale from './shapes.ts'
+import * as owned from './shapes-owned.ts'
 import { bodyIds, country, proxy, proxyExample, queryIds, toProxy } from './shapes-proxy.ts'
 
 const runs = { numRuns: scaled(1000) }
@@ -74,7 +75,7 @@ test('the end of a term is told in both forms, the older one to the second', () 
 })
 
 test('every example in the description is an answer that its operation could give', () => {
-  const described = Object.values(operations).filter((each) => typeof each === 'object' && 'answer' in each)
+  const described = Object.values({ ...sale, ...owned }).filter((each) => typeof each === 'object' && 'answer' in each)
   expect(described.length).toBe(12)
   for (const each of described) expect(each.answer.safeParse(each.example).success).toBeTrue()
   expect(proxy.safeParse(proxyExample).success).toBeTrue()

@@ -3,34 +3,66 @@ import type { PortType, ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import { type CountryCode, readCountry } from '../../../kernel/country.ts'
 import { toDateEnd, toIso } from '../../../kernel/time.ts'
-import { bodyInteger, moment, queryInteger } from '../../fields.ts'
+import { bodyInteger, exampleAt, moment, queryInteger, text, whole } from '../../fields.ts'
+import type { RefusalExample } from '../../operation.ts'
+
+export const tag = 'Dedicated proxies'
 
 const ipvMeaning = '`3` IPv4 shared by up to three customers, `4` IPv4 of your own, `6` IPv6 of your own.'
-export const exampleMs = 1_760_000_000_000
+const kinds: readonly Ipv[] = [3, 4, 6]
 
 export const country = () =>
   z
     .string()
-    .transform((text, context): CountryCode => {
-      const code = readCountry(text)
+    .transform((written, context): CountryCode => {
+      const code = readCountry(written)
       if (code) return code
       context.addIssue({ code: 'custom', message: 'must be a country code of two letters (ISO 3166-1)' })
       return z.NEVER
     })
-    .openapi({ type: 'string', description: 'ISO 3166-1 alpha-2, any case.', example: 'DE' })
+    .openapi({
+      type: 'string',
+      description: 'The country, ISO 3166-1 alpha-2, in any case. `GET /dedicated/country` lists those that are sold.',
+      example: 'DE',
+    })
 
 const bodyIpv = () =>
   z.literal([3, 4, 6]).openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
 export const queryIpv = () =>
   z
-    .enum(['3', '4', '6'])
-    .transform((text) => Number(text) as Ipv)
+    .string()
+    .transform((written, context): Ipv => {
+      const ipv = kinds.find((each) => String(each) === written)
+      if (ipv !== undefined) return ipv
+      context.addIssue({ code: 'custom', params: { allowed: kinds } })
+      return z.NEVER
+    })
     .openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
 
-export const bodyPeriod = () =>
-  bodyInteger({ min: 1, max: 3650, example: 30, description: 'Days; see the allowed ones in the refusal.' })
-export const queryPeriod = () => queryInteger({ min: 1, max: 3650, example: 30, description: 'Days.' })
-export const proxyId = () => bodyInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: 1201 })
+const period = {
+  min: 1,
+  max: 3650,
+  example: 30,
+  description:
+    'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal lists those of ' +
+    'this shop.',
+}
+export const bodyPeriod = () => bodyInteger(period)
+export const queryPeriod = () => queryInteger(period)
+export const exampleProxy = 1201
+export const proxyId = () =>
+  bodyInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." })
+
+export const see = {
+  country_code: 'GET /dedicated/country',
+  period: '/docs#quoteDedicated',
+  ids: 'GET /dedicated/list',
+}
+
+export const noSuchProxy: RefusalExample = {
+  message: `There is no proxy ${exampleProxy}. Nothing was changed.`,
+  details: { ids: [exampleProxy], charged: false },
+}
 
 export const bodyIds = () =>
   z
@@ -38,55 +70,64 @@ export const bodyIds = () =>
     .min(1, 'must name at least one proxy')
     .max(1000, 'must name at most 1000 proxies')
     .refine((ids) => new Set(ids).size === ids.length, 'must not name a proxy twice')
-    .openapi({ example: [1201, 1202] })
+    .openapi({ description: 'Ids of your proxies, each once.', example: [exampleProxy] })
 
-/** `ids=1,2` or `ids=1&ids=2`. */
+/** `ids=1,2`, `ids=1&ids=2` or `ids[]=1&ids[]=2`. */
 export const queryIds = () =>
   z
     .union([z.string(), z.array(z.string())])
     .transform((value, context): number[] => {
-      const parts = [value].flat().flatMap((text) => text.split(','))
+      const parts = [value].flat().flatMap((written) => written.split(','))
       const ids = parts.map((part) => (/^\d{1,16}$/.test(part) ? Number(part) : Number.NaN))
-      const fine = ids.every(Number.isSafeInteger) && ids.length <= 1000 && new Set(ids).size === ids.length
+      const fine =
+        ids.every((id) => Number.isSafeInteger(id) && id > 0) && ids.length <= 1000 && new Set(ids).size === ids.length
       if (fine) return ids
       context.addIssue({ code: 'custom', message: 'must be up to 1000 different proxy ids, separated by commas' })
       return z.NEVER
     })
-    .openapi({ type: 'string', description: 'Proxy ids, separated by commas or repeated.', example: '1201,1202' })
+    .openapi({
+      type: 'string',
+      description: 'Ids of your proxies, separated by commas or repeated.',
+      example: String(exampleProxy),
+    })
+
+/** How many proxies, in a query and in a body. */
+export const count = { min: 1, max: 1000, example: 10, description: 'How many proxies.' }
 
 export const wishFields = {
   country_code: country(),
   period: bodyPeriod(),
-  count: bodyInteger({ min: 1, max: 1000, example: 10 }),
+  count: bodyInteger({ ...count, example: 1 }),
   ipv: bodyIpv(),
 }
 
-export const shownIpv = () => z.int().openapi({ description: ipvMeaning, example: 4 })
+export const shownIpv = () => whole(ipvMeaning, 4)
+export const shownCountry = () => text('The country, ISO 3166-1 alpha-2.', 'DE')
+export const shownPeriod = () => whole('Days.', 30)
+export const dateEnd = () => text('When it ends, UTC, in the older form.', toDateEnd(exampleAt))
+export const expiresAt = () => moment('When it ends.')
 
 export const proxy = z
   .object({
-    id: z.int(),
-    ip: z.string().openapi({ description: 'Where to connect.', example: '203.0.113.7' }),
-    port: z.int().openapi({ example: 10800 }),
-    port_type: z.enum(['http', 'socks']),
-    username: z.string(),
-    password: z.string(),
-    exit_ip: z.string().openapi({ description: 'The address that sites see.', example: '203.0.113.7' }),
-    country_code: z.string(),
+    id: whole('Its id, to name it by in other operations.', exampleProxy),
+    ip: text('Where to connect.', '203.0.113.7'),
+    port: whole('The port to connect to.', 10_800),
+    port_type: z.enum(['http', 'socks']).openapi({ description: 'The protocol that it speaks: HTTP or SOCKS5.' }),
+    username: text('The user name to log in with.', 'tpxd7k2m'),
+    password: text('The password to log in with.', 'q7r2m9x4c8v1b6n3k5j0'),
+    exit_ip: text('The address that sites see.', '203.0.113.7'),
+    country_code: shownCountry(),
     ipv: shownIpv(),
-    date_end: z.string().openapi({ description: 'UTC.', example: toDateEnd(exampleMs) }),
-    expires_at: moment(),
+    date_end: dateEnd(),
+    expires_at: expiresAt(),
     status: z.enum(['active', 'expired']).openapi({ description: '`expired` can still be prolonged, for 3 days.' }),
-    comment: z.string(),
-    auto_renew: z
-      .int()
-      .nullable()
-      .openapi({ description: 'Renewed by this many days a day ahead of its end, or null.' }),
+    comment: text('Your note on it.', 'shop 7'),
+    auto_renew: whole('It is renewed by this many days a day ahead of its end; null when it is not.', 30).nullable(),
   })
   .openapi('Proxy')
 
 export const proxyExample = {
-  id: 1201,
+  id: exampleProxy,
   ip: '203.0.113.7',
   port: 10800,
   port_type: 'http' as const,
@@ -95,8 +136,8 @@ export const proxyExample = {
   exit_ip: '203.0.113.7',
   country_code: 'DE',
   ipv: 4,
-  date_end: toDateEnd(exampleMs),
-  expires_at: toIso(exampleMs),
+  date_end: toDateEnd(exampleAt),
+  expires_at: toIso(exampleAt),
   status: 'active' as const,
   comment: '',
   auto_renew: null,

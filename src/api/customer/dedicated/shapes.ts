@@ -1,35 +1,42 @@
 import { z } from '@hono/zod-openapi'
-import type { PortType } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
-import { type CountryCode, countryName } from '../../../kernel/country.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toDateEnd, toIso } from '../../../kernel/time.ts'
-import { cursorAfter, moment, nextCursor, pageQuery, queryInteger, roubles } from '../../fields.ts'
-import { operation } from '../../operation.ts'
+import { balanceAfter, exampleAt, exampleOrder, moment, orderId, queryInteger, roubles, whole } from '../../fields.ts'
+import { operation, type RefusalExample } from '../../operation.ts'
 import {
   bodyIds,
   bodyPeriod,
+  count,
   country,
-  exampleMs,
+  dateEnd,
+  exampleProxy,
+  expiresAt,
   type GatewayAddress,
+  noSuchProxy,
   proxy,
   proxyExample,
-  proxyId,
   queryIds,
   queryIpv,
   queryPeriod,
   type ShownProxy,
+  see,
+  shownCountry,
   shownIpv,
+  shownPeriod,
+  tag,
   toProxy,
   wishFields,
 } from './shapes-proxy.ts'
 
-const tag = 'Dedicated proxies'
-
-const comment = z
-  .string()
-  .max(200, 'must be at most 200 characters')
-  .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters')
+const notSold: RefusalExample = {
+  message: 'A proxy with ipv 4 in BR is not for sale here. There are DE, NL, US.',
+  details: { field: 'country_code', allowed: ['DE', 'NL', 'US'], see: see.country_code, charged: false },
+}
+const outOfStock: RefusalExample = {
+  message: 'Only 3 are free here now. Nothing was charged.',
+  details: { available: 3, charged: false },
+}
 
 export const quoteDedicated = operation({
   id: 'quoteDedicated',
@@ -37,21 +44,28 @@ export const quoteDedicated = operation({
   path: '/dedicated/quote',
   tag,
   summary: 'Price of dedicated proxies',
+  description: 'Nothing is bought and nothing is held.',
   query: z.object({
     country_code: country(),
     period: queryPeriod(),
-    count: queryInteger({ min: 1, max: 1000, example: 10 }),
+    count: queryInteger(count),
     ipv: queryIpv(),
   }),
   answer: z.object({
-    country_code: z.string(),
-    period: z.int(),
-    count: z.int(),
+    country_code: shownCountry(),
+    period: shownPeriod(),
+    count: whole('How many proxies.', 10),
     ipv: shownIpv(),
-    price_rub: roubles(),
-    price_per_proxy_rub: roubles(),
-    discount_percent: z.number(),
-    available: z.int().openapi({ description: 'How many are free now; 20000 stands for that many or more.' }),
+    price_rub: roubles('What all of them cost together. This is what is charged.', 1658.7),
+    price_per_proxy_rub: roubles(
+      'The price of one, rounded up to the kopeck: times `count` it may differ from `price_rub`.',
+      165.87,
+    ),
+    discount_percent: z.number().openapi({
+      description: 'What the discounts for number and term come to, in percent, rounded down to two decimals.',
+      example: 7.85,
+    }),
+    available: whole('How many are free now; 20000 stands for that many or more.', 1024),
   }),
   example: {
     country_code: 'DE',
@@ -63,7 +77,9 @@ export const quoteDedicated = operation({
     discount_percent: 7.85,
     available: 1024,
   },
+  see,
   codes: ['not_found'],
+  refusals: { not_found: notSold },
 })
 
 export const buyDedicated = operation({
@@ -74,19 +90,20 @@ export const buyDedicated = operation({
   summary: 'Buy dedicated proxies',
   description: 'They work the moment the answer arrives.',
   body: z.object(wishFields),
+  exampleBody: { country_code: 'DE', period: 30, count: 1, ipv: 4 },
   answer: z.object({
-    order_id: z.string(),
-    check_id: z.int().nullable().openapi({ description: 'The number of the charge among your transactions.' }),
-    country_code: z.string(),
-    period: z.int(),
-    count: z.int(),
+    order_id: orderId(),
+    check_id: whole('The number of the charge among your transactions; null when nothing was to be paid.').nullable(),
+    country_code: shownCountry(),
+    period: shownPeriod(),
+    count: whole('How many were bought.', 1),
     ipv: shownIpv(),
-    price_rub: roubles(),
-    balance_rub: roubles(),
-    proxies: z.array(proxy),
+    price_rub: roubles('What all of them cost together.', 171),
+    balance_rub: balanceAfter(),
+    proxies: z.array(proxy).openapi({ description: 'What was bought, ready to use.' }),
   }),
   example: {
-    order_id: 'ord_01k73sf80000000000000000000',
+    order_id: exampleOrder,
     check_id: 2,
     country_code: 'DE',
     period: 30,
@@ -96,9 +113,13 @@ export const buyDedicated = operation({
     balance_rub: 99_829,
     proxies: [proxyExample],
   },
+  see,
   codes: ['not_found', 'out_of_stock'],
+  refusals: { not_found: notSold, out_of_stock: outOfStock },
   charges: true,
 })
+
+const share = 'Its share of the total; shares of like proxies differ by at most a kopeck, and sum to it.'
 
 export const quoteProlonging = operation({
   id: 'quoteProlonging',
@@ -108,23 +129,27 @@ export const quoteProlonging = operation({
   summary: 'Price of prolonging proxies',
   query: z.object({ ids: queryIds(), period: queryPeriod() }),
   answer: z.object({
-    period: z.int(),
-    total_price_rub: roubles(),
-    items: z.array(
-      z.object({
-        id: z.int(),
-        ipv: shownIpv(),
-        price_rub: roubles(),
-        expires_at: moment().openapi({ description: 'As it would become.' }),
-      }),
-    ),
+    period: shownPeriod(),
+    total_price_rub: roubles('What all of them cost together. This is what is charged.', 171),
+    items: z
+      .array(
+        z.object({
+          id: whole("The proxy's id.", exampleProxy),
+          ipv: shownIpv(),
+          price_rub: roubles(share, 171),
+          expires_at: moment('When it would end.'),
+        }),
+      )
+      .openapi({ description: 'Each proxy.' }),
   }),
   example: {
     period: 30,
     total_price_rub: 171,
-    items: [{ id: 1201, ipv: 4, price_rub: 171, expires_at: toIso(exampleMs) }],
+    items: [{ id: exampleProxy, ipv: 4, price_rub: 171, expires_at: toIso(exampleAt) }],
   },
+  see,
   codes: ['not_found'],
+  refusals: { not_found: noSuchProxy },
 })
 
 export const prolongDedicated = operation({
@@ -135,160 +160,36 @@ export const prolongDedicated = operation({
   summary: 'Prolong proxies, all or none',
   description: 'Time is added to what is left. Ids, addresses and credentials stay.',
   body: z.object({ ids: bodyIds(), period: bodyPeriod() }),
+  exampleBody: { ids: [exampleProxy], period: 30 },
   answer: z.object({
-    order_id: z.string(),
-    period: z.int(),
-    total_price_rub: roubles(),
-    price_rub: roubles(),
-    balance_rub: roubles(),
-    items: z.array(z.object({ id: z.int(), price_rub: roubles(), date_end: z.string(), expires_at: moment() })),
+    order_id: orderId(),
+    period: shownPeriod(),
+    total_price_rub: roubles('What all of them cost together.', 171),
+    price_rub: roubles('The same as `total_price_rub`.', 171),
+    balance_rub: balanceAfter(),
+    items: z
+      .array(
+        z.object({
+          id: whole("The proxy's id.", exampleProxy),
+          price_rub: roubles(share, 171),
+          date_end: dateEnd(),
+          expires_at: expiresAt(),
+        }),
+      )
+      .openapi({ description: 'Each proxy, as it now is.' }),
   }),
   example: {
-    order_id: 'ord_01k73sf80000000000000000000',
+    order_id: exampleOrder,
     period: 30,
     total_price_rub: 171,
     price_rub: 171,
     balance_rub: 99_658,
-    items: [{ id: 1201, price_rub: 171, date_end: toDateEnd(exampleMs), expires_at: toIso(exampleMs) }],
+    items: [{ id: exampleProxy, price_rub: 171, date_end: toDateEnd(exampleAt), expires_at: toIso(exampleAt) }],
   },
+  see,
   codes: ['not_found'],
+  refusals: { not_found: noSuchProxy },
   charges: true,
-})
-
-export const setProtocol = operation({
-  id: 'setProtocol',
-  method: 'POST',
-  path: '/dedicated/protocol',
-  tag,
-  summary: 'Change the protocol of proxies',
-  body: z.object({
-    ids: bodyIds(),
-    port_type: z
-      .enum(['http', 'socks', 'socks5'])
-      .transform((type): PortType => (type === 'http' ? 'http' : 'socks'))
-      .openapi({ type: 'string', enum: ['http', 'socks', 'socks5'], example: 'socks' }),
-  }),
-  answer: z.object({ port_type: z.enum(['http', 'socks']), updated: z.array(z.int()) }),
-  example: { port_type: 'socks', updated: [1201, 1202] },
-  codes: ['not_found'],
-})
-
-export const listDedicated = operation({
-  id: 'listDedicated',
-  method: 'GET',
-  path: '/dedicated/list',
-  tag,
-  summary: 'List your proxies, newest first',
-  query: z.object({
-    ...pageQuery,
-    status: z.enum(['active', 'expired']).optional(),
-    country_code: country().optional(),
-    ipv: queryIpv().optional(),
-    expires_before: z
-      .string()
-      .optional()
-      .openapi({ description: 'ISO 8601; what ends before it.', example: toIso(exampleMs) }),
-    comment: comment.optional().openapi({ description: 'Exactly this comment.' }),
-  }),
-  answer: z.object({ proxies: z.array(proxy), next_cursor: nextCursor() }),
-  example: { proxies: [proxyExample], next_cursor: null },
-})
-
-export const toProxies = (proxies: readonly ShownProxy[], limit: number, gateway: GatewayAddress) => ({
-  proxies: proxies.map((each) => toProxy(each, gateway)),
-  next_cursor: cursorAfter(proxies, limit, (each) => String(each.id)),
-})
-
-export const listCountries = operation({
-  id: 'listCountries',
-  method: 'GET',
-  path: '/dedicated/country',
-  tag,
-  summary: 'Countries that a kind of proxy is sold in',
-  query: z.object({ ipv: queryIpv() }),
-  answer: z.object({
-    ipv: shownIpv(),
-    countries: z.array(
-      z.object({ country_code: z.string(), name: z.string(), name_ru: z.string(), available: z.int() }),
-    ),
-  }),
-  example: { ipv: 4, countries: [{ country_code: 'DE', name: 'Germany', name_ru: 'Германия', available: 1024 }] },
-})
-
-export const toCountries = (ipv: Ipv, found: readonly { code: CountryCode; available: number }[]) => ({
-  ipv,
-  countries: found.map(({ code, available }) => ({
-    country_code: code,
-    name: countryName(code, 'en'),
-    name_ru: countryName(code, 'ru'),
-    available,
-  })),
-})
-
-export const countAvailable = operation({
-  id: 'countAvailable',
-  method: 'GET',
-  path: '/dedicated/count',
-  tag,
-  summary: 'How many proxies are free',
-  query: z.object({ country_code: country(), ipv: queryIpv() }),
-  answer: z.object({ country_code: z.string(), ipv: shownIpv(), count: z.int() }),
-  example: { country_code: 'DE', ipv: 4, count: 1024 },
-})
-
-export const replaceProxy = operation({
-  id: 'replaceProxy',
-  method: 'POST',
-  path: '/dedicated/replace',
-  tag,
-  summary: 'Swap a bad address for another of the same kind',
-  description: 'Once a day for each proxy. Id, credentials and term stay.',
-  body: z.object({ id: proxyId() }),
-  answer: proxy,
-  example: proxyExample,
-  codes: ['not_found', 'out_of_stock', 'conflict'],
-})
-
-export const setComment = operation({
-  id: 'setComment',
-  method: 'POST',
-  path: '/dedicated/comment',
-  tag,
-  summary: 'Note something on proxies',
-  body: z.object({ ids: bodyIds(), comment: comment.openapi({ example: 'shop 7' }) }),
-  answer: z.object({ comment: z.string(), updated: z.array(z.int()) }),
-  example: { comment: 'shop 7', updated: [1201] },
-  codes: ['not_found'],
-})
-
-export const setAutoRenew = operation({
-  id: 'setAutoRenew',
-  method: 'POST',
-  path: '/dedicated/auto-renew',
-  tag,
-  summary: 'Renew proxies by themselves, or stop that',
-  description: 'Charged one day ahead of the end, tried every hour while the balance does not cover it.',
-  body: z.object({ ids: bodyIds(), period: bodyPeriod().nullable().openapi({ description: 'Days; null stops it.' }) }),
-  answer: z.object({ period: z.int().nullable(), updated: z.array(z.int()) }),
-  example: { period: 30, updated: [1201] },
-  codes: ['not_found'],
-})
-
-export const checkProxy = operation({
-  id: 'checkProxy',
-  method: 'POST',
-  path: '/dedicated/check',
-  tag,
-  summary: 'Try a proxy with a real connection',
-  body: z.object({ id: proxyId() }),
-  answer: z.object({
-    id: z.int(),
-    works: z.boolean(),
-    took_ms: z.number().nullable(),
-    problem: z.string().nullable().openapi({ description: 'What went wrong, if it does not work.' }),
-  }),
-  example: { id: 1201, works: true, took_ms: 12.5, problem: null },
-  codes: ['not_found'],
 })
 
 /** An order's answer: what was bought and what is left. */

@@ -1,62 +1,89 @@
 import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../../domains/premium/rules.ts'
 import { type Bytes, toGigabytes } from '../../../kernel/bytes.ts'
+import { flag, text } from '../../fields.ts'
+import type { Code, RefusalExample } from '../../operation.ts'
 
-export const tag = 'Premium'
+export const tag = 'Premium proxies'
 
 const idPattern = /^[A-Za-z0-9_]{1,64}$/
 
+const exampleSubuser = 'sub_01k73sf80000000000000000000'
+/** Another than the default one: made by `POST /premium/subusers`. */
+export const exampleMade = 'sub_01k73sf80000000000000000001'
+
 /** An id that has not the shape of one names nothing, and is answered like one that names nothing of yours. */
-export const subuserId = (description = 'Whose; your default sub-user unless given.') =>
-  z
-    .string()
-    .regex(idPattern, 'must be an id as the list of sub-users shows it')
-    .optional()
-    .openapi({ description, example: 'sub_01k73sf80000000000000000000' })
+export const requiredSubuserId = (description: string, example = exampleMade) =>
+  z.string().regex(idPattern, 'must be an id as the list of sub-users shows it').openapi({ description, example })
 
-export const requiredSubuserId = (description: string) =>
-  z
-    .string()
-    .regex(idPattern, 'must be an id as the list of sub-users shows it')
-    .openapi({ description, example: 'sub_01k73sf80000000000000000000' })
+export const subuserId = (description = 'Whose; your default sub-user unless given.', example = exampleSubuser) =>
+  requiredSubuserId(description, example).optional()
 
+const poolMeaning = {
+  description:
+    'The pool; as shipped residential, residential_premium, datacenter or mobile. `GET /premium/traffic/balance` lists all.',
+  example: 'residential',
+}
+
+/** A pool that must be there: the refusal of one that is not lists those that are. */
 export const poolType = () =>
   z
     .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_]{0,30}$/, 'must be the name of a pool')
+    .openapi(poolMeaning)
+
+/** A pool that something may have been carried in, be it sold now or not. */
+export const anyPool = () =>
+  z
+    .string()
     .regex(/^[a-z][a-z0-9_]{0,30}$/, 'must be the name of a pool, in small letters')
-    .openapi({
-      description: 'The pool; as shipped residential, residential_premium, datacenter, mobile.',
-      example: 'residential',
-    })
+    .optional()
+    .openapi(poolMeaning)
+
+export const shownPool = () => text('The pool.', 'residential')
+
+/** Where to read what there is of each. */
+export const see = {
+  pool_type: 'GET /premium/traffic/balance',
+  subuser_id: 'GET /premium/subusers',
+  country_code: 'POST /premium/locations/countries',
+  countries: 'POST /premium/locations/countries',
+  states: 'POST /premium/locations/states',
+  cities: 'POST /premium/locations/cities',
+  zipcodes: 'POST /premium/locations/zipcodes',
+  asns: 'POST /premium/locations/asns',
+}
+
+export const noSuchSubuser: Partial<Record<Code, RefusalExample>> = {
+  not_found: { message: 'There is no such sub-user.', details: { charged: false } },
+}
 
 const gbDescription = 'Gigabytes (10^9 bytes), 0.1 to 10000 in steps of 0.1.'
 const mostTenths = 100_000
 
-/** Tenths of a gigabyte from a query: plain decimal digits, at most one behind the point. */
+const described = { type: 'number' as const, minimum: 0.1, maximum: 10_000, example: 1.5, description: gbDescription }
+const stepsOfTenths = 'must be from 0.1 to 10000 in steps of 0.1'
+
+/**
+ * Tenths of a gigabyte. `0.15` is refused rather than rounded; `0.30000000000000004`, which is what programs make of 0.1 and
+ * 0.2, is a double's way to write 0.3.
+ */
+function readTenths(gb: number, context: z.RefinementCtx): number {
+  const tenths = Math.round(gb * 10)
+  if (tenths >= 1 && tenths <= mostTenths && Math.abs(gb * 10 - tenths) < 1e-6) return tenths
+  context.addIssue({ code: 'custom', message: stepsOfTenths })
+  return z.NEVER
+}
+
+/** Gigabytes in a query, in plain decimal digits. */
 export const queryGigabytes = () =>
   z
     .string()
-    .refine((text) => /^\d{1,5}(\.\d)?$/.test(text), 'must be gigabytes in steps of 0.1, in plain digits')
-    .transform((text) => Math.round(Number(text) * 10))
-    .refine((tenths) => tenths >= 1 && tenths <= mostTenths, 'must be from 0.1 to 10000')
-    .openapi({
-      type: 'number',
-      minimum: 0.1,
-      maximum: 10_000,
-      example: 1.5,
-      description: gbDescription,
-    })
+    .refine((written) => /^\d{1,5}(\.\d{1,20})?$/.test(written), 'must be gigabytes in plain digits')
+    .transform((written, context) => readTenths(Number(written), context))
+    .openapi(described)
 
-/** Tenths of a gigabyte from a body. `0.15` is refused rather than rounded. */
-export const bodyGigabytes = () =>
-  z
-    .number()
-    .refine(
-      (gb) => gb >= 0.1 && gb <= 10_000 && Math.round(gb * 10) / 10 === gb,
-      'must be from 0.1 to 10000 in steps of 0.1',
-    )
-    .transform((gb) => Math.round(gb * 10))
-    .openapi({ type: 'number', minimum: 0.1, maximum: 10_000, example: 1.5, description: gbDescription })
+export const bodyGigabytes = () => z.number().transform(readTenths).openapi(described)
 
 export const gigabytes = (description: string) =>
   z.number().openapi({ description: `${description} In GB of 10^9 bytes.`, example: 1.5 })
@@ -64,18 +91,26 @@ export const gigabytes = (description: string) =>
 /** A sub-user wherever an answer is about one. */
 export const subuserRef = z
   .object({
-    subuser_id: z.string().openapi({ example: 'sub_01k73sf80000000000000000000' }),
-    login: z.string().openapi({ description: 'What a proxy login begins with.', example: 'u7k2m9x4qa' }),
-    name: z.string(),
-    is_default: z.boolean(),
+    subuser_id: text('Its id, to name it by in other operations.', exampleSubuser),
+    login: text('What a proxy login begins with.', 'u7k2m9x4qa'),
+    name: text('How you call it.', 'default'),
+    is_default: flag('Whether it is the one that is meant when none is named.'),
   })
   .openapi('SubuserRef')
 
 export const refExample = {
-  subuser_id: 'sub_01k73sf80000000000000000000',
+  subuser_id: exampleSubuser,
   login: 'u7k2m9x4qa',
   name: 'default',
   is_default: true,
+}
+
+export const madeExample = {
+  ...refExample,
+  subuser_id: exampleMade,
+  login: 'alice',
+  name: 'Alice',
+  is_default: false,
 }
 
 export const toRef = (of: Subuser) => ({
@@ -92,7 +127,7 @@ export const printable = (min: number, max: number) =>
   z
     .string()
     .refine(
-      (text) => text.length >= min && text.length <= max && !/[\p{Cc}\p{Cs}]/u.test(text),
+      (written) => written.length >= min && written.length <= max && !/[\p{Cc}\p{Cs}]/u.test(written),
       `must be ${min === 0 ? 'at most' : `${min} to`} ${max} printable characters`,
     )
     .openapi({ minLength: min, maxLength: max })

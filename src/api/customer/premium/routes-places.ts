@@ -38,7 +38,7 @@ export function placeOperations({ exits, usage }: Premium): readonly Bound[] {
       toUsage(
         await usage(caller.customer, {
           subuser: readSubuser(query.subuser_id),
-          by: query.by ?? 'day',
+          by: query.by,
           from: query.from,
           to: query.to,
           pool: query.pool_type,

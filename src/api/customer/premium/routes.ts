@@ -1,14 +1,15 @@
-import { type Premium, problemOfTemplate, templateOf } from '../../../domains/premium/index.ts'
+import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { type FieldProblem, malformed } from '../../../kernel/refusal.ts'
-import { defaultLimit, readCursor } from '../../fields.ts'
+import { positionOf } from '../../fields.ts'
 import { type Bound, bind, bindPurchase } from '../../http.ts'
 import type { z } from '../../operation.ts'
-import { noSuchSubuser, readPlaces, readSubuser } from './reading.ts'
+import { noSuchSubuser, readFormat, readPlaces, readSubuser } from './reading.ts'
 import { placeOperations } from './routes-places.ts'
 import {
   addToWhitelist,
+  defaultTtlMinutes,
   generateProxies,
   getPassword,
   getWhitelist,
@@ -95,15 +96,15 @@ function subuserOperations({ subusers, remove }: Premium): readonly Bound[] {
           totalBytes: totalBytes ?? noLimits.totalBytes,
           tunnels: tunnels ?? noLimits.tunnels,
         },
-        keepHosts: body.keep_hosts ?? true,
+        keepHosts: body.keep_hosts,
       })
       const { password } = await subusers.password(caller.customer, made.id)
       return { subuser: toSubuser(made), password }
     }),
 
     bind(listSubusers, async ({ caller, query }) => {
-      const limit = query.limit ?? defaultLimit
-      return toSubusers(await subusers.list(caller.customer, afterSubuser(query.cursor), limit), limit)
+      const after = positionOf(query.cursor, (text) => readId('subuser', text)) ?? ''
+      return toSubusers(await subusers.list(caller.customer, after, query.limit), query.limit)
     }),
 
     bind(updateSubuser, async ({ caller, body }) => {
@@ -155,38 +156,25 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
 
 type GenerateBody = z.output<typeof generateProxies.body>
 
-const defaultTtlMinutes = 10
-
-/** What each format asks for on its own the schema has said; here is what they ask of one another. */
+/** What each field asks for on its own the schema has said; here is what they ask of one another. */
 function readGenerate(body: GenerateBody) {
+  const { formatId, template, problem } = readFormat(body)
   const problems: FieldProblem[] = [
     ...(body.type === 'rotating' && body.session_ttl !== undefined
       ? [{ field: 'session_ttl', problem: 'is only for sticky proxies' }]
       : []),
-    ...(body.format !== undefined && body.format_id !== undefined
-      ? [{ field: 'format', problem: 'and format_id exclude each other' }]
-      : []),
+    ...(problem ? [problem] : []),
   ]
-  const template = body.format ?? templateOf[body.format_id ?? 1]
-  const wrong = body.format === undefined ? undefined : problemOfTemplate(body.format)
-  if (wrong) problems.push(wrong)
   if (problems.length > 0) throw malformed(problems)
   const wish = {
     subuser: readSubuser(body.subuser_id),
     pool: body.pool_type,
     places: readPlaces(body),
-    type: body.type ?? ('sticky' as const),
-    protocol: body.protocol ?? ('http' as const),
+    type: body.type,
+    protocol: body.protocol,
     ttlMinutes: body.session_ttl ?? defaultTtlMinutes,
-    quantity: body.quantity ?? 1,
+    quantity: body.quantity,
     template,
   }
-  return { wish, formatId: body.format === undefined ? (body.format_id ?? 1) : null }
-}
-
-function afterSubuser(cursor: string | undefined): string {
-  if (cursor === undefined) return ''
-  const id = readId('subuser', readCursor(cursor))
-  if (!id) throw malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
-  return id
+  return { wish, formatId }
 }

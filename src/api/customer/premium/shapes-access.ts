@@ -2,9 +2,20 @@ import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../../domains/premium/rules.ts'
 import { longestSessionMinutes } from '../../../kernel/login.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { bodyInteger, moment } from '../../fields.ts'
+import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { poolType, printable, refExample, subuserId, subuserRef, tag, toRef } from './fields.ts'
+import {
+  noSuchSubuser,
+  poolType,
+  printable,
+  refExample,
+  see,
+  shownPool,
+  subuserId,
+  subuserRef,
+  tag,
+  toRef,
+} from './fields.ts'
 
 const mostPlaces = 50
 
@@ -13,14 +24,24 @@ const country = () =>
     .string()
     .regex(/^[A-Za-z]{2}$/, 'must be two letters, ISO 3166-1')
     .transform((code) => code.toUpperCase())
-    .openapi({ type: 'string', pattern: '^[A-Za-z]{2}$', example: 'US' })
+    .openapi({
+      type: 'string',
+      pattern: '^[A-Za-z]{2}$',
+      description: 'A country, ISO 3166-1 alpha-2, in any case.',
+      example: 'US',
+    })
 
-const place = (example: string) => printable(1, 80).openapi({ example })
+const place = (example: string) =>
+  printable(1, 80).openapi({ description: 'A name, as people or logins write it.', example })
 
 const places = (example: string, description: string) =>
-  z.array(place(example)).max(mostPlaces, `must be at most ${mostPlaces}`).optional().openapi({ description })
+  z
+    .array(place(example))
+    .max(mostPlaces, `must be at most ${mostPlaces}`)
+    .optional()
+    .openapi({ description, example: [example] })
 
-const asn = bodyInteger({ min: 1, max: 4_294_967_295, example: 7018 })
+const asn = bodyInteger({ min: 1, max: 4_294_967_295, example: 7018, description: "A network's number." })
 
 /** The places that a request narrows to; what the exits do not have is refused by name. */
 export const placeFields = {
@@ -31,14 +52,28 @@ export const placeFields = {
     .optional()
     .openapi({ description: 'Any of these.', example: ['US', 'DE'] }),
   states: places('New York', 'Any of these, by name or as `locations/states` writes them.'),
-  cities: places('New York', 'Any of these.'),
+  cities: places('New York', 'Any of these, by name or as `locations/cities` writes them.'),
   zipcodes: places('10001', 'Any of these.'),
   asns: z
     .array(asn)
     .max(mostPlaces, `must be at most ${mostPlaces}`)
     .optional()
-    .openapi({ description: 'Any of these.' }),
+    .openapi({ description: 'Any of these networks.' }),
 }
+
+/** What a customer may call one of them; understood as a list of one. */
+export const singularPlaces = {
+  country: 'countries',
+  state: 'states',
+  city: 'cities',
+  zipcode: 'zipcodes',
+  zip: 'zipcodes',
+  asn: 'asns',
+}
+
+export const defaultTtlMinutes = 10
+
+const slugs = (description: string, example: string) => z.array(z.string()).openapi({ description, example: [example] })
 
 export const generateProxies = operation({
   id: 'generateProxies',
@@ -48,51 +83,69 @@ export const generateProxies = operation({
   summary: 'Generate a list of proxies',
   description:
     'One line a proxy. Everything but the endpoint lives in the login, so lines can be written by hand as well: ' +
-    'see the login grammar. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port for ' +
+    'see `/docs/login-grammar`. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port for ' +
     'whitelisted addresses, 4 protocol://login:password@host:port; or `format`, a template of {protocol}, {login}, ' +
     '{password}, {host} and {port}. A line without a login gets a port of its own: the source address and the port ' +
-    'tell who comes and what for.',
+    'tell who comes and what for. A template may be written without its braces, `login:password@host:port`, and `format` may ' +
+    'be the number that `format_id` takes.',
   body: z.object({
     pool_type: poolType(),
     ...placeFields,
-    type: z.enum(['sticky', 'rotating']).optional().openapi({
-      description:
-        'Whether a line keeps its exit for `session_ttl`, or changes it with each connection. Sticky unless said.',
+    type: z.enum(['sticky', 'rotating']).default('sticky').openapi({
+      description: 'Whether a line keeps its exit for `session_ttl`, or changes it with each connection.',
     }),
-    protocol: z.enum(['http', 'socks5']).optional().openapi({ description: 'http unless said.' }),
+    protocol: z.enum(['http', 'socks5']).default('http').openapi({ description: 'What the lines are for.' }),
     session_ttl: bodyInteger({
       min: 1,
       max: longestSessionMinutes,
       example: 10,
-      description: 'Minutes that a sticky line keeps its exit; 10 unless said. Only with `sticky`.',
-    }).optional(),
-    quantity: bodyInteger({ min: 1, max: 1000, example: 10, description: 'How many lines; 1 unless said.' }).optional(),
+      description: 'Minutes that a sticky line keeps its exit. Only with `sticky`.',
+    })
+      .optional()
+      .openapi({ default: defaultTtlMinutes }),
+    quantity: bodyInteger({ min: 1, max: 1000, example: 10, description: 'How many lines.' }).default(1),
     format_id: z
       .literal([1, 2, 3, 4])
       .optional()
-      .openapi({ type: 'integer', enum: [1, 2, 3, 4], description: '1 unless said.', example: 1 }),
+      .openapi({
+        type: 'integer',
+        enum: [1, 2, 3, 4],
+        default: 1,
+        description: 'One of four ways to write a line.',
+        example: 1,
+      }),
     format: z
       .string()
+      .or(z.number())
       .optional()
-      .openapi({ description: 'A template, in place of `format_id`.', example: '{login}:{password}@{host}:{port}' }),
+      .openapi({
+        type: ['string', 'integer'],
+        description: 'A template, in place of `format_id`.',
+        example: '{login}:{password}@{host}:{port}',
+      }),
     subuser_id: subuserId(),
   }),
+  singular: singularPlaces,
+  see,
+  exampleBody: { pool_type: 'residential' },
   answer: z.object({
     subuser: subuserRef,
-    params: z.object({
-      pool_type: z.string(),
-      countries: z.array(z.string()),
-      states: z.array(z.string()),
-      cities: z.array(z.string()),
-      zipcodes: z.array(z.string()),
-      asns: z.array(z.int()),
-      type: z.enum(['sticky', 'rotating']),
-      protocol: z.enum(['http', 'socks5']),
-      session_ttl: z.int().nullable(),
-      quantity: z.int(),
-      format_id: z.int().nullable(),
-      format: z.string(),
-    }),
+    params: z
+      .object({
+        pool_type: shownPool(),
+        countries: slugs('Countries that exits are in; empty is anywhere.', 'US'),
+        states: slugs('States, as logins write them.', 'newyork'),
+        cities: slugs('Cities, as logins write them.', 'newyork'),
+        zipcodes: slugs('Zip codes.', '10001'),
+        asns: z.array(z.int()).openapi({ description: 'Networks.', example: [7018] }),
+        type: z.enum(['sticky', 'rotating']).openapi({ description: 'Whether lines keep their exits.' }),
+        protocol: z.enum(['http', 'socks5']).openapi({ description: 'What the lines are for.' }),
+        session_ttl: whole('Minutes that a line keeps its exit; null when it rotates.', 10).nullable(),
+        quantity: whole('How many lines.', 1),
+        format_id: whole('The number of the format; null for a template of your own.', 1).nullable(),
+        format: text('The template of the lines.', '{host}:{port}:{login}:{password}'),
+      })
+      .openapi({ description: 'What was asked for, as it was understood.' }),
     domain: z.string().openapi({ description: 'The lines with the gateway’s name, joined by newlines.' }),
     ip: z.string().openapi({ description: 'The lines with the gateway’s address, joined by newlines.' }),
     proxies: z.array(z.string()).openapi({ description: 'The lines of `domain`.' }),
@@ -118,6 +171,18 @@ export const generateProxies = operation({
     proxies: ['gw.example.net:10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-session-a8f3-ttl-10:secret'],
   },
   codes: ['not_found', 'conflict', 'out_of_stock'],
+  refusals: {
+    ...noSuchSubuser,
+    conflict: {
+      message:
+        'A customer may hold 1000 ports, and 10 are left. Ask for fewer, or use a format with login and password.',
+      details: { limit: 1000, available: 10 },
+    },
+    out_of_stock: {
+      message: 'No port is free for this. Use a format with login and password.',
+      details: { available: 0 },
+    },
+  },
 })
 
 export const toGenerated = (
@@ -159,19 +224,21 @@ export const toGenerated = (
   proxies: [...of.domain],
 })
 
+const shownIp = () => text('An address or a prefix, in its canonical form.', '198.51.100.7')
+
 const entry = z
   .object({
-    ip: z.string().openapi({ description: 'An address or a prefix, in its canonical form.', example: '198.51.100.7' }),
-    comment: z.string(),
-    created_at: moment(),
-    last_used_at: moment().nullable(),
+    ip: shownIp(),
+    comment: text('Your note on it.', 'office'),
+    created_at: moment('When it was added.'),
+    last_used_at: moment('When somebody last came from it; null before the first time.').nullable(),
   })
   .openapi('WhitelistEntry')
 
 const entryExample = {
   ip: '198.51.100.7',
   comment: 'office',
-  created_at: toIso(1_760_000_000_000),
+  created_at: toIso(exampleAt),
   last_used_at: null,
 }
 
@@ -191,7 +258,11 @@ const toEntry = (of: Entry) => ({
 
 type Listed = { readonly subuser: Subuser; readonly entries: readonly Entry[]; readonly limit: number }
 
-const listed = { ips: z.array(entry), limit: z.int(), subuser: subuserRef }
+const listed = {
+  ips: z.array(entry).openapi({ description: 'The whole list.' }),
+  limit: whole('How many it may hold.', 100),
+  subuser: subuserRef,
+}
 const listedExample = { ips: [entryExample], limit: 100, subuser: refExample }
 
 export const getWhitelist = operation({
@@ -203,7 +274,9 @@ export const getWhitelist = operation({
   query: z.object({ subuser_id: subuserId() }),
   answer: z.object(listed),
   example: listedExample,
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
 export const toWhitelist = (of: Listed) => ({
@@ -225,16 +298,22 @@ export const addToWhitelist = operation({
   summary: 'Let an address in without a password',
   body: z.object({
     ip,
-    comment: printable(0, 200).optional(),
+    comment: printable(0, 200).optional().openapi({ description: 'Your note on it.', example: 'office' }),
     subuser_id: subuserId(),
   }),
+  exampleBody: { ip: '198.51.100.7' },
   answer: z.object({
-    ip: z.string(),
-    added: z.boolean().openapi({ description: 'False when it was there already.' }),
+    ip: shownIp(),
+    added: flag('False when it was there already.'),
     ...listed,
   }),
   example: { ip: '198.51.100.7', added: true, ...listedExample },
+  see,
   codes: ['not_found', 'conflict'],
+  refusals: {
+    ...noSuchSubuser,
+    conflict: { message: 'A whitelist holds 100 entries. Remove one first.', details: { limit: 100 } },
+  },
 })
 
 export const toAdded = (of: Listed & { prefix: string; added: boolean }) => ({
@@ -250,13 +329,16 @@ export const removeFromWhitelist = operation({
   tag,
   summary: 'Take an address off the whitelist',
   body: z.object({ ip, subuser_id: subuserId() }),
+  exampleBody: { ip: '198.51.100.7' },
   answer: z.object({
-    ip: z.string(),
-    removed: z.boolean().openapi({ description: 'False when it was not there.' }),
+    ip: shownIp(),
+    removed: flag('False when it was not there.'),
     ...listed,
   }),
   example: { ip: '198.51.100.7', removed: true, ...listedExample, ips: [] },
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
 export const toRemoved = (of: Listed & { prefix: string; removed: boolean }) => ({
@@ -265,7 +347,11 @@ export const toRemoved = (of: Listed & { prefix: string; removed: boolean }) => 
   ...toWhitelist(of),
 })
 
-const credential = z.object({ login: z.string(), password: z.string(), subuser: subuserRef })
+const credential = z.object({
+  login: text('What a proxy login begins with.', 'u7k2m9x4qa'),
+  password: text('The password, whatever follows the login.', '0a1b2c3d4e5f6g7h8j9kmnpq'),
+  subuser: subuserRef,
+})
 const credentialExample = { login: 'u7k2m9x4qa', password: '0a1b2c3d4e5f6g7h8j9kmnpq', subuser: refExample }
 
 export const getPassword = operation({
@@ -277,7 +363,9 @@ export const getPassword = operation({
   query: z.object({ subuser_id: subuserId() }),
   answer: credential,
   example: credentialExample,
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
 export const resetPassword = operation({
@@ -290,7 +378,9 @@ export const resetPassword = operation({
   body: z.object({ subuser_id: subuserId() }),
   answer: credential,
   example: credentialExample,
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
 export const toCredential = (of: { subuser: Subuser; password: string }) => ({

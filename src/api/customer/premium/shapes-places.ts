@@ -2,12 +2,34 @@ import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../../domains/premium/rules.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import { readIso, toIso } from '../../../kernel/time.ts'
-import { moment } from '../../fields.ts'
+import { moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { gigabytes, poolType, refExample, subuserId, subuserRef, tag, toGb, toRef } from './fields.ts'
-import { placeFields } from './shapes-access.ts'
+import {
+  anyPool,
+  gigabytes,
+  noSuchSubuser,
+  poolType,
+  refExample,
+  see,
+  shownPool,
+  subuserId,
+  subuserRef,
+  tag,
+  toGb,
+  toRef,
+} from './fields.ts'
+import { placeFields, singularPlaces } from './shapes-access.ts'
 
-const exits = z.int().openapi({ description: 'How many exits are there now.', example: 8 })
+const exits = whole('How many exits are there now.', 8)
+const shownCountry = text('The country, ISO 3166-1 alpha-2.', 'US')
+const shownName = text('Its name for people.', 'New York')
+const slug = (what: string, example: string) => text(`${what}, as a login writes it.`, example)
+const list = <Item extends z.ZodType>(item: Item) =>
+  z.array(item).openapi({ description: 'What there is, the most common first.' })
+
+/** What each of the lists may be asked with. */
+const asked = { see, exampleBody: { pool_type: 'residential' } }
+const { country, state, city, zipcode, zip } = singularPlaces
 
 const { country_code, countries, states, cities, zipcodes } = placeFields
 
@@ -19,13 +41,14 @@ export const listCountries = operation({
   summary: 'List the countries of a pool',
   body: z.object({ pool_type: poolType() }),
   answer: z.object({
-    pool_type: z.string(),
-    countries: z.array(z.object({ country_code: z.string(), exits })),
+    pool_type: shownPool(),
+    countries: list(z.object({ country_code: shownCountry, exits })),
   }),
+  ...asked,
   example: { pool_type: 'residential', countries: [{ country_code: 'US', exits: 8 }] },
 })
 
-const within = { country_code: z.string() }
+const within = { country_code: shownCountry }
 
 export const listStates = operation({
   id: 'listPremiumStates',
@@ -35,9 +58,11 @@ export const listStates = operation({
   summary: 'List the states of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries }),
   answer: z.object({
-    pool_type: z.string(),
-    states: z.array(z.object({ ...within, state: z.string(), name: z.string(), exits })),
+    pool_type: shownPool(),
+    states: list(z.object({ ...within, state: slug('The state', 'newyork'), name: shownName, exits })),
   }),
+  ...asked,
+  singular: { country },
   example: {
     pool_type: 'residential',
     states: [{ country_code: 'US', state: 'newyork', name: 'New York', exits: 4 }],
@@ -52,9 +77,11 @@ export const listCities = operation({
   summary: 'List the cities of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states }),
   answer: z.object({
-    pool_type: z.string(),
-    cities: z.array(z.object({ ...within, city: z.string(), name: z.string(), exits })),
+    pool_type: shownPool(),
+    cities: list(z.object({ ...within, city: slug('The city', 'newyork'), name: shownName, exits })),
   }),
+  ...asked,
+  singular: { country, state },
   example: {
     pool_type: 'residential',
     cities: [{ country_code: 'US', city: 'newyork', name: 'New York', exits: 2 }],
@@ -69,9 +96,11 @@ export const listZipcodes = operation({
   summary: 'List the zip codes of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities }),
   answer: z.object({
-    pool_type: z.string(),
-    zipcodes: z.array(z.object({ ...within, zipcode: z.string(), name: z.string(), exits })),
+    pool_type: shownPool(),
+    zipcodes: list(z.object({ ...within, zipcode: slug('The zip code', '10001'), name: shownName, exits })),
   }),
+  ...asked,
+  singular: { country, state, city },
   example: {
     pool_type: 'residential',
     zipcodes: [{ country_code: 'US', zipcode: '10001', name: '10001', exits: 2 }],
@@ -86,9 +115,11 @@ export const listAsns = operation({
   summary: 'List the networks of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities, zipcodes }),
   answer: z.object({
-    pool_type: z.string(),
-    asns: z.array(z.object({ ...within, asn: z.int(), name: z.string(), exits })),
+    pool_type: shownPool(),
+    asns: list(z.object({ ...within, asn: whole("The network's number.", 7018), name: shownName, exits })),
   }),
+  ...asked,
+  singular: { country, state, city, zipcode, zip },
   example: { pool_type: 'residential', asns: [{ country_code: 'US', asn: 7018, name: 'AS7018', exits: 4 }] },
 })
 
@@ -123,10 +154,10 @@ const queryMoment = (description: string) =>
   z
     .string()
     .refine(
-      (text) => readIso(text) !== undefined,
+      (written) => readIso(written) !== undefined,
       'must be a date like 2026-01-31 or a moment like 2026-01-31T12:00:00Z',
     )
-    .transform((text) => readIso(text) ?? 0)
+    .transform((written) => readIso(written) ?? 0)
     .optional()
     .openapi({ type: 'string', description, example: '2026-01-31T12:00:00Z' })
 
@@ -142,10 +173,10 @@ export const getUsage = operation({
     'In UTC, for the last day by the hour and for the last 30 days by anything else unless said. Without `subuser_id` it is ' +
     'the sum over all your sub-users. Hosts are kept for a while only, and not for sub-users that do not want it.',
   query: z.object({
-    by: z.enum(groups).optional().openapi({ description: 'What to put together; day unless said.' }),
+    by: z.enum(groups).default('day').openapi({ description: 'What to put together.' }),
     from: queryMoment('From the hour of this moment on.'),
     to: queryMoment('Up to the hour of this moment; now unless said.'),
-    pool_type: poolType().optional(),
+    pool_type: anyPool(),
     subuser_id: subuserId('One sub-user only; all of yours unless given.'),
     host: z
       .string()
@@ -155,19 +186,21 @@ export const getUsage = operation({
       .openapi({ type: 'string', description: 'One destination only.', example: 'example.com' }),
   }),
   answer: z.object({
-    by: z.enum(groups),
-    from: moment(),
-    to: moment(),
-    subuser: z.union([subuserRef, z.null()]),
+    by: z.enum(groups).openapi({ description: 'What was put together.' }),
+    from: moment('Where it begins.'),
+    to: moment('Where it ends.'),
+    subuser: z.union([subuserRef, z.null()]).openapi({ description: 'Whose it is; null for all of yours.' }),
     total_gb: gigabytes('Both directions, all items together.'),
-    items: z.array(
-      z.object({
-        key: z.string().openapi({ description: 'The moment it begins, or the name of the pool, sub-user or host.' }),
-        received_bytes: z.int().openapi({ description: 'To the customer.' }),
-        sent_bytes: z.int().openapi({ description: 'From the customer.' }),
-        gb: gigabytes('Both directions.'),
-      }),
-    ),
+    items: z
+      .array(
+        z.object({
+          key: text('The moment it begins, or the name of the pool, sub-user or host.', toIso(1_759_968_000_000)),
+          received_bytes: whole('To the customer.', 290_000_000),
+          sent_bytes: whole('From the customer.', 10_000_000),
+          gb: gigabytes('Both directions.'),
+        }),
+      )
+      .openapi({ description: 'What was carried; what carried nothing is left out.' }),
   }),
   example: {
     by: 'day',
@@ -177,7 +210,9 @@ export const getUsage = operation({
     total_gb: 0.3,
     items: [{ key: toIso(1_759_968_000_000), received_bytes: 290_000_000, sent_bytes: 10_000_000, gb: 0.3 }],
   },
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
 export const toUsage = (of: {

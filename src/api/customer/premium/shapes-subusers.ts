@@ -3,13 +3,30 @@ import type { Limits, Subuser } from '../../../domains/premium/rules.ts'
 import type { Bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { bodyInteger, cursorAfter, moment, nextCursor, pageQuery } from '../../fields.ts'
+import {
+  bodyInteger,
+  cursorAfter,
+  exampleAt,
+  exampleOrder,
+  flag,
+  moment,
+  nextCursor,
+  orderId,
+  pageQuery,
+  text,
+  whole,
+} from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
+  exampleMade,
   gigabytes,
+  madeExample,
+  noSuchSubuser,
   printable,
   refExample,
   requiredSubuserId,
+  see,
+  shownPool,
   subuserId,
   subuserRef,
   tag,
@@ -37,38 +54,34 @@ const limitFields = {
     .optional(),
 }
 
-const name = printable(1, 100).openapi({ example: 'Alice' })
+const name = printable(1, 100).openapi({ description: 'How you call it.', example: 'Alice' })
 
 const keepHosts = z
   .boolean()
-  .optional()
   .openapi({ description: 'Whether destination hosts are kept for `usage`; switching it off forgets them at once.' })
 
 const subuser = z
   .object({
     ...subuserRef.shape,
-    status: z.enum(['active', 'blocked']),
-    day_limit_bytes: z.int().nullable(),
-    month_limit_bytes: z.int().nullable(),
-    total_limit_bytes: z.int().nullable(),
-    tunnel_limit: z.int().nullable(),
-    keep_hosts: z.boolean(),
-    created_at: moment(),
+    status: z.enum(['active', 'blocked']).openapi({ description: 'A blocked one carries nothing.' }),
+    day_limit_bytes: whole('The most in a day of UTC, over all pools; null is no limit.', 5_000_000_000).nullable(),
+    month_limit_bytes: whole('The most in a month of UTC; null is no limit.').nullable(),
+    total_limit_bytes: whole('The most in all; null is no limit.').nullable(),
+    tunnel_limit: whole('Connections at once; null is no limit.', 100).nullable(),
+    keep_hosts: flag('Whether destination hosts are kept for `usage`.'),
+    created_at: moment('When it was made.'),
   })
   .openapi('Subuser')
 
 const example = {
-  ...refExample,
-  login: 'alice',
-  name: 'Alice',
-  is_default: false,
+  ...madeExample,
   status: 'active' as const,
   day_limit_bytes: 5_000_000_000,
   month_limit_bytes: null,
   total_limit_bytes: null,
   tunnel_limit: null,
   keep_hosts: true,
-  created_at: toIso(1_760_000_000_000),
+  created_at: toIso(exampleAt),
 }
 
 const toLimit = (bytes: bigint | null): number | null => (bytes === null ? null : Number(bytes))
@@ -116,12 +129,16 @@ export const createSubuser = operation({
       .regex(/^[a-z][a-z0-9_]{4,31}$/, 'must be 5 to 32 small letters, digits and _, beginning with a letter')
       .optional()
       .openapi({ description: 'Yours to choose if nobody has it; made for you otherwise.', example: 'alice' }),
-    keep_hosts: keepHosts,
+    keep_hosts: keepHosts.default(true),
     ...limitFields,
   }),
-  answer: z.object({ subuser, password: z.string() }),
+  exampleBody: { name: 'Alice' },
+  answer: z.object({ subuser, password: text('The password of its proxies.', '0a1b2c3d4e5f6g7h8j9kmnpq') }),
   example: { subuser: example, password: '0a1b2c3d4e5f6g7h8j9kmnpq' },
   codes: ['conflict'],
+  refusals: {
+    conflict: { message: 'This login is taken. Choose another, or leave it out to get one.', details: null },
+  },
 })
 
 export const listSubusers = operation({
@@ -131,8 +148,11 @@ export const listSubusers = operation({
   tag,
   summary: 'List sub-users, oldest first',
   query: z.object(pageQuery),
-  answer: z.object({ subusers: z.array(subuser), next_cursor: nextCursor() }),
-  example: { subusers: [example], next_cursor: null },
+  answer: z.object({
+    subusers: z.array(subuser).openapi({ description: 'One page of sub-users.' }),
+    next_cursor: nextCursor(),
+  }),
+  example: { subusers: [{ ...example, ...refExample }], next_cursor: null },
 })
 
 export const toSubusers = (subusers: readonly Subuser[], limitOfPage: number) => ({
@@ -148,18 +168,21 @@ export const updateSubuser = operation({
   summary: 'Change, block or unblock a sub-user',
   description: 'What is left out stays as it is. A blocked one carries nothing and keeps its traffic.',
   body: z.object({
-    subuser_id: subuserId(),
+    subuser_id: subuserId(undefined, exampleMade),
     name: name.optional(),
-    blocked: z.boolean().optional(),
-    keep_hosts: keepHosts,
+    blocked: z.boolean().optional().openapi({ description: 'Whether it may carry anything.' }),
+    keep_hosts: keepHosts.optional(),
     ...limitFields,
   }),
+  exampleBody: { subuser_id: exampleMade, name: 'Alice' },
   answer: z.object({ subuser }),
   example: { subuser: example },
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
-const returned = z.object({ pool_type: z.string(), gb: gigabytes('What went over.') })
+const returned = z.object({ pool_type: shownPool(), gb: gigabytes('What went over.') })
 
 export const deleteSubuser = operation({
   id: 'deleteSubuser',
@@ -174,19 +197,25 @@ export const deleteSubuser = operation({
     subuser_id: requiredSubuserId('Which; not the default one.'),
     to_subuser_id: subuserId('Who gets its traffic; your default sub-user unless given.'),
   }),
+  exampleBody: { subuser_id: exampleMade },
   answer: z.object({
-    order_id: z.string(),
-    deleted: subuserRef,
-    to: subuserRef,
-    returned: z.array(returned),
+    order_id: orderId(),
+    deleted: subuserRef.openapi({ description: 'The one that is no more.' }),
+    to: subuserRef.openapi({ description: 'The one that has its traffic now.' }),
+    returned: z.array(returned).openapi({ description: 'What went over, for each pool that had any.' }),
   }),
   example: {
-    order_id: 'ord_01k73sf80000000000000000000',
-    deleted: { ...refExample, login: 'alice', name: 'Alice', is_default: false },
+    order_id: exampleOrder,
+    deleted: madeExample,
     to: refExample,
     returned: [{ pool_type: 'residential', gb: 1.2 }],
   },
+  see: { ...see, to_subuser_id: see.subuser_id },
   codes: ['not_found'],
+  refusals: {
+    ...noSuchSubuser,
+    conflict: { message: 'The default sub-user cannot be deleted. Block it instead.', details: null },
+  },
   charges: true,
 })
 

@@ -4,14 +4,19 @@ import { type Bytes, bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { moment, roubles } from '../../fields.ts'
+import { balanceAfter, exampleAt, exampleOrder, moment, orderId, roubles } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
   bodyGigabytes,
+  exampleMade,
   gigabytes,
+  madeExample,
+  noSuchSubuser,
   poolType,
   queryGigabytes,
   refExample,
+  see,
+  shownPool,
   subuserId,
   subuserRef,
   tag,
@@ -20,8 +25,8 @@ import {
 } from './fields.ts'
 
 const tier = z.object({
-  from_gb: z.number().openapi({ description: 'From this volume on.' }),
-  price_per_gb_rub: roubles(),
+  from_gb: gigabytes('From this volume on.'),
+  price_per_gb_rub: roubles('What one GB costs then.', 320),
 })
 
 export const quoteTraffic = operation({
@@ -31,17 +36,19 @@ export const quoteTraffic = operation({
   tag,
   summary: 'Price traffic',
   description:
-    'The price per GB falls with volume; the answer names the tier and how much more would reach the next one.',
+    'The price per GB falls with volume; the answer names the tier and how much more would reach the next one. ' +
+    'More never costs less: where a larger volume would be cheaper, its price is taken.',
   query: z.object({ pool_type: poolType(), gb: queryGigabytes() }),
   answer: z.object({
-    pool_type: z.string(),
-    gb: z.number(),
-    price_per_gb_rub: roubles(),
-    price_rub: roubles(),
-    tier,
+    pool_type: shownPool(),
+    gb: gigabytes('The volume.'),
+    price_per_gb_rub: roubles("The tier's price of one GB; times `gb` it may differ from `price_rub`.", 320),
+    price_rub: roubles('What all of it costs, rounded up to the kopeck once. This is what is charged.', 480),
+    tier: tier.openapi({ description: 'The tier that this volume is in.' }),
     next_tier: tier
-      .extend({ missing_gb: z.number().openapi({ description: 'How much more would get this price.' }) })
-      .nullable(),
+      .extend({ missing_gb: gigabytes('How much more would get this price.') })
+      .nullable()
+      .openapi({ description: 'The next cheaper tier; null when there is none.' }),
   }),
   example: {
     pool_type: 'residential',
@@ -51,6 +58,7 @@ export const quoteTraffic = operation({
     tier: { from_gb: 0, price_per_gb_rub: 320 },
     next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 8.5 },
   },
+  see,
 })
 
 type Tier = { readonly fromTenths: number; readonly perGigabyte: Kopecks }
@@ -81,18 +89,20 @@ export const buyTraffic = operation({
   path: '/premium/traffic/buy',
   tag,
   summary: 'Buy traffic',
+  description: 'It can be used the moment the answer arrives.',
   body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId() }),
+  exampleBody: { pool_type: 'residential', gb: 1.5 },
   answer: z.object({
-    order_id: z.string(),
-    pool_type: z.string(),
-    price_rub: roubles(),
-    balance_rub: roubles(),
+    order_id: orderId(),
+    pool_type: shownPool(),
+    price_rub: roubles('What it cost.', 480),
+    balance_rub: balanceAfter(),
     traffic_added_gb: gigabytes('What was bought.'),
     traffic_balance_gb: gigabytes('What is left now.'),
     subuser: subuserRef,
   }),
   example: {
-    order_id: 'ord_01k73sf80000000000000000000',
+    order_id: exampleOrder,
     pool_type: 'residential',
     price_rub: 480,
     balance_rub: 99_520,
@@ -100,7 +110,9 @@ export const buyTraffic = operation({
     traffic_balance_gb: 1.5,
     subuser: refExample,
   },
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
   charges: true,
 })
 
@@ -123,18 +135,18 @@ export const toBought = (of: {
 })
 
 const standing = {
-  pool_type: z.string(),
+  pool_type: shownPool(),
   traffic_gb: gigabytes('What is left.'),
   purchased_gb: gigabytes('What came in, less what was moved away, refunded or expired.'),
   used_gb: gigabytes('What was carried.'),
-  updated_at: moment().nullable().openapi({ description: 'When traffic last moved; null before the first time.' }),
+  updated_at: moment('When traffic last moved; null before the first time.').nullable(),
 }
 const standingExample = {
   pool_type: 'residential',
   traffic_gb: 1.2,
   purchased_gb: 1.5,
   used_gb: 0.3,
-  updated_at: toIso(1_760_000_000_000),
+  updated_at: toIso(exampleAt),
 }
 
 export const getTraffic = operation({
@@ -145,13 +157,16 @@ export const getTraffic = operation({
   summary: 'Read the traffic that is left',
   description: 'With `pool_type` the fields of that pool; without it `pools`, one entry each.',
   query: z.object({ pool_type: poolType().optional(), subuser_id: subuserId() }),
-  answer: z.object({
-    ...z.object(standing).partial().shape,
-    pools: z.array(z.object(standing)).optional(),
-    subuser: subuserRef,
-  }),
+  answer: z.union([
+    z.object({ ...standing, subuser: subuserRef }).openapi({ title: 'One pool' }),
+    z
+      .object({ pools: z.array(z.object(standing)).openapi({ description: 'Each pool.' }), subuser: subuserRef })
+      .openapi({ title: 'All pools' }),
+  ]),
   example: { ...standingExample, subuser: refExample },
+  see,
   codes: ['not_found'],
+  refusals: noSuchSubuser,
 })
 
 type Standing = {
@@ -190,34 +205,34 @@ export const moveTraffic = operation({
   body: z.object({
     pool_type: poolType(),
     gb: bodyGigabytes().optional(),
-    all: z.boolean().optional().openapi({ description: 'All that is free, in place of `gb`.' }),
+    all: z.boolean().optional().openapi({ default: false, description: 'All that is free, in place of `gb`.' }),
     from_subuser_id: subuserId('Whose it is; your default sub-user unless given.'),
-    to_subuser_id: subuserId('Who gets it; your default sub-user unless given.'),
+    to_subuser_id: subuserId('Who gets it; your default sub-user unless given.', exampleMade),
   }),
+  exampleBody: { pool_type: 'residential', gb: 0.5, to_subuser_id: exampleMade },
   answer: z.object({
-    order_id: z.string(),
-    pool_type: z.string(),
+    order_id: orderId(),
+    pool_type: shownPool(),
     moved_gb: gigabytes('What was moved.'),
-    from: moveEnd,
-    to: moveEnd,
+    from: moveEnd.openapi({ description: 'Who had it.' }),
+    to: moveEnd.openapi({ description: 'Who has it now.' }),
   }),
   example: {
-    order_id: 'ord_01k73sf80000000000000000000',
+    order_id: exampleOrder,
     pool_type: 'residential',
     moved_gb: 1,
     from: { subuser: refExample, traffic_balance_gb: 0.5 },
-    to: {
-      subuser: {
-        ...refExample,
-        subuser_id: 'sub_01k73sf80000000000000000001',
-        login: 'alice',
-        name: 'Alice',
-        is_default: false,
-      },
-      traffic_balance_gb: 1,
+    to: { subuser: madeExample, traffic_balance_gb: 1 },
+  },
+  see: { ...see, from_subuser_id: see.subuser_id, to_subuser_id: see.subuser_id },
+  codes: ['not_found'],
+  refusals: {
+    ...noSuchSubuser,
+    conflict: {
+      message: 'This takes 1 GB of traffic and 0.5 GB are free.',
+      details: { required_gb: 1, available_gb: 0.5, charged: false },
     },
   },
-  codes: ['not_found'],
   charges: true,
 })
 

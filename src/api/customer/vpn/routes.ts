@@ -2,28 +2,28 @@ import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { type Bound, bind, bindPurchase } from '../../http.ts'
 import {
-  addVpnDevice,
   buyVpn,
   deleteVpn,
   getVpn,
-  getVpnConfig,
-  listVpnLocations,
   loadPeriod,
   periodOf,
   quoteVpn,
-  removeVpnDevice,
   renewVpn,
-  resetVpnLink,
   setVpnAutoRenew,
-  toAdded,
   toBought,
-  toDevice,
-  toLocations,
-  toOverview,
   toQuote,
-  toReset,
-  toSubscription,
 } from './shapes.ts'
+import {
+  addVpnDevice,
+  getVpnConfig,
+  listVpnLocations,
+  removeVpnDevice,
+  resetVpnLink,
+  toAdded,
+  toLocations,
+  toReset,
+} from './shapes-devices.ts'
+import { toDevice, toOverview, toSubscription } from './shapes-subscription.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 
@@ -83,7 +83,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     }),
 
     bind(getVpnConfig, async ({ caller, query }) => {
-      const format = query.format ?? 'conf'
+      const { format } = query
       const { uuid, configuration } = await vpn.configuration(caller.customer, query)
       return {
         uuid,

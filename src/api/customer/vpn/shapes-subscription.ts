@@ -12,18 +12,21 @@ import {
 } from '../../../domains/vpn/rules.ts'
 import { type PeerId, readId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { moment } from '../../fields.ts'
+import { exampleAt, flag, moment, text, whole } from '../../fields.ts'
+import type { RefusalExample } from '../../operation.ts'
+
+export const tag = 'VPN'
 
 export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
+const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
 export const exampleDevice = 'dev_01k73sf80000000000000000000'
-export const exampleAt = 1_760_000_000_000
 
 /** Which subscription; may be left out while there is only one. */
 export const uuidField = () =>
   z
     .string()
-    .refine((text) => readUuid(text) !== undefined, 'must be a UUID')
-    .transform((text) => text.toLowerCase() as SubscriptionId)
+    .refine((written) => readUuid(written) !== undefined, 'must be a UUID')
+    .transform((written) => written.toLowerCase() as SubscriptionId)
     .openapi({
       type: 'string',
       format: 'uuid',
@@ -34,8 +37,8 @@ export const uuidField = () =>
 export const deviceField = () =>
   z
     .string()
-    .refine((text) => readId('peer', text) !== undefined, 'must be the id of a device, dev_…')
-    .transform((text) => text as PeerId)
+    .refine((written) => readId('peer', written) !== undefined, 'must be the id of a device, dev_…')
+    .transform((written) => written as PeerId)
     .openapi({ type: 'string', description: "The device's id.", example: exampleDevice })
 
 export const locationField = () =>
@@ -44,44 +47,49 @@ export const locationField = () =>
     .regex(/^[a-z0-9-]{1,32}$/, 'must be the name of a location')
     .openapi({ description: 'Where the tunnel ends; see the locations. Any, unless said.', example: 'local' })
 
-export const nameField = () =>
+const nameField = () =>
   z
     .string()
     .refine(isDeviceName, "must be 1 to 64 letters, digits, spaces or ._'()+- and begin with a letter or digit")
     .openapi({ type: 'string', maxLength: 64, description: 'How you call the device.', example: 'phone' })
 
-export const publicKeyField = () =>
+const publicKeyField = () =>
   z
     .string()
     .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be a WireGuard public key, as "wg pubkey" prints it')
     .openapi({
       description:
         'Your own WireGuard public key. Without it a pair is made and the private key is in the configuration.',
-      example: 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE=',
+      example: examplePublicKey,
     })
+
+/** What a device that is added may bring. */
+export const newDevice = {
+  name: nameField().optional(),
+  public_key: publicKeyField().optional(),
+  location: locationField().optional(),
+}
 
 export const device = z
   .object({
-    id: z.string(),
-    name: z.string(),
-    public_key: z.string(),
-    own_key: z
-      .boolean()
-      .openapi({ description: 'Whether you brought the key; then its private half is not in the configuration.' }),
-    ipv4: z.string(),
-    ipv6: z.string(),
-    location: z.string().nullable(),
-    rx_bytes: z.number().openapi({ description: 'Bytes that came to the device.' }),
-    tx_bytes: z.number().openapi({ description: 'Bytes that the device sent.' }),
-    last_handshake_at: moment().nullable(),
-    created_at: moment(),
+    id: text('Its id, to name it by in other operations.', exampleDevice),
+    name: text('How you call it.', 'phone'),
+    public_key: text('Its WireGuard public key.', examplePublicKey),
+    own_key: flag('Whether you brought the key; then its private half is not in the configuration.'),
+    ipv4: text('Its address inside the tunnel.', '10.66.0.2'),
+    ipv6: text('Its IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
+    location: text('Where its tunnel ends; null is anywhere.', 'local').nullable(),
+    rx_bytes: z.number().openapi({ description: 'Bytes that came to the device.', example: 0 }),
+    tx_bytes: z.number().openapi({ description: 'Bytes that the device sent.', example: 0 }),
+    last_handshake_at: moment('When it was last heard of; null before the first time.').nullable(),
+    created_at: moment('When it was added.'),
   })
   .openapi('VpnDevice')
 
 export const deviceExample = {
   id: exampleDevice,
   name: 'device 1',
-  public_key: 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE=',
+  public_key: examplePublicKey,
   own_key: false,
   ipv4: '10.66.0.2',
   ipv6: 'fd74:7572:6e70::a42:2',
@@ -113,49 +121,79 @@ const traffic = z.object({
 })
 
 const autoRenew = z.object({
-  enabled: z.boolean(),
-  period: z.int().nullable().openapi({ description: 'Months that are bought.' }),
-  next_at: moment().nullable().openapi({ description: 'When it is charged.' }),
-  problem: z.string().nullable().openapi({ description: 'The code of the last refusal, such as insufficient_funds.' }),
+  enabled: flag('Whether it renews by itself.'),
+  period: whole('Months that are bought each time; null when it does not.', 1).nullable(),
+  next_at: moment('When it is charged next; null when it does not.').nullable(),
+  problem: text('The code of the last refusal, such as insufficient_funds; null without one.').nullable(),
 })
+const autoRenewField = autoRenew.openapi({ description: 'How it renews.' })
 
-const nodeState = z.enum(['online', 'offline']).openapi({ description: 'Whether a VPN node is up to connect to.' })
-const linkField = z.string().openapi({ description: 'A secret link that serves the configuration to a phone.' })
-const status = z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED']).openapi({
-  description:
-    'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only another one is refused.',
-})
+export const nodeState = z
+  .enum(['online', 'offline'])
+  .openapi({ description: 'Whether a VPN node is up to connect to.' })
+export const linkField = text(
+  'A secret link that serves the configuration to a phone.',
+  'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
+)
+const statusMeaning =
+  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only another ' +
+  'one is refused.'
+export const status = z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED']).openapi({ description: statusMeaning })
+const limitedBy = z.array(z.enum(['traffic', 'devices'])).openapi({ description: 'The limits that are reached.' })
+export const shownUuid = () => text("The subscription's id.", exampleUuid)
+export const endsAt = () => moment('When it ends.')
+export const deviceLimit = () => whole('How many devices it may have.', 5)
+export const devices = () => z.array(device).openapi({ description: 'Its devices, the oldest first.' })
+const trafficField = traffic.openapi({ description: 'What was carried.' })
+
+/** What has no subscription, and what names one of nobody's, is answered alike. */
+export const noSuchSubscription: RefusalExample = {
+  message: 'There is no such VPN subscription.',
+  details: { charged: false },
+}
+export const noSuchDevice: RefusalExample = { message: 'There is no such VPN device.', details: null }
+
+/** Where to read what there is of each. */
+export const see = {
+  period: 'GET /vpn/quote',
+  period_months: 'GET /vpn/quote',
+  location: 'GET /vpn/locations',
+  uuid: 'GET /vpn/info',
+  device: 'GET /vpn/info',
+}
 
 export const subscription = z
   .object({
-    uuid: z.string(),
+    uuid: shownUuid(),
     status,
-    limited_by: z.array(z.enum(['traffic', 'devices'])),
-    expires_at: moment(),
+    limited_by: limitedBy,
+    expires_at: endsAt(),
     subscription_url: linkField,
-    device_limit: z.int(),
-    devices: z.array(device),
-    traffic,
-    speed_mbit: z.int().nullable(),
-    auto_renew: autoRenew,
+    device_limit: deviceLimit(),
+    devices: devices(),
+    traffic: trafficField,
+    speed_mbit: whole('The most that each device carries, in Mbit/s; null is no limit.').nullable(),
+    auto_renew: autoRenewField,
     node: nodeState,
-    created_at: moment(),
+    created_at: moment('When it was bought.'),
   })
   .openapi('VpnSubscription')
 
 /** The top of `info`: the subscription that runs longest, or nothing at all. */
 export const overview = z.object({
-  status: z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE']),
-  uuid: z.string().nullable(),
-  limited_by: z.array(z.enum(['traffic', 'devices'])),
-  expires_at: moment().nullable(),
+  status: z
+    .enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE'])
+    .openapi({ description: `${statusMeaning} NONE without a subscription.` }),
+  uuid: shownUuid().nullable(),
+  limited_by: limitedBy,
+  expires_at: endsAt().nullable(),
   subscription_url: linkField.nullable(),
-  device_limit: z.int().nullable(),
-  devices: z.array(device),
-  traffic,
-  auto_renew: autoRenew.nullable(),
+  device_limit: deviceLimit().nullable(),
+  devices: devices(),
+  traffic: trafficField,
+  auto_renew: autoRenew.nullable().openapi({ description: 'How it renews.' }),
   node: nodeState,
-  items: z.array(subscription),
+  items: z.array(subscription).openapi({ description: 'All of your subscriptions, in the same order.' }),
 })
 
 export const subscriptionExample = {
@@ -172,6 +210,9 @@ export const subscriptionExample = {
   node: 'online' as const,
   created_at: toIso(exampleAt),
 }
+
+const { speed_mbit: _speed, created_at: _created, ...topExample } = subscriptionExample
+export const overviewExample = { ...topExample, items: [subscriptionExample] }
 
 export const configExample = [
   '[Interface]',

@@ -2,32 +2,46 @@ import { z } from '@hono/zod-openapi'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { bodyInteger, moment, queryInteger, roubles } from '../../fields.ts'
-import { operation } from '../../operation.ts'
+import {
+  balanceAfter,
+  bodyInteger,
+  exampleAt,
+  exampleOrder,
+  orderId,
+  queryInteger,
+  roubles,
+  text,
+  whole,
+} from '../../fields.ts'
+import { operation, type RefusalExample } from '../../operation.ts'
 import {
   configExample,
-  device,
-  deviceExample,
-  deviceField,
-  exampleAt,
+  endsAt,
   exampleDevice,
   exampleUuid,
-  locationField,
-  nameField,
+  linkField,
+  newDevice,
+  nodeState,
+  noSuchSubscription,
   overview,
-  publicKeyField,
+  overviewExample,
   type Shown,
+  see,
+  shownUuid,
+  status,
   subscription,
   subscriptionExample,
-  toDevice,
+  tag,
   toLink,
   uuidField,
 } from './shapes-subscription.ts'
 
-export { toDevice, toOverview, toSubscription } from './shapes-subscription.ts'
-
-const tag = 'VPN'
-const months = { min: 1, max: 120, example: 1, description: 'Months, of those that are sold.' }
+const months = {
+  min: 1,
+  max: 120,
+  example: 1,
+  description: 'Months, of those that are sold; as shipped 1, 3, 6 and 12.',
+}
 const sameMonths = { ...months, description: 'The same as `period`.' }
 
 type Periods = { period?: number | undefined; period_months?: number | undefined }
@@ -54,7 +68,26 @@ export function loadPeriod(of: Periods): number {
 
 const bodyPeriods = { period: bodyInteger(months).optional(), period_months: bodyInteger(sameMonths).optional() }
 
-const price = z.object({ period: z.int(), price_rub: roubles(), price_per_month_rub: roubles() })
+/** One of the two names is needed. */
+const eitherPeriod = {
+  anyOf: [
+    { required: ['period'], properties: { period: { type: 'integer' as const } } },
+    { required: ['period_months'], properties: { period_months: { type: 'integer' as const } } },
+  ],
+}
+
+const shownMonths = () => whole('Months.', 1)
+
+const price = z.object({
+  period: shownMonths(),
+  price_rub: roubles('What it costs. This is what is charged.', 299),
+  price_per_month_rub: roubles(
+    'The price of a month, rounded up to the kopeck: times `period` it may differ from `price_rub`.',
+    299,
+  ),
+})
+
+const notSold: RefusalExample = { message: 'VPN is not for sale here.', details: { charged: false } }
 
 export const quoteVpn = operation({
   id: 'quoteVpn',
@@ -66,9 +99,16 @@ export const quoteVpn = operation({
   query: z
     .object({ period: queryInteger(months).optional(), period_months: queryInteger(sameMonths).optional() })
     .refine(agrees, disagreement),
-  answer: z.union([price, z.object({ prices: z.array(price) })]),
+  answer: z.union([
+    price.openapi({ title: 'One term' }),
+    z
+      .object({ prices: z.array(price).openapi({ description: 'Each term that is sold.' }) })
+      .openapi({ title: 'All terms' }),
+  ]),
   example: { period: 1, price_rub: 299, price_per_month_rub: 299 },
+  see,
   codes: ['not_found'],
+  refusals: { not_found: notSold },
 })
 
 const toPrice = (of: { months: number; total: Kopecks; perMonth: Kopecks }) => ({
@@ -83,21 +123,21 @@ export function toQuote(offers: readonly Parameters<typeof toPrice>[0][], one: b
 }
 
 const bought = z.object({
-  order_id: z.string(),
-  uuid: z.string(),
-  period: z.int(),
-  price_rub: roubles(),
-  balance_rub: roubles(),
-  status: z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED']),
-  expires_at: moment(),
-  subscription_url: z.string(),
-  config: z.string().openapi({ description: 'A complete configuration of the first device, for wg-quick.' }),
-  device: z.string().openapi({ description: 'The id of the device that `config` is for.' }),
-  node: z.enum(['online', 'offline']),
+  order_id: orderId(),
+  uuid: shownUuid(),
+  period: shownMonths(),
+  price_rub: roubles('What it cost.', 299),
+  balance_rub: balanceAfter(),
+  status,
+  expires_at: endsAt(),
+  subscription_url: linkField,
+  config: text('A complete configuration of the first device, for wg-quick.', configExample),
+  device: text('The id of the device that `config` is for.', exampleDevice),
+  node: nodeState,
 })
 
 const boughtExample = {
-  order_id: 'ord_01k73sf80000000000000000000',
+  order_id: exampleOrder,
   uuid: exampleUuid,
   period: 1,
   price_rub: 299,
@@ -126,10 +166,9 @@ export const toBought = (of: BoughtShown, publicUrl: string) => ({
   node: of.view.node,
 })
 
-const newDevice = {
-  name: nameField().optional(),
-  public_key: publicKeyField().optional(),
-  location: locationField().optional(),
+const noLiveNode: RefusalExample = {
+  message: 'No VPN node is up at the moment. Nothing was charged; try again later.',
+  details: { charged: false },
 }
 
 export const buyVpn = operation({
@@ -139,12 +178,23 @@ export const buyVpn = operation({
   tag,
   summary: 'Buy a VPN subscription with its first device',
   body: z
-    .object({ ...bodyPeriods, ...newDevice, auto_renew: z.boolean().optional() })
+    .object({
+      ...bodyPeriods,
+      ...newDevice,
+      auto_renew: z
+        .boolean()
+        .optional()
+        .openapi({ default: false, description: 'Whether it renews by itself, a day ahead.' }),
+    })
     .refine(hasPeriod, required)
-    .refine(agrees, disagreement),
+    .refine(agrees, disagreement)
+    .openapi(eitherPeriod),
+  exampleBody: { period: 1 },
   answer: bought,
   example: boughtExample,
+  see,
   codes: ['not_found'],
+  refusals: { not_found: notSold, unavailable: noLiveNode },
   charges: true,
 })
 
@@ -158,10 +208,14 @@ export const renewVpn = operation({
   body: z
     .object({ ...bodyPeriods, uuid: uuidField().optional() })
     .refine(hasPeriod, required)
-    .refine(agrees, disagreement),
+    .refine(agrees, disagreement)
+    .openapi(eitherPeriod),
+  exampleBody: { period: 1 },
   answer: bought,
   example: boughtExample,
+  see,
   codes: ['not_found'],
+  refusals: { not_found: noSuchSubscription, unavailable: noLiveNode },
   charges: true,
 })
 
@@ -174,8 +228,10 @@ export const getVpn = operation({
   description: 'The one that runs longest stands at the top, all of them in `items`. Without any the status is NONE.',
   query: z.object({ uuid: uuidField().optional() }),
   answer: overview,
-  example: { ...subscriptionExample, items: [subscriptionExample] },
+  example: overviewExample,
+  see,
   codes: ['not_found'],
+  refusals: { not_found: noSuchSubscription },
 })
 
 export const deleteVpn = operation({
@@ -187,105 +243,22 @@ export const deleteVpn = operation({
   description:
     'Devices are cut off and keys erased. The unused part of what was paid is given back, if it was sold so.',
   body: z.object({ uuid: uuidField().optional() }),
-  answer: z.object({ uuid: z.string(), deleted: z.literal(true), refunded_rub: roubles(), balance_rub: roubles() }),
+  answer: z.object({
+    uuid: shownUuid(),
+    deleted: z.literal(true).openapi({ description: 'It is no more.' }),
+    refunded_rub: roubles('What was given back: the unused part, rounded down to the kopeck.', 149.5),
+    balance_rub: balanceAfter(),
+  }),
   example: { uuid: exampleUuid, deleted: true, refunded_rub: 149.5, balance_rub: 99_850.5 },
+  see,
   codes: ['not_found', 'conflict'],
-})
-
-export const addVpnDevice = operation({
-  id: 'addVpnDevice',
-  method: 'POST',
-  path: '/vpn/devices',
-  tag,
-  summary: 'Add a device',
-  body: z.object({ uuid: uuidField().optional(), ...newDevice }),
-  answer: z.object({
-    uuid: z.string(),
-    device,
-    config: z.string(),
-    device_limit: z.int(),
-    devices_left: z.int(),
-  }),
-  example: { uuid: exampleUuid, device: deviceExample, config: configExample, device_limit: 5, devices_left: 3 },
-  codes: ['not_found', 'conflict'],
-})
-
-export const toAdded = (of: {
-  view: Shown
-  configuration: { device: Parameters<typeof toDevice>[0]; text: string }
-}) => ({
-  uuid: of.view.subscription.uuid,
-  device: toDevice(of.configuration.device),
-  config: of.configuration.text,
-  device_limit: of.view.subscription.deviceLimit,
-  devices_left: of.view.subscription.deviceLimit - of.view.devices.length,
-})
-
-export const removeVpnDevice = operation({
-  id: 'removeVpnDevice',
-  method: 'POST',
-  path: '/vpn/devices/remove',
-  tag,
-  summary: 'Remove a device',
-  description: 'It is cut off, and its private key is erased.',
-  body: z.object({ uuid: uuidField().optional(), device: deviceField() }),
-  answer: z.object({ uuid: z.string(), removed: z.string(), devices: z.array(device) }),
-  example: { uuid: exampleUuid, removed: exampleDevice, devices: [] },
-  codes: ['not_found'],
-})
-
-export const getVpnConfig = operation({
-  id: 'getVpnConfig',
-  method: 'GET',
-  path: '/vpn/config',
-  tag,
-  summary: 'Read a configuration as text or as a QR code',
-  description:
-    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, `png` a picture ' +
-    'in base64. The oldest device, unless one is named.',
-  query: z.object({
-    uuid: uuidField().optional(),
-    device: deviceField().optional(),
-    location: locationField().optional(),
-    format: z.enum(['conf', 'qr', 'svg', 'png']).optional(),
-  }),
-  answer: z.object({
-    uuid: z.string(),
-    device: z.string(),
-    location: z.string(),
-    format: z.enum(['conf', 'qr', 'svg', 'png']),
-    media_type: z.string(),
-    encoding: z.enum(['utf-8', 'base64']),
-    config: z.string(),
-  }),
-  example: {
-    uuid: exampleUuid,
-    device: exampleDevice,
-    location: 'local',
-    format: 'conf',
-    media_type: 'text/plain',
-    encoding: 'utf-8',
-    config: configExample,
+  refusals: {
+    not_found: noSuchSubscription,
+    conflict: {
+      message: 'This subscription is disabled. Ask the operator.',
+      details: { status: 'DISABLED', charged: false },
+    },
   },
-  codes: ['not_found'],
-})
-
-export const resetVpnLink = operation({
-  id: 'resetVpnLink',
-  method: 'POST',
-  path: '/vpn/link/reset',
-  tag,
-  summary: 'Make a new secret link',
-  description: 'The old one stops working at once.',
-  body: z.object({ uuid: uuidField().optional() }),
-  answer: z.object({ uuid: z.string(), subscription_url: z.string() }),
-  example: { uuid: exampleUuid, subscription_url: subscriptionExample.subscription_url },
-  codes: ['not_found'],
-})
-
-export const toReset = (of: Shown, publicUrl: string) => ({
-  uuid: of.subscription.uuid,
-  subscription_url: toLink(publicUrl, of.secret),
 })
 
 export const setVpnAutoRenew = operation({
@@ -295,38 +268,17 @@ export const setVpnAutoRenew = operation({
   tag,
   summary: 'Renew by itself, or no more',
   description: 'It is charged one day before the end, for as many months as last bought unless said.',
-  body: z.object({ uuid: uuidField().optional(), enabled: z.boolean(), ...bodyPeriods }).refine(agrees, disagreement),
+  body: z
+    .object({
+      uuid: uuidField().optional(),
+      enabled: z.boolean().openapi({ description: 'Whether it renews by itself.', example: true }),
+      ...bodyPeriods,
+    })
+    .refine(agrees, disagreement),
+  exampleBody: { enabled: true },
   answer: subscription,
   example: subscriptionExample,
+  see,
   codes: ['not_found'],
-})
-
-export const listVpnLocations = operation({
-  id: 'listVpnLocations',
-  method: 'GET',
-  path: '/vpn/locations',
-  tag,
-  summary: 'List the places to connect to',
-  answer: z.object({
-    locations: z.array(
-      z.object({
-        location: z.string(),
-        country_code: z.string().nullable(),
-        city: z.string().nullable(),
-        node: z.enum(['online', 'offline']),
-      }),
-    ),
-  }),
-  example: { locations: [{ location: 'local', country_code: null, city: null, node: 'online' }] },
-})
-
-export const toLocations = (
-  places: readonly { name: string; countryCode: string | null; city: string | null; up: boolean }[],
-) => ({
-  locations: places.map((place) => ({
-    location: place.name,
-    country_code: place.countryCode,
-    city: place.city,
-    node: place.up ? ('online' as const) : ('offline' as const),
-  })),
+  refusals: { not_found: noSuchSubscription },
 })

@@ -14,8 +14,9 @@ export const mostPortsOfCustomer = 1000
 const widest = { 4: 24, 6: 56 } as const
 
 /**
- * Reads an address or a block into its one spelling: `::ffff:1.2.3.4` is `1.2.3.4`. Blocks wider than a household or an office has
- * are refused, and so are addresses that no stranger can come from, unless the shop is a sandbox on a laptop.
+ * Reads an address or a block into its one spelling: `::ffff:1.2.3.4` is `1.2.3.4`. Blocks wider than a household or an
+ * office has are refused, and so are addresses that no stranger can come from, unless the shop is a sandbox on a
+ * laptop.
  */
 export function readEntry(text: string, sandbox: boolean): { prefix: string } | { problem: FieldProblem } {
   const refuse = (problem: string) => ({ problem: { field: 'ip', problem } })

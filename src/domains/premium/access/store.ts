@@ -1,4 +1,4 @@
-import { list, padded, sendRows } from '../../../db/rows.ts'
+import { list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import type { WhitelistEntry } from './rules.ts'
@@ -15,7 +15,7 @@ const toEntry = (row: EntryRow): WhitelistEntry => ({
   prefix: row.prefix,
   comment: row.comment,
   createdAt: Number(row.created_at),
-  lastUsedAt: row.last_used_at === null ? null : Number(row.last_used_at),
+  lastUsedAt: numberOrNull(row.last_used_at),
 })
 
 export async function listEntries(reader: Reader, subuser: SubuserId): Promise<WhitelistEntry[]> {
@@ -128,7 +128,9 @@ export async function countPortsOfCustomer(reader: Reader, customer: CustomerId)
   return Number(row?.n ?? 0n)
 }
 
-/** The next `count` ports that nobody has had, from `first` on. Whoever takes some makes the others wait for his commit. */
+/**
+ * The next `count` ports that nobody has had, from `first` on. Whoever takes some makes the others wait for his commit.
+ */
 export async function takePorts(tx: Tx, first: number, count: number): Promise<number> {
   const row = await tx.first<{ next: bigint }>(
     `INSERT INTO gateway_port_next (one, next) VALUES (1, $1 + $2)

@@ -54,8 +54,8 @@ const fieldOf: Readonly<Record<Part, string>> = {
 const mostAllowedShown = 50
 
 /**
- * The exits that fit, or which part cannot be served: each value of each list must have an exit among those that the lists before
- * it leave, so a customer is told that it is the city and not the country that is not there.
+ * The exits that fit, or which part cannot be served: each value of each list must have an exit among those that the
+ * lists before it leave, so a customer is told that it is the city and not the country that is not there.
  */
 export function narrow(
   exits: readonly Placed[],

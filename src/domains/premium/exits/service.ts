@@ -108,7 +108,10 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
         remembered = undefined
       }),
 
-    /** What a node needs of the exits that changed after a position; upstream credentials in plain text, because it logs in with them. */
+    /**
+     * What a node needs of the exits that changed after a position; upstream credentials in plain text, because it logs
+     * in with them.
+     */
     async changed(after: { changedAt: number; id: string }, limit: number, servingOnly: boolean) {
       const rows = await store.changedAfter(db, after, limit, servingOnly)
       return rows.map(({ exit, credentials }) => ({

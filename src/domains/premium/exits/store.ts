@@ -1,4 +1,4 @@
-import { sendRows } from '../../../db/rows.ts'
+import { numberOrNull, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ExitId } from '../../../kernel/ids.ts'
 import type { Exit } from './rules.ts'
@@ -19,20 +19,18 @@ type Row = {
   changed_at: bigint
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toExit = (row: Row): Exit => ({
   id: row.id as ExitId,
   pool: row.pool,
   kind: row.kind,
   host: row.host,
-  port: maybe(row.port),
+  port: numberOrNull(row.port),
   country: row.country,
   state: row.state,
   city: row.city,
   zip: row.zip,
-  asn: maybe(row.asn),
-  drainedAt: maybe(row.drained_at),
+  asn: numberOrNull(row.asn),
+  drainedAt: numberOrNull(row.drained_at),
   createdAt: Number(row.created_at),
   changedAt: Number(row.changed_at),
 })
@@ -98,7 +96,10 @@ export async function setDrained(tx: Tx, id: ExitId, drainedAt: number | null, n
 
 export type ExitWithCredentials = { readonly exit: Exit; readonly credentials: Uint8Array | null }
 
-/** What changed after a position, oldest change first; only what serves, or drained ones too, so that a node lets them go. */
+/**
+ * What changed after a position, oldest change first; only what serves, or drained ones too, so that a node lets them
+ * go.
+ */
 export async function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: string },

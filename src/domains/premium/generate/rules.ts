@@ -12,7 +12,10 @@ const names = ['host', 'port', 'login', 'password', 'protocol'] as const
 type Name = (typeof names)[number]
 const mostTemplateLength = 500
 
-/** What is wrong with a customer's own template: a name that it cannot have, or a line break that would make two lines of one. */
+/**
+ * What is wrong with a customer's own template: a name that it cannot have, or a line break that would make two lines
+ * of one.
+ */
 export function problemOfTemplate(template: string): FieldProblem | undefined {
   const problem = (text: string): FieldProblem => ({ field: 'format', problem: text })
   if (template.length === 0 || template.length > mostTemplateLength) {

@@ -77,9 +77,9 @@ export function createGenerator(deps: {
   }
 
   /**
-   * A port for each line. Ports that stand for the same already are used again, so asking twice gives the same list; what is
-   * missing is taken from the range, under the sub-user's lock. A port is never given to anyone else, so that a source address
-   * which two sub-users have whitelisted still means one of them.
+   * A port for each line. Ports that stand for the same already are used again, so asking twice gives the same list;
+   * what is missing is taken from the range, under the sub-user's lock. A port is never given to anyone else, so that a
+   * source address which two sub-users have whitelisted still means one of them.
    */
   async function byPort(subuser: Subuser, wish: GenerateWish): Promise<{ login: string; port: number }[]> {
     const parameters = writeProxyLogin(baseOf(subuser, wish))

@@ -1,6 +1,8 @@
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 
-/** What a sub-user may at most carry: bytes in a day and a month of UTC and in all, over every pool; tunnels at once. */
+/**
+ * What a sub-user may at most carry: bytes in a day and a month of UTC and in all, over every pool; tunnels at once.
+ */
 export type Limits = {
   readonly dayBytes: bigint | null
   readonly monthBytes: bigint | null

@@ -1,3 +1,4 @@
+import { numberOrNull } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
 import type { Limits, Subuser } from './rules.ts'
@@ -19,33 +20,34 @@ type Row = {
   changed_at: bigint
 }
 
-const maybe = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 const toSubuser = (row: Row): Subuser => ({
   id: row.id as SubuserId,
   customer: row.customer_id as CustomerId,
   login: row.login,
   name: row.name,
   isDefault: row.is_default === 1n,
-  blockedAt: maybe(row.blocked_at),
-  deletedAt: maybe(row.deleted_at),
+  blockedAt: numberOrNull(row.blocked_at),
+  deletedAt: numberOrNull(row.deleted_at),
   limits: {
     dayBytes: row.day_bytes,
     monthBytes: row.month_bytes,
     totalBytes: row.total_bytes,
-    tunnels: maybe(row.tunnels),
+    tunnels: numberOrNull(row.tunnels),
   },
   keepHosts: row.keep_hosts === 1n,
   createdAt: Number(row.created_at),
   changedAt: Number(row.changed_at),
 })
 
-const columns = `id, customer_id, login, name, is_default, blocked_at, deleted_at, day_bytes, month_bytes, total_bytes, tunnels,
-  keep_hosts, created_at, changed_at`
+const columns = `id, customer_id, login, name, is_default, blocked_at, deleted_at, day_bytes, month_bytes, total_bytes,
+  tunnels, keep_hosts, created_at, changed_at`
 
 export type Secret = { readonly sealed: Uint8Array; readonly digest: Uint8Array }
 
-/** False when the login is taken or the customer has a default sub-user already: the constraint decides, not the look before. */
+/**
+ * False when the login is taken or the customer has a default sub-user already: the constraint decides, not the look
+ * before.
+ */
 export async function insertSubuser(tx: Tx, of: Subuser, secret: Secret): Promise<boolean> {
   const added = await tx.run(
     `INSERT INTO subusers (${columns}, password, digest)
@@ -88,7 +90,10 @@ export async function findSubuser(reader: Reader, customer: CustomerId, id: Subu
   return row && toSubuser(row)
 }
 
-/** Whoever changes a sub-user, or what hangs on its limits and ports, takes turns on its row. Sorted, so that nobody deadlocks. */
+/**
+ * Whoever changes a sub-user, or what hangs on its limits and ports, takes turns on its row. Sorted, so that nobody
+ * deadlocks.
+ */
 export async function lockSubuser(tx: Tx, id: SubuserId): Promise<Subuser | undefined> {
   const row = await tx.first<Row>(`SELECT ${columns} FROM subusers WHERE id = $1 FOR NO KEY UPDATE`, [id])
   return row && toSubuser(row)
@@ -158,27 +163,20 @@ export function closeSubuser(tx: Tx, id: SubuserId, heir: SubuserId, order: Orde
   ])
 }
 
-/** Deleted sub-users to whom nodes have given something back, with who gets it. */
-export async function listLegacies(
+/** Deleted sub-users with who inherits from them, in the order of their ids, a page at a time. */
+export async function listDeleted(
   reader: Reader,
-  most: number,
-): Promise<{ id: SubuserId; customer: CustomerId; pool: string; heir: SubuserId; order: OrderId }[]> {
-  const rows = await reader.all<{
-    id: string
-    customer_id: string
-    pool: string
-    heir_id: string
-    closing_order: string
-  }>(
-    `SELECT subusers.id, subusers.customer_id, accounts.pool, subusers.heir_id, subusers.closing_order FROM subusers
-     JOIN traffic_accounts AS accounts ON accounts.subuser_id = subusers.id
-     WHERE subusers.deleted_at IS NOT NULL AND accounts.balance > 0 ORDER BY subusers.id, accounts.pool LIMIT $1`,
-    [most],
+  after: string,
+  limit: number,
+): Promise<{ id: SubuserId; customer: CustomerId; heir: SubuserId; order: OrderId }[]> {
+  const rows = await reader.all<{ id: string; customer_id: string; heir_id: string; closing_order: string }>(
+    `SELECT id, customer_id, heir_id, closing_order FROM subusers
+     WHERE deleted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2`,
+    [after, limit],
   )
   return rows.map((row) => ({
     id: row.id as SubuserId,
     customer: row.customer_id as CustomerId,
-    pool: row.pool,
     heir: row.heir_id as SubuserId,
     order: row.closing_order as OrderId,
   }))

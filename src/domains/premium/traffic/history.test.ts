@@ -58,7 +58,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
     }
   }
 
-  test('whatever is bought, moved, deleted, refunded and expires, bytes are where a simple model has them', async () => {
+  test('whatever is bought, moved, deleted, refunded or expires, bytes are where a model has them', async () => {
     const { premium } = shop.services
     const orders: OrderId[] = []
     const toBody = (bought: { order: OrderId }): string => {

@@ -16,7 +16,10 @@ type Parts = {
   readonly traffic: { readonly accounts: Pick<Traffic['accounts'], 'boughtWith' | 'namedOrders'> }
 }
 
-/** Each purchase has its bytes once, as many as its order says, at the price of its price list; nothing moves without an order. */
+/**
+ * Each purchase has its bytes once, as many as its order says, at the price of its price list; nothing moves without an
+ * order.
+ */
 export function createPremiumVerifier(deps: Parts): Verifier {
   return {
     name: 'premium',

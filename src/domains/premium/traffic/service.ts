@@ -35,7 +35,10 @@ export type Moved = {
 
 export const product = 'premium'
 
-/** Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic domain's. */
+/**
+ * Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic
+ * domain's.
+ */
 export function createTrafficSales(deps: {
   db: Database
   clock: Clock
@@ -46,33 +49,13 @@ export function createTrafficSales(deps: {
   subusers: Subusers
 }) {
   const { db, clock, orders, pricing, subusers } = deps
-  const { accounts: store } = deps.traffic
-  const { lockPair, left: leftOf } = store
+  const { accounts } = deps.traffic
 
-  /** Nodes that had been told there was nothing left are told to ask again. */
+  /**
+   * Fresh bytes are on their way to an account: nodes that had been told there was nothing left are told to ask again.
+   */
   function touchIfEmpty(tx: Tx, account: ByteAccount): void {
     if (account.balance === 0n) touchSubuser(tx, account.subuser, clock())
-  }
-
-  async function arrive(
-    tx: Tx,
-    account: ByteAccount,
-    kind: 'bought' | 'moved_in',
-    amount: bigint,
-    order: OrderId,
-  ): Promise<ByteAccount> {
-    touchIfEmpty(tx, account)
-    return store.arrive(tx, account, kind, amount, order)
-  }
-
-  async function transfer(
-    tx: Tx,
-    between: { from: ByteAccount; to: ByteAccount },
-    amount: bigint,
-    order: OrderId,
-  ): Promise<{ from: ByteAccount; to: ByteAccount }> {
-    touchIfEmpty(tx, between.to)
-    return store.transfer(tx, between, amount, order)
   }
 
   return {
@@ -96,7 +79,7 @@ export function createTrafficSales(deps: {
         const { tx, order } = sale
         const { total, perGigabyte } = price(catalogue, pool, tenths)
         const subuser = await subusers.resolve(tx, request.by.customer, wish.subuser)
-        const account = await store.lockAccount(tx, subuser.id, pool)
+        const account = await accounts.lock(tx, { subuser: subuser.id, pool })
         const receipt = await sale.charge({
           price: total,
           calculation: {
@@ -108,11 +91,11 @@ export function createTrafficSales(deps: {
           note: `${tenths / 10} GB ${pool}`,
         })
         const added = (BigInt(tenths) * bytesInGigabyte) / 10n
-        const after = await arrive(tx, account, 'bought', added, order)
         const days = catalogue.premium.pools.get(pool)?.expiresDays ?? null
         const expiresAt = days === null ? never : addDays(sale.nowMs, days)
-        store.addToLot(tx, { subuser: subuser.id, pool, order, expiresAt }, added)
-        return { ...receipt, pool, price: total, added: bytes(added), left: await leftOf(tx, after), subuser }
+        touchIfEmpty(tx, account)
+        const after = await accounts.deposit(tx, account, added, { order, expiresAt })
+        return { ...receipt, pool, price: total, added: bytes(added), left: await accounts.left(tx, after), subuser }
       })
     },
 
@@ -123,7 +106,7 @@ export function createTrafficSales(deps: {
       pool: string | undefined,
     ): Promise<{ subuser: Subuser; pools: Standing[] }> {
       const subuser = await subusers.load(customer, id)
-      const standings = await store.standings(subuser.id)
+      const standings = await accounts.standings(subuser.id)
       const known = [...(await pricing.current()).premium.pools.keys()]
       const names = [...new Set([...known, ...standings.keys()])]
       if (pool !== undefined && !names.includes(pool)) throw unknownPool(known)
@@ -155,22 +138,23 @@ export function createTrafficSales(deps: {
         const from = await subusers.resolve(tx, request.by.customer, wish.from)
         const to = await subusers.resolve(tx, request.by.customer, wish.to)
         if (from.id === to.id) throw sameSubuser()
-        const accounts = await lockPair(tx, from.id, to.id, pool)
-        if (!known.includes(pool) && accounts.from.seq === 0) throw unknownPool(known)
-        const amount = tenths === 'all' ? accounts.from.balance : (BigInt(tenths) * bytesInGigabyte) / 10n
+        const pair = await accounts.lockPair(tx, from.id, to.id, pool)
+        if (!known.includes(pool) && pair.from.seq === 0) throw unknownPool(known)
+        const amount = tenths === 'all' ? pair.from.balance : (BigInt(tenths) * bytesInGigabyte) / 10n
         if (amount === 0n) throw nothingUnused()
         await sale.charge({
           price: kopecks(0n),
           calculation: { bytes: Number(amount) },
           note: `moved ${pool} traffic`,
         })
-        const after = await transfer(tx, accounts, amount, order)
+        touchIfEmpty(tx, pair.to)
+        const after = await accounts.transfer(tx, pair, amount, order)
         return {
           order,
           pool,
           moved: bytes(amount),
-          from: { subuser: from, left: await leftOf(tx, after.from) },
-          to: { subuser: to, left: await leftOf(tx, after.to) },
+          from: { subuser: from, left: await accounts.left(tx, after.from) },
+          to: { subuser: to, left: await accounts.left(tx, after.to) },
         }
       })
     },
@@ -178,19 +162,21 @@ export function createTrafficSales(deps: {
     /** Hands all that a sub-user has free to another, pool by pool. */
     async inherit(tx: Tx, from: SubuserId, to: SubuserId, order: OrderId): Promise<{ pool: string; moved: Bytes }[]> {
       const moved: { pool: string; moved: Bytes }[] = []
-      for (const { pool } of await store.list(tx, [from])) {
-        const accounts = await lockPair(tx, from, to, pool)
-        const amount = accounts.from.balance
+      for (const { pool } of await accounts.list(tx, [from])) {
+        const pair = await accounts.lockPair(tx, from, to, pool)
+        const amount = pair.from.balance
         if (amount === 0n) continue
-        await transfer(tx, accounts, amount, order)
+        touchIfEmpty(tx, pair.to)
+        await accounts.transfer(tx, pair, amount, order)
         moved.push({ pool, moved: bytes(amount) })
       }
       return moved
     },
 
     /**
-     * Gives back the unused part of an order, bytes for money, once and in one commit. Bytes that a node holds are not unused.
-     * The money is the same part of the price as the bytes are of the order, a fraction of a kopeck staying with the shop.
+     * Gives back the unused part of an order, bytes for money, once and in one commit. Bytes that a node holds are not
+     * unused. The money is the same part of the price as the bytes are of the order, a fraction of a kopeck staying
+     * with the shop.
      */
     refund: (
       id: OrderId,
@@ -200,8 +186,8 @@ export function createTrafficSales(deps: {
         const order = await orders.find(tx, id)
         if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
         await deps.ledger.lock(tx, order.customer)
-        const returned = await store.takeBack(tx, id)
-        const bought = (await store.boughtWith(tx, id)).reduce((sum, each) => sum + each.bytes, 0n)
+        const returned = await accounts.takeBack(tx, id)
+        const bought = (await accounts.boughtWith(tx, id)).reduce((sum, each) => sum + each.bytes, 0n)
         const money = bought === 0n ? 0n : (order.price * returned) / bought
         if (money === 0n) throw nothingUnused()
         const posting = await deps.ledger.refund(tx, order.customer, order.chargeSeq, kopecks(money), note)

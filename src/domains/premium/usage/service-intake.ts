@@ -23,7 +23,10 @@ export type NodeReport = LeaseReport & {
   readonly sources?: readonly { readonly subuser: SubuserId; readonly address: string }[]
 }
 
-/** The count that the node must not pass, for each wish. `replaced` means that a later boot of the node holds its leases. */
+/**
+ * The count that the node must not pass, for each wish. `replaced` means that a later boot of the node holds its
+ * leases.
+ */
 export type NodeAnswer = {
   readonly replaced: boolean
   readonly allowances: readonly (AccountKey & { readonly upto: bigint })[]
@@ -35,6 +38,8 @@ const rememberMs = 1000
 const mostRemembered = 10_000
 /** A use of a whitelisted address is written down once a minute. */
 const noteUseEveryMs = 60_000
+
+export type Intake = ReturnType<typeof createIntake>
 
 /** Takes what nodes have carried for sub-users, and tells how far they may go on. */
 export function createIntake(deps: {
@@ -69,7 +74,9 @@ export function createIntake(deps: {
     return stopped
   }
 
-  /** Limits are over all pools of a sub-user, so grants to it take turns on its row. Sorted, so that nobody deadlocks. */
+  /**
+   * Limits are over all pools of a sub-user, so grants to it take turns on its row. Sorted, so that nobody deadlocks.
+   */
   async function lockLimited(tx: Tx, ids: Iterable<SubuserId>): Promise<void> {
     for (const id of [...new Set(ids)].toSorted()) {
       const subuser = await findAnySubuser(tx, id)

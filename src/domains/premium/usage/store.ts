@@ -92,7 +92,8 @@ export async function sumUsage(reader: Reader, of: UsageQuestion): Promise<Usage
     `SELECT ${groupings[of.by]} AS key, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent
      FROM ${table}
      WHERE hour >= $1 AND hour < $2 AND subuser_id IN (SELECT id FROM subusers WHERE customer_id = $3)
-       AND ($4 = '' OR subuser_id = $4) AND ($5 = '' OR pool = $5) ${table === 'traffic_hosts' ? `AND ($7 = '' OR host = $7)` : ''}
+       AND ($4 = '' OR subuser_id = $4) AND ($5 = '' OR pool = $5)
+       ${table === 'traffic_hosts' ? `AND ($7 = '' OR host = $7)` : ''}
      GROUP BY ${groupings[of.by]} ORDER BY ${sorted} LIMIT $6`,
     [
       of.from,

@@ -82,7 +82,8 @@ export class AccountWalk {
     if (movement.kind === 'leased') this.leased += movement.aside
     if (movement.kind === 'returned' || movement.kind === 'lapsed') this.back += movement.amount
     if (movement.kind !== 'used') return
-    // What pays a debt out of what came back is neither carried now nor settled: the node's line says that it came back.
+    // What pays a debt out of what came back is neither carried now nor settled: the node's line says that it came
+    // back.
     if (movement.owed < 0n) this.back -= movement.aside
     else if (movement.aside < 0n) this.settled -= movement.aside
     else this.late += movement.owed - movement.amount

@@ -34,7 +34,10 @@ export type MovementKind =
   | 'expired'
   | 'refunded'
 
-/** The bytes of one sub-user in one pool as they stand: free, set aside for nodes, owed, and used so far. Movements are chained. */
+/**
+ * The bytes of one sub-user in one pool as they stand: free, set aside for nodes, owed, and used so far. Movements are
+ * chained.
+ */
 export type ByteAccount = AccountKey &
   Chain & {
     readonly balance: bigint

@@ -16,21 +16,18 @@ export type Standing = {
   readonly updatedAt: number | null
 }
 
+/** Two accounts that bytes move between, both locked. */
+type Pair = { readonly from: ByteAccount; readonly to: ByteAccount }
+
 /** Byte accounts and the orders that their bytes came with. */
 export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
   const { db, clock } = deps
   const { apply, takeLots } = createMovements(deps)
 
-  /** Fresh bytes. What was owed before is forgiven with them. */
-  const arrive = (
-    tx: Tx,
-    account: ByteAccount,
-    kind: 'bought' | 'moved_in',
-    amount: bigint,
-    order: OrderId,
-  ): Promise<ByteAccount> => apply(tx, account, comeIn(account, kind, amount), { order })
-
-  /** Takes what is free of a lot out of its account, if anything is and the lot still says so once the account is locked. */
+  /**
+   * Takes what is free of a lot out of its account, if anything is and the lot still says so once the account is
+   * locked.
+   */
   async function leave(
     tx: Tx,
     of: AccountKey & { readonly order: OrderId },
@@ -46,56 +43,52 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
     return free
   }
 
-  /** Both accounts in one order whoever comes: two who move crosswise do not wait for each other for ever. */
-  async function lockPair(
-    tx: Tx,
-    from: SubuserId,
-    to: SubuserId,
-    pool: string,
-  ): Promise<{ from: ByteAccount; to: ByteAccount }> {
-    const [first, second] = from < to ? [from, to] : [to, from]
-    const a = await store.lockAccount(tx, { subuser: first, pool })
-    const b = await store.lockAccount(tx, { subuser: second, pool })
-    return from < to ? { from: a, to: b } : { from: b, to: a }
-  }
-
-  /** What a customer has left of a locked account. */
-  async function left(tx: Tx, account: ByteAccount): Promise<Bytes> {
-    if (account.aside === 0n) return bytes(account.balance)
-    const open = await sumOpen(tx, [subjectOf(account)])
-    const carried = [...open.values()].reduce((sum, each) => sum + each.unsettled, 0n)
-    return bytes(account.balance + account.aside - carried)
-  }
-
   return {
-    lockPair,
-    left,
-
     /** Takes the account's turn, opening it if it is new. */
-    lockAccount: (tx: Tx, subuser: SubuserId, pool: string): Promise<ByteAccount> =>
-      store.lockAccount(tx, { subuser, pool }),
+    lock: (tx: Tx, of: AccountKey): Promise<ByteAccount> => store.lockAccount(tx, of),
+
+    /** Both accounts in one order whoever comes: two who move crosswise do not wait for each other for ever. */
+    async lockPair(tx: Tx, from: SubuserId, to: SubuserId, pool: string): Promise<Pair> {
+      const [first, second] = from < to ? [from, to] : [to, from]
+      const a = await store.lockAccount(tx, { subuser: first, pool })
+      const b = await store.lockAccount(tx, { subuser: second, pool })
+      return from < to ? { from: a, to: b } : { from: b, to: a }
+    },
 
     list: (reader: Reader, subusers: readonly SubuserId[]): Promise<ByteAccount[]> =>
       store.listAccounts(reader, subusers),
 
-    arrive,
-
-    /** Notes which order an account's bytes came with, and until when they are good. */
-    addToLot: store.addToLot,
-
-    /** Moves bytes from one account to another with the orders they came with, so that they expire and are refunded alike. */
-    async transfer(
+    /** Fresh bytes that come with an order and are good until a moment. What was owed before is forgiven with them. */
+    async deposit(
       tx: Tx,
-      accounts: { from: ByteAccount; to: ByteAccount },
+      account: ByteAccount,
       amount: bigint,
-      order: OrderId,
-    ): Promise<{ from: ByteAccount; to: ByteAccount }> {
+      { order, expiresAt }: { order: OrderId; expiresAt: number },
+    ): Promise<ByteAccount> {
+      const { subuser, pool } = account
+      store.addToLot(tx, { subuser, pool, order, expiresAt }, amount)
+      return apply(tx, account, comeIn(account, 'bought', amount), { order })
+    },
+
+    /**
+     * Moves bytes from one account to another with the orders they came with, so that they expire and are refunded
+     * alike.
+     */
+    async transfer(tx: Tx, accounts: Pair, amount: bigint, order: OrderId): Promise<Pair> {
       const from = await apply(tx, accounts.from, [goOut('moved_out', amount)], { order })
-      const to = await arrive(tx, accounts.to, 'moved_in', amount, order)
+      const to = await apply(tx, accounts.to, comeIn(accounts.to, 'moved_in', amount), { order })
       for (const { lot, taken } of await takeLots(tx, from, amount)) {
         store.addToLot(tx, { subuser: to.subuser, pool: to.pool, order: lot.order, expiresAt: lot.expiresAt }, taken)
       }
       return { from, to }
+    },
+
+    /** What a customer has left of a locked account. */
+    async left(tx: Tx, account: ByteAccount): Promise<Bytes> {
+      if (account.aside === 0n) return bytes(account.balance)
+      const open = await sumOpen(tx, [subjectOf(account)])
+      const carried = [...open.values()].reduce((sum, each) => sum + each.unsettled, 0n)
+      return bytes(account.balance + account.aside - carried)
     },
 
     /** How all accounts of a sub-user stand, by pool. */
@@ -118,14 +111,19 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
       )
     },
 
-    /** Takes back what is unused of an order, wherever it was moved, and tells how much. What a node holds is not unused. */
+    /**
+     * Takes back what is unused of an order, wherever it was moved, and tells how much. What a node holds is not
+     * unused.
+     */
     async takeBack(tx: Tx, order: OrderId): Promise<bigint> {
       let returned = 0n
       for (const lot of await store.lotsOfOrder(tx, order)) returned += await leave(tx, lot, 'refunded', () => true)
       return returned
     },
 
-    /** Lets bytes past their end go. Returns how many lots it looked at; call again while it is as many as asked for. */
+    /**
+     * Lets bytes past their end go. Returns how many lots it looked at; call again while it is as many as asked for.
+     */
     async expire(most: number): Promise<number> {
       const ended = await store.lotsEnded(db, clock(), most)
       for (const lot of ended) {

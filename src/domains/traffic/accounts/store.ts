@@ -93,14 +93,15 @@ export function writeMovement(tx: Tx, account: ByteAccount, movement: ByteMoveme
   )
 }
 
-const movementColumns = `subuser_id, pool, seq, kind, amount, aside, owed, balance_after, aside_after, owed_after, order_id, node,
-  boot, at, hash`
+const movementColumns = `subuser_id, pool, seq, kind, amount, aside, owed, balance_after, aside_after, owed_after,
+  order_id, node, boot, at, hash`
 
 export async function listAccounts(reader: Reader, subusers: readonly SubuserId[]): Promise<ByteAccount[]> {
   if (subusers.length === 0) return []
   const asked = padded(subusers)
   const rows = await reader.all<AccountRow>(
-    `SELECT ${accountColumns} FROM traffic_accounts WHERE subuser_id IN (${list(asked.length)}) ORDER BY subuser_id, pool`,
+    `SELECT ${accountColumns} FROM traffic_accounts
+     WHERE subuser_id IN (${list(asked.length)}) ORDER BY subuser_id, pool`,
     asked,
   )
   return rows.map(toAccount)
@@ -117,7 +118,10 @@ const toLot = (row: LotRow): Lot => ({
   rest: row.rest,
 })
 
-/** What an account's bytes came from, what ends first first, a page at a time. The account's lock keeps them as they are. */
+/**
+ * What an account's bytes came from, what ends first first, a page at a time. The account's lock keeps them as they
+ * are.
+ */
 export async function listLots(
   tx: Tx,
   of: AccountKey,

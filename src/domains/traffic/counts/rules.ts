@@ -1,6 +1,8 @@
 import { type Bytes, bytes } from '../../../kernel/bytes.ts'
 
-/** What a node has carried for a subject since it booted: to the customer (`received`) and from the customer (`sent`). */
+/**
+ * What a node has carried for a subject since it booted: to the customer (`received`) and from the customer (`sent`).
+ */
 export type Count = { readonly subject: string; readonly received: Bytes; readonly sent: Bytes }
 
 /** One report of a node. */
@@ -12,7 +14,10 @@ export function newIn(count: Count, known: Count | undefined): { received: Bytes
   return { received: over(count.received, known?.received ?? 0n), sent: over(count.sent, known?.sent ?? 0n) }
 }
 
-/** One entry for each subject, the largest of what a report says of it, in an order that never makes two reports deadlock. */
+/**
+ * One entry for each subject, the largest of what a report says of it, in an order that never makes two reports
+ * deadlock.
+ */
 export function settle(counts: readonly Count[]): Count[] {
   const largest = new Map<string, Count>()
   for (const count of counts) {

@@ -20,8 +20,8 @@ export function createCounts(deps: { clock: Clock }) {
       store.sumCounts(reader, subjects),
 
     /**
-     * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on a row of
-     * that node, so that the first report of a subject is not taken twice.
+     * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on a row
+     * of that node, so that the first report of a subject is not taken twice.
      */
     async take(tx: Tx, report: Report): Promise<Added[]> {
       if (report.counts.length > mostCounts) throw tooManyCounts(mostCounts)

@@ -29,7 +29,8 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
     'INSERT INTO usage_counts (node, boot, subject, received, sent, updated_at)',
     counts.map((count) => [node, boot, count.subject, count.received, count.sent, nowMs]),
     `ON CONFLICT (node, boot, subject) DO UPDATE SET
-       received = CASE WHEN excluded.received > usage_counts.received THEN excluded.received ELSE usage_counts.received END,
+       received = CASE WHEN excluded.received > usage_counts.received
+         THEN excluded.received ELSE usage_counts.received END,
        sent = CASE WHEN excluded.sent > usage_counts.sent THEN excluded.sent ELSE usage_counts.sent END,
        updated_at = excluded.updated_at`,
   )

@@ -23,8 +23,8 @@ export type LeaseReport = {
 }
 
 /**
- * What one boot of one node was allowed to carry for one subject, and what became of it. All numbers are cumulative but `aside`
- * and `claimable`, so that a message that comes twice, late or out of order finds nothing left to do.
+ * What one boot of one node was allowed to carry for one subject, and what became of it. All numbers are cumulative but
+ * `aside` and `claimable`, so that a message that comes twice, late or out of order finds nothing left to do.
  */
 export type Line = {
   readonly node: string
@@ -91,7 +91,10 @@ export type Effect = {
 
 const nothing: Effect = { settle: 0n, late: 0n, grant: 0n, giveBack: 0n }
 
-/** What the node has carried besides what was known. `closed` boots may spend what is set aside for them, and claim no more. */
+/**
+ * What the node has carried besides what was known. `closed` boots may spend what is set aside for them, and claim no
+ * more.
+ */
 export function count(line: Line, added: bigint, closed: boolean): { line: Line; effect: Effect; quarantined: bigint } {
   const within = least(added, remaining(line))
   const claimable = closed ? 0n : line.claimable
@@ -118,10 +121,11 @@ function settle(line: Line): { line: Line; effect: Effect } {
 }
 
 /**
- * The node wishes to go on: what it may carry is filled up to one lease, as far as `available` goes. What is `moving` already is not
- * there to be carried any more, though nobody can tell yet whether it arrives: were it counted as free, a few customers' connections
- * that stand still would use up a lease for all others. What may still be claimed of a lapsed lease and what it may carry now are never
- * more than one lease together, so that is the most that can go unpaid.
+ * The node wishes to go on: what it may carry is filled up to one lease, as far as `available` goes. What is `moving`
+ * already is not there to be carried any more, though nobody can tell yet whether it arrives: were it counted as free,
+ * a few customers' connections that stand still would use up a lease for all others. What may still be claimed of a
+ * lapsed lease and what it may carry now are never more than one lease together, so that is the most that can go
+ * unpaid.
  */
 export function grant(
   line: Line,
@@ -155,7 +159,8 @@ export function giveBack(line: Line, turn: number): { line: Line; effect: Effect
 }
 
 /**
- * The node has been silent too long: the rest goes back, and stays claimable, up to one lease, unless a later boot has taken the node's place.
+ * The node has been silent too long: the rest goes back, and stays claimable, up to one lease, unless a later boot has
+ * taken the node's place.
  */
 export function lapse(line: Line, closed: boolean, leaseBytes: bigint): { line: Line; effect: Effect } {
   const settled = settle(line)

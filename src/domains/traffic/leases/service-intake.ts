@@ -32,9 +32,9 @@ export type IntakeParts = {
 export type Intake = Awaited<ReturnType<typeof openIntake>>
 
 /**
- * Opens one report in the caller's transaction: its counts are noted and its lines are locked. One node's reports take turns. A wish of
- * a later boot makes it the one that holds the node's leases; one that was replaced gets nothing more. What follows is `book`, then a
- * `grant` or `giveBack` for each wish, in their order.
+ * Opens one report in the caller's transaction: its counts are noted and its lines are locked. One node's reports take
+ * turns. A wish of a later boot makes it the one that holds the node's leases; one that was replaced gets nothing more.
+ * What follows is `book`, then a `grant` or `giveBack` for each wish, in their order.
  */
 export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts) {
   if (report.wishes.length > mostWishes) throw tooManyWishes(mostWishes)
@@ -79,8 +79,8 @@ export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts
     wishes,
 
     /**
-     * Locks the accounts and books what was counted. Only what a lapsed lease covers touches an account now; the rest is settled with
-     * the next wish. Tells what was carried, without what goes to quarantine.
+     * Locks the accounts and books what was counted. Only what a lapsed lease covers touches an account now; the rest
+     * is settled with the next wish. Tells what was carried, without what goes to quarantine.
      */
     async book(): Promise<Carried[]> {
       await lockAccounts()
@@ -133,7 +133,8 @@ async function takeCounts(tx: Tx, report: LeaseReport, { counts, nowMs }: Intake
   }))
   const added = await counts.take(tx, { node, boot, counts: noted })
   if (noted.length === 0) await counts.heard(tx, node, boot)
-  // Boots are named so that a later one sorts later: an old one's message that comes late must not displace the new one.
+  // Boots are named so that a later one sorts later: an old one's message that comes late must not displace the new
+  // one.
   const replaced = boot < holder || (await store.isClosed(tx, node, boot))
   if (replaced) store.closeBoot(tx, node, boot, nowMs)
   else if (holder !== boot && report.wishes.some((wish) => wish.want === 'lease')) {

@@ -46,7 +46,10 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
     return current
   }
 
-  /** Takes back a bounded part of what a boot holds, if it is still as silent as it looked. Returns how many lines that was. */
+  /**
+   * Takes back a bounded part of what a boot holds, if it is still as silent as it looked. Returns how many lines that
+   * was.
+   */
   async function takeBack(tx: Tx, { node, boot }: Boot): Promise<number> {
     await store.lockNode(tx, node, boot, clock())
     if (!(await store.isSilent(tx, node, boot, clock() - terms.leaseLastsMs))) return 0
@@ -77,7 +80,10 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
       return [...open.values()].reduce((sum, each) => sum + each.aside - each.unsettled, 0n)
     },
 
-    /** Takes back what nodes hold that were silent for longer than a lease lasts, or went on with a later boot. Returns how many. */
+    /**
+     * Takes back what nodes hold that were silent for longer than a lease lasts, or went on with a later boot. Returns
+     * how many.
+     */
     async lapse(): Promise<number> {
       const silent = await store.silentBoots(db, clock() - terms.leaseLastsMs, bootsAtOnce)
       for (const boot of silent) {

@@ -20,7 +20,8 @@ type Row = {
 
 const toLine = (row: Row): Line => ({ ...row, turn: Number(row.turn) })
 
-const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable, quarantined, counted, aside`
+const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable,
+  quarantined, counted, aside`
 
 /** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
 export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
@@ -38,7 +39,9 @@ export function holdWith(tx: Tx, node: string, boot: string, nowMs: number): voi
   tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
 }
 
-/** A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands. */
+/**
+ * A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands.
+ */
 export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): void {
   tx.send('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2', [
     node,
@@ -188,8 +191,9 @@ export async function totalsAfter(
 ): Promise<(LineTotals & { subject: string })[]> {
   return reader.all(
     `SELECT subject, CAST(SUM(granted) AS BIGINT) AS granted, CAST(SUM(returned) AS BIGINT) AS returned,
-       CAST(SUM(lapsed) AS BIGINT) AS lapsed, CAST(SUM(settled) AS BIGINT) AS settled, CAST(SUM(late) AS BIGINT) AS late,
-       CAST(SUM(aside) AS BIGINT) AS aside, CAST(SUM(quarantined) AS BIGINT) AS quarantined
+       CAST(SUM(lapsed) AS BIGINT) AS lapsed, CAST(SUM(settled) AS BIGINT) AS settled,
+       CAST(SUM(late) AS BIGINT) AS late, CAST(SUM(aside) AS BIGINT) AS aside,
+       CAST(SUM(quarantined) AS BIGINT) AS quarantined
      FROM usage_leases WHERE subject > $1 GROUP BY subject ORDER BY subject LIMIT $2`,
     [after, most],
   )

@@ -36,17 +36,23 @@ export type EngineDeps = {
 }
 
 /**
- * Carries customers' bytes. It is a loop of its own: it is fed changes of the snapshot and allowances, is asked for its counters, and asks for
- * what it lacks. What it speaks, decides, reaches and counts is in the folders beside this one; how bytes move is its own affair.
+ * Carries customers' bytes. It is a loop of its own: it is fed changes of the snapshot and allowances, is asked for its
+ * counters, and asks for what it lacks. What it speaks, decides, reaches and counts is in the folders beside this one;
+ * how bytes move is its own affair.
  */
 export type Engine = {
   /** Its counters, and where allowances are handed in. */
   readonly carrier: Carrier
-  /** Begins to serve. Returns the port, for whoever asked for any. Throws what the system says when it cannot listen. */
+  /**
+   * Begins to serve. Returns the port, for whoever asked for any. Throws what the system says when it cannot listen.
+   */
   start(at: { readonly hostname: string; readonly port: number }): number
   /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
   learn(found: Found): void
-  /** The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened and closed. */
+  /**
+   * The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened and
+   * closed.
+   */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop does not know this node any more: everybody is cut off and nobody let in, until it does again. */
   shutOut(yes: boolean): void

@@ -21,21 +21,26 @@ const soLinger = 13
 const soReceiveBuffer = 8
 const soBufferLock = 72
 const bothWays = 2
-/** Of `struct tcp_info`: its first byte, where TCP_CLOSE is 7, and `tcpi_bytes_acked`, which an accepted connection counts from 0. */
+/**
+ * Of `struct tcp_info`: its first byte, where TCP_CLOSE is 7, and `tcpi_bytes_acked`, which an accepted connection
+ * counts from 0.
+ */
 const stateClosed = 7
-const acknowledgedAt = 120
+const acknowledgedOffset = 120
 const infoBytes = 128
 /** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
 const narrowBytes = 131_072
 /**
- * How much the system takes ahead of what it can send. Left alone it takes megabytes from whoever reads slowly, and goes on delivering them, uncounted,
- * when this process is killed. What is on its way is not limited, so neither is the speed.
+ * How much the system takes ahead of what it can send. Left alone it takes megabytes from whoever reads slowly, and
+ * goes on delivering them, uncounted, when this process is killed. What is on its way is not limited, so neither is the
+ * speed.
  */
 const mostAhead = 256 * 1024
 
 /**
- * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing is told or set. What is still to be
- * acknowledged (SIOCOUTQ) would not do: it holds the end of the stream as one more byte, or not, and after a reset nobody can tell which.
+ * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing
+ * is told or set. What is still to be acknowledged (SIOCOUTQ) would not do: it holds the end of the stream as one more
+ * byte, or not, and after a reset nobody can tell which.
  */
 export function createSockets(platform: NodeJS.Platform): Sockets {
   const libc = platform === 'linux' ? openLibc() : undefined
@@ -56,7 +61,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     if (getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0)
       return { acknowledged: 0, isOver: true }
     return {
-      acknowledged: Number(info.getBigUint64(acknowledgedAt, true)),
+      acknowledged: Number(info.getBigUint64(acknowledgedOffset, true)),
       isOver: info.getUint8(0) === stateClosed,
     }
   }

@@ -16,8 +16,8 @@ export type Subject =
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
 
 /**
- * What one credential may carry, and has carried. A dedicated proxy's bytes are counted; a sub-user's are leased as well: `reserved` never
- * passes `upto`, so however many tunnels pull at once, no more goes out than was allowed.
+ * What one credential may carry, and has carried. A dedicated proxy's bytes are counted; a sub-user's are leased as
+ * well: `reserved` never passes `upto`, so however many tunnels pull at once, no more goes out than was allowed.
  */
 export class Allowance {
   readonly counted: Counted = { received: 0, sent: 0 }
@@ -29,7 +29,10 @@ export class Allowance {
   /** How often the shop has answered. */
   answers = 0
   isAsking = false
-  /** The last answer had nothing new: there is no more, or there was still enough. Only who asked with nothing left knows which. */
+  /**
+   * The last answer had nothing new: there is no more, or there was still enough. Only who asked with nothing left
+   * knows which.
+   */
   private isRefused = false
   private hasAskedEmpty = false
   private isDry = false

@@ -6,8 +6,8 @@ const leaseWaitMs = 3000
 type NoBytes = 'traffic_exhausted' | 'shop_unreachable'
 
 /**
- * Undefined once there is something to carry with. That there is nothing is believed only of an answer to a question that was asked after he
- * came, so that what was bought a moment ago works.
+ * Undefined once there is something to carry with. That there is nothing is believed only of an answer to a question
+ * that was asked after he came, so that what was bought a moment ago works.
  */
 export function waitForBytes(allowance: Allowance): Promise<NoBytes | undefined> | undefined {
   if (allowance.hasSome) return undefined

@@ -10,8 +10,9 @@ const idleMs = 60_000
 export type Metering<End extends CustomerEnd> = ReturnType<typeof createMetering<End>>
 
 /**
- * Every byte of every customer on this gateway: who may still carry how much, and what has been carried. `watch` follows what is written to a
- * customer's end, where the system can tell; elsewhere what was written counts as delivered.
+ * Every byte of every customer on this gateway: who may still carry how much, and what has been carried. `watch`
+ * follows what is written to a customer's end, where the system can tell; elsewhere what was written counts as
+ * delivered.
  */
 export function createMetering<End extends CustomerEnd>(deps: {
   agent: Agent
@@ -27,7 +28,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   const deliveries = new Map<End, Delivery>()
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
-  const idleSince = new Map<Allowance, number>()
+  const unusedAt = new Map<Allowance, number>()
   let sinceNoted = 0
   let carried = 0
 
@@ -99,7 +100,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
       })
       delivery.tallies.add(tally)
       open.add(tally)
-      idleSince.delete(allowance)
+      unusedAt.delete(allowance)
       allowance.users += 1
       return tally
     },
@@ -110,7 +111,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
       tally.isOver = true
       moving.add(tally)
       tally.allowance.users -= 1
-      if (tally.allowance.users === 0) idleSince.set(tally.allowance, clock())
+      if (tally.allowance.users === 0) unusedAt.set(tally.allowance, clock())
     },
 
     noteSource: (id: string, address: string): void => {
@@ -120,9 +121,9 @@ export function createMetering<End extends CustomerEnd>(deps: {
     /** Looks after connections that are closed and not yet acknowledged, and gives back what nobody uses. */
     sweep(): void {
       for (const delivery of closing) settle(delivery)
-      for (const [allowance, since] of idleSince) {
-        if (clock() - since < idleMs) continue
-        idleSince.delete(allowance)
+      for (const [allowance, at] of unusedAt) {
+        if (clock() - at < idleMs) continue
+        unusedAt.delete(allowance)
         const { subject } = allowance
         if (subject.kind === 'proxy' || !allowance.hasSome) continue
         allowance.surrender()

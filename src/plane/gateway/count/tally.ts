@@ -3,9 +3,14 @@ import type { Allowance } from './allowance.ts'
 /** `isOver`: reset, or closed by both. What was not acknowledged by then never will be. */
 export type WatchStanding = { readonly acknowledged: number; readonly isOver: boolean }
 
-/** A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived. */
+/**
+ * A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived.
+ */
 export type Watch = {
-  /** Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has acknowledged the end. */
+  /**
+   * Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has
+   * acknowledged the end.
+   */
   standing(): WatchStanding
   /** Nothing more is written or read; what was written still goes out. */
   shut(): void

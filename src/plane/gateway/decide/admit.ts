@@ -7,7 +7,10 @@ import type { RefusalCode } from './refusals.ts'
 
 export type Protocol = 'http' | 'socks'
 
-/** Who is let in, as what, and on which grounds. Held by every open connection and looked at again whenever its grounds may have changed. */
+/**
+ * Who is let in, as what, and on which grounds. Held by every open connection and looked at again whenever its grounds
+ * may have changed.
+ */
 export type Access =
   | { readonly kind: 'dedicated'; readonly key: string; readonly proxy: NodeProxy; readonly protocol: Protocol }
   | {
@@ -71,7 +74,10 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
   return refusal ? { refusal } : { access }
 }
 
-/** Whether somebody who was let in may still pass; undefined for yes. Asked again of open connections at every change and as time goes by. */
+/**
+ * Whether somebody who was let in may still pass; undefined for yes. Asked again of open connections at every change
+ * and as time goes by.
+ */
 export function standing(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
   return access.kind === 'dedicated' ? standingOfProxy(access, snapshot, at) : standingOfSubuser(access, snapshot)
 }
@@ -109,7 +115,10 @@ export function hasExpired(expiresAt: number, { nowMs, lastContactAt }: Moment):
 
 type NamedPool = { readonly pool: string } | { readonly refusal: 'pool_required' | 'traffic_exhausted' }
 
-/** The pool that carries and pays: the one that is named, or the only one with traffic in it. What is left is a hint; who has one pool is not refused by it. */
+/**
+ * The pool that carries and pays: the one that is named, or the only one with traffic in it. What is left is a hint;
+ * who has one pool is not refused by it.
+ */
 export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'premium' }>): NamedPool {
   if (login.pool !== null) return { pool: login.pool }
   const filled = pools.filter((each) => each.left > 0)

@@ -1,5 +1,6 @@
 import { readAddress } from '../../../kernel/address.ts'
-import { classify, type Policy } from './policy.ts'
+import { classify } from '../../../kernel/reserved.ts'
+import type { Policy } from './policy.ts'
 
 /** More than are carried are let in, to be told that the gateway is full; beyond that they are only closed. */
 const mostToBeTold = 500

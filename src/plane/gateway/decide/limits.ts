@@ -1,3 +1,4 @@
+import { type BucketRate, createBuckets } from '../../../kernel/buckets.ts'
 import type { Clock } from '../../../kernel/time.ts'
 
 /** What one customer may take of one gateway. */
@@ -9,44 +10,22 @@ export type CustomerLimits = {
 
 export const shippedLimits: CustomerLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
 
-const mostBuckets = 50_000
-/** A second's worth may come at once, twice over. */
-const burstSeconds = 2
-
-/** A bucket for each name that fills steadily. False when it is empty. */
-export function createBuckets(perSecond: number, clock: Clock): (name: string) => boolean {
-  const buckets = new Map<string, { level: number; at: number }>()
-  const full = perSecond * burstSeconds
-  return (name) => {
-    const nowMs = clock()
-    let bucket = buckets.get(name)
-    if (!bucket) {
-      // A table that is full of names in use is begun anew: kinder than growing, and it fills again within a second.
-      if (buckets.size >= mostBuckets) buckets.clear()
-      bucket = { level: full, at: nowMs }
-      buckets.set(name, bucket)
-    }
-    bucket.level = Math.min(full, bucket.level + (Math.max(0, nowMs - bucket.at) * perSecond) / 1000)
-    bucket.at = nowMs
-    if (bucket.level < 1) return false
-    bucket.level -= 1
-    return true
-  }
-}
+/** So much a second for each customer; two seconds' worth may come at once. */
+export const rateOf = (perSecond: number): BucketRate => ({ perSecond, burst: perSecond * 2 })
 
 export type TunnelLimits = ReturnType<typeof createTunnelLimits>
 
 /** Counts the open connections of each customer and each sub-user. */
 export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   const open = new Map<string, number>()
-  const mayOpen = createBuckets(limits.newPerSecond, clock)
+  const opening = createBuckets(rateOf(limits.newPerSecond), clock)
 
   return {
     /** Takes a place for each name, or none of them. `most` is what the sub-user's own limit says. */
     enter(owner: string, key: string, most: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
       if ((open.get(owner) ?? 0) >= limits.tunnels) return 'too_many_tunnels'
       if (most !== null && (open.get(key) ?? 0) >= most) return 'too_many_tunnels'
-      if (!mayOpen(owner)) return 'too_many_new'
+      if (!opening.take(owner)) return 'too_many_new'
       for (const name of [owner, key]) open.set(name, (open.get(name) ?? 0) + 1)
       return undefined
     },

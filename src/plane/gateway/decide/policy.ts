@@ -1,16 +1,6 @@
-import { type Address, contains, type Prefix, readPrefix } from '../../../kernel/address.ts'
-
-/** What kind of place an address is. Only 'public' is reached by customers. */
-export type Place =
-  | 'public'
-  | 'loopback'
-  | 'private'
-  | 'link-local'
-  | 'metadata'
-  | 'multicast'
-  | 'documentation'
-  | 'translated'
-  | 'reserved'
+import { type Address, contains, type Prefix, unmap } from '../../../kernel/address.ts'
+import { mailPorts } from '../../../kernel/mail-ports.ts'
+import { classify } from '../../../kernel/reserved.ts'
 
 export type Denial = 'port_denied' | 'destination_not_public' | 'destination_is_ours' | 'destination_denied'
 
@@ -31,95 +21,13 @@ export type Policy = {
   readonly ports: Ports
 }
 
-type Range = { readonly prefix: Prefix; readonly place: Place }
-
-const ranges = (place: Place, ...texts: string[]): Range[] =>
-  texts.map((text) => {
-    const prefix = readPrefix(text)
-    if (!prefix) throw new Error(`${text} is not a prefix`)
-    return { prefix, place }
-  })
-
-/** Where clouds tell a machine its secrets. The first match decides, so these come before the ranges they lie in. */
-const metadata = ranges(
-  'metadata',
-  '169.254.169.254', // AWS, Google, Azure, Oracle, DigitalOcean, Hetzner
-  '169.254.170.2', // AWS ECS tasks
-  '169.254.170.23', // AWS EKS pods
-  '100.100.100.200', // Alibaba
-  '168.63.129.16', // Azure's wire server, in a public range
-  '192.0.0.192', // Oracle, classic
-  'fd00:ec2::254', // AWS
-  'fd00:ec2::23', // AWS EKS pods
-  'fd20:ce::254', // Google
-  'fd00:42::42', // Scaleway
-)
-
-/** The IANA IPv4 special-purpose registry (RFC 6890 and its updates), whole: also the few anycast services it calls reachable. */
-const special4: readonly Range[] = [
-  ...metadata,
-  ...ranges('reserved', '0.0.0.0/8'), // this network: RFC 791, 3.2
-  ...ranges('private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'), // RFC 1918
-  ...ranges('private', '100.64.0.0/10'), // shared by carriers: RFC 6598
-  ...ranges('loopback', '127.0.0.0/8'), // RFC 1122, 3.2.1.3
-  ...ranges('link-local', '169.254.0.0/16'), // RFC 3927
-  ...ranges('reserved', '192.0.0.0/24'), // IETF protocols: RFC 6890, with RFC 7335, 7600, 7723, 8155, 7050
-  ...ranges('documentation', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'), // RFC 5737
-  ...ranges('reserved', '192.31.196.0/24'), // AS112: RFC 7535
-  ...ranges('reserved', '192.52.193.0/24'), // AMT: RFC 7450
-  ...ranges('translated', '192.88.99.0/24'), // 6to4 relays: RFC 7526
-  ...ranges('reserved', '192.175.48.0/24'), // AS112: RFC 7534
-  ...ranges('reserved', '198.18.0.0/15'), // benchmarks: RFC 2544
-  ...ranges('multicast', '224.0.0.0/4'), // RFC 5771
-  ...ranges('reserved', '240.0.0.0/4'), // RFC 1112, 4, with the broadcast of RFC 919, 7
-]
-
-/** IPv6: what must not be reached within 2000::/3, and names for some of what lies outside. */
-const special6: readonly Range[] = [
-  ...metadata,
-  ...ranges('loopback', '::1'), // RFC 4291, 2.5.3
-  ...ranges('translated', '::/96'), // IPv4-compatible: RFC 4291, 2.5.5.1; the unspecified address is among them
-  ...ranges('translated', '::ffff:0:0:0/96'), // IPv4-translated: RFC 2765
-  ...ranges('translated', '64:ff9b::/96'), // NAT64: RFC 6052
-  ...ranges('translated', '64:ff9b:1::/48'), // NAT64, local: RFC 8215
-  ...ranges('reserved', '100::/64'), // discarded: RFC 6666
-  ...ranges('reserved', '100:0:0:1::/64'), // dummy prefix: RFC 9780
-  ...ranges('translated', '2001::/32'), // Teredo: RFC 4380
-  ...ranges('reserved', '2001::/23'), // IETF protocols: RFC 2928, with ORCHID (4843, 7343), benchmarks (5180), AMT, AS112, DRIP
-  ...ranges('documentation', '2001:db8::/32', '3fff::/20'), // RFC 3849, RFC 9637
-  ...ranges('translated', '2002::/16'), // 6to4, retired by RFC 7526, whatever IPv4 address it carries: RFC 3056
-  ...ranges('reserved', '2620:4f:8000::/48'), // AS112: RFC 7534
-  ...ranges('reserved', '5f00::/16'), // segment routing: RFC 9602
-  ...ranges('private', 'fc00::/7'), // unique local: RFC 4193
-  ...ranges('link-local', 'fe80::/10'), // RFC 4291, 2.5.6
-  ...ranges('private', 'fec0::/10'), // site-local, retired by RFC 3879
-  ...ranges('multicast', 'ff00::/8'), // RFC 4291, 2.7
-]
-const [globalUnicast] = ranges('public', '2000::/3')
-
-/** The ranges that an address can be in at all, by its first byte, in their order: most addresses are then judged by none or one. */
-const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly Range[])[] =>
-  Array.from({ length: 256 }, (_, first) =>
-    all.filter(({ prefix }) => {
-      const bits = Math.min(8, prefix.length)
-      return prefix.base.version === version && (first ^ (prefix.base.bytes[0] ?? 0)) >> (8 - bits) === 0
-    }),
-  )
-const special = { 4: byFirstByte(special4, 4), 6: byFirstByte(special6, 6) }
-
-/** By the bytes, so that no spelling matters. An allow-list: IPv6 that nobody thought of is reserved, not public. */
-export function classify(address: Address): Place {
-  const plain = unwrap(address)
-  const found = special[plain.version][plain.bytes[0] ?? 0]?.find((range) => contains(range.prefix, plain))
-  if (found) return found.place
-  if (plain.version === 4) return 'public'
-  return globalUnicast && contains(globalUnicast.prefix, plain) ? 'public' : 'reserved'
-}
-
-/** May a customer reach this address and port? Undefined for yes, or why not. To be asked of every address before it is dialled. */
+/**
+ * May a customer reach this address and port? Undefined for yes, or why not. To be asked of every address before it is
+ * dialled.
+ */
 export function mayReach(address: Address, port: number, policy: Policy): Denial | undefined {
   if (!isPortAllowed(port, policy.ports)) return 'port_denied'
-  const plain = unwrap(address)
+  const plain = unmap(address)
   const place = classify(plain)
   if (place === 'loopback' && policy.allowLoopback)
     return isWithin(policy.denyPrefixes, plain) ? 'destination_denied' : undefined
@@ -140,16 +48,15 @@ export function mayName(name: string, policy: Policy): Denial | undefined {
 export const isPortAllowed = (port: number, ports: Ports): boolean =>
   !ports.deny.has(port) && ports.allow.some(({ from, to }) => port >= from && port <= to)
 
-const mailPorts = [25, 465, 587, 2525]
 /** RPC, NetBIOS and SMB. */
 const fileSharingPorts = [135, 137, 138, 139, 445]
 /** Quote, chargen, DNS, TFTP, portmap, NTP, SNMP, LDAP, RIP; SSDP, WS-Discovery, mDNS, LLMNR, memcached. */
 const amplifierPorts = [17, 19, 53, 69, 111, 123, 161, 389, 520, 1900, 3702, 5353, 5355, 11_211]
 
 /**
- * As shipped: the web, and what programs open for themselves. Denied also to an operator who allows more, unless he says so: mail, because
- * one spammer costs an address its name; Windows file sharing, because nothing but worms crosses the internet there; and the
- * services that are abused to multiply traffic. 8080 and 8443 lie within the last range.
+ * As shipped: the web, and what programs open for themselves. Denied also to an operator who allows more, unless he
+ * says so: mail, because one spammer costs an address its name; Windows file sharing, because nothing but worms crosses
+ * the internet there; and the services that are abused to multiply traffic. 8080 and 8443 lie within the last range.
  */
 export const shippedPorts: Ports = {
   allow: [
@@ -162,15 +69,3 @@ export const shippedPorts: Ports = {
 
 const isWithin = (prefixes: readonly Prefix[], address: Address): boolean =>
   prefixes.some((prefix) => contains(prefix, address))
-
-/** An IPv4 address mapped into IPv6 (RFC 4291, 2.5.5.2) is that IPv4 address, for every list here as for the kernel's sockets. */
-function unwrap(address: Address): Address {
-  const { bytes } = address
-  const isMapped =
-    bytes.length === 16 && bytes[10] === 255 && bytes[11] === 255 && bytes.subarray(0, 10).every((byte) => byte === 0)
-  return isMapped ? { version: 4, bytes: bytes.slice(12) } : address
-}
-
-/** Every block that is known not to be public, for a firewall. Of IPv6 nothing outside 2000::/3 is public either. */
-export const specialPrefixes = (version: 4 | 6): Prefix[] =>
-  (version === 4 ? special4 : special6).flatMap(({ prefix }) => (prefix.base.version === version ? [prefix] : []))

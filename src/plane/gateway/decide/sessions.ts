@@ -13,8 +13,9 @@ const shippedMinutes = 10
 export type ExitChooser = ReturnType<typeof createExitChooser>
 
 /**
- * Chooses where a premium connection leaves. Geography is honoured or refused. A session keeps its exit for its time, from its first use; each
- * exit draws a number from the session's name, so that every gateway, and this one after a restart, begins with the same one.
+ * Chooses where a premium connection leaves. Geography is honoured or refused. A session keeps its exit for its time,
+ * from its first use; each exit draws a number from the session's name, so that every gateway, and this one after a
+ * restart, begins with the same one.
  */
 export function createExitChooser(deps: { snapshot: Snapshot; random: () => number }) {
   const sessions = new Map<string, Session>()

@@ -282,9 +282,9 @@ const greeting = '\x05\x01\x02'
 const user = '\x01\x01a\x01b'
 const hello = ['reply 0502', 'credentials a:b', 'accept 0100']
 const failed = 'refuse 05010001000000000000 bad_request'
-const wish = (rest: string): string => `${greeting}${user}${rest}`
+const request = (rest: string): string => `${greeting}${user}${rest}`
 const domain = (name: string, port = '\x01\xbb'): string =>
-  wish(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
+  request(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
 
 const socks: readonly Case[] = [
   ['another version', '\x04\x01\x02', 'refuse 05ff bad_request'],
@@ -319,19 +319,19 @@ const socks: readonly Case[] = [
     'credentials nobody:b',
     'deny 0101',
   ],
-  ['a request of version 4', wish('\x04\x01\0\x01\x01\x01\x01\x01\0\x50'), ...hello, failed],
-  ['BIND', wish('\x05\x02\0\x01\0\0\0\0\0\0'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
-  ['UDP ASSOCIATE', wish('\x05\x03\0\x01\0\0\0\0\0\0'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
-  ['command 0', wish('\x05\0'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
-  ['command 255', wish('\x05\xff'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
-  ['a reserved byte that is set', wish('\x05\x01\x01\x01\x01\x01\x01\x01\0\x50'), ...hello, failed],
-  ['address type 0', wish('\x05\x01\0\0'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
-  ['address type 2', wish('\x05\x01\0\x02'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
-  ['address type 255', wish('\x05\x01\0\xff'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
-  ['an empty name', wish('\x05\x01\0\x03\0\x01\xbb'), ...hello, failed],
-  ['an empty name, before its port', wish('\x05\x01\0\x03\0'), ...hello, failed],
+  ['a request of version 4', request('\x04\x01\0\x01\x01\x01\x01\x01\0\x50'), ...hello, failed],
+  ['BIND', request('\x05\x02\0\x01\0\0\0\0\0\0'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
+  ['UDP ASSOCIATE', request('\x05\x03\0\x01\0\0\0\0\0\0'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
+  ['command 0', request('\x05\0'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
+  ['command 255', request('\x05\xff'), ...hello, 'refuse 05070001000000000000 command_unsupported'],
+  ['a reserved byte that is set', request('\x05\x01\x01\x01\x01\x01\x01\x01\0\x50'), ...hello, failed],
+  ['address type 0', request('\x05\x01\0\0'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
+  ['address type 2', request('\x05\x01\0\x02'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
+  ['address type 255', request('\x05\x01\0\xff'), ...hello, 'refuse 05080001000000000000 address_type_unsupported'],
+  ['an empty name', request('\x05\x01\0\x03\0\x01\xbb'), ...hello, failed],
+  ['an empty name, before its port', request('\x05\x01\0\x03\0'), ...hello, failed],
   ['port 0', domain('a.example', '\0\0'), ...hello, failed],
-  ['port 0 of an address', wish('\x05\x01\0\x01\x01\x01\x01\x01\0\0'), ...hello, failed],
+  ['port 0 of an address', request('\x05\x01\0\x01\x01\x01\x01\x01\0\0'), ...hello, failed],
   ['a name with a NUL', domain('a.example\0.b'), ...hello, failed],
   ['a name with a port', domain('a.example:80'), ...hello, failed],
   ['a name with a slash', domain('a.example/'), ...hello, failed],
@@ -350,13 +350,13 @@ const socks: readonly Case[] = [
   ['a name in capitals with a dot', domain('A.Example.'), ...hello, 'connect a.example:443'],
   [
     'a mapped address',
-    wish(`\x05\x01\0\x04${'\0'.repeat(10)}\xff\xff\x7f\0\0\x01\0\x50`),
+    request(`\x05\x01\0\x04${'\0'.repeat(10)}\xff\xff\x7f\0\0\x01\0\x50`),
     ...hello,
     'connect 127.0.0.1:80',
   ],
   [
     'an IPv6 address',
-    wish(`\x05\x01\0\x04\x20\x01\x0d\xb8${'\0'.repeat(11)}\x01\0\x50`),
+    request(`\x05\x01\0\x04\x20\x01\x0d\xb8${'\0'.repeat(11)}\x01\0\x50`),
     ...hello,
     'connect [2001:db8::1]:80',
   ],

@@ -1,4 +1,4 @@
-import { formatAddress, readAddress } from '../../../kernel/address.ts'
+import { bracketed, formatAddress, hostAndPort, readAddress } from '../../../kernel/address.ts'
 
 /** Where a client wants to go: a canonical address without brackets or a lower-case DNS name, and a port. */
 export type Target = { readonly host: string; readonly port: number }
@@ -7,8 +7,8 @@ export type Target = { readonly host: string; readonly port: number }
 const mostCharacters = 254 + 6
 
 /**
- * Reads `host:port` (RFC 3986, 3.2, without user information). Without a default the port must be there. Each target has
- * exactly one port and one host: a number that would wrap, a sign, a leading zero or a name in brackets is refused,
+ * Reads `host:port` (RFC 3986, 3.2, without user information). Without a default the port must be there. Each target
+ * has exactly one port and one host: a number that would wrap, a sign, a leading zero or a name in brackets is refused,
  * because the next program to read it might see another target.
  */
 export function readAuthority(text: string, defaultPort?: number): Target | undefined {
@@ -23,13 +23,13 @@ export function readAuthority(text: string, defaultPort?: number): Target | unde
 
 /** Writes a target the way it is read; a port that is the default is left out, as in a Host field (RFC 9110, 7.2). */
 export function formatAuthority(target: Target, defaultPort?: number): string {
-  const host = target.host.includes(':') ? `[${target.host}]` : target.host
-  return target.port === defaultPort ? host : `${host}:${target.port}`
+  return target.port === defaultPort ? bracketed(target.host) : hostAndPort(target.host, target.port)
 }
 
 /**
- * Reads a host without brackets: an IPv4 address of four plain numbers, or a DNS name. A last label that is a number in any
- * spelling (`127.1`, `0x7f.1`, `2130706433`) makes it an address to some C library, so it must be a plain one or nothing.
+ * Reads a host without brackets: an IPv4 address of four plain numbers, or a DNS name. A last label that is a number in
+ * any spelling (`127.1`, `0x7f.1`, `2130706433`) makes it an address to some C library, so it must be a plain one or
+ * nothing.
  */
 export function readHost(text: string): string | undefined {
   if (text.includes(':')) return undefined
@@ -52,8 +52,8 @@ function readBracketed(text: string): string | undefined {
 }
 
 /**
- * RFC 1123, 2.1: labels of letters, digits and inner hyphens, 63 each and 253 in all. The underscore is let through as every
- * resolver and browser does, for there are sites with one in their name.
+ * RFC 1123, 2.1: labels of letters, digits and inner hyphens, 63 each and 253 in all. The underscore is let through as
+ * every resolver and browser does, for there are sites with one in their name.
  */
 function readName(text: string): string | undefined {
   const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()

@@ -8,8 +8,8 @@ const colon = 0x3a
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads `Basic <base64>` (RFC 7617). The scheme is written in any case; the base64 must be canonical, so that one pair of name and
- * password has one spelling. The name ends at the first colon.
+ * Reads `Basic <base64>` (RFC 7617). The scheme is written in any case; the base64 must be canonical, so that one pair
+ * of name and password has one spelling. The name ends at the first colon.
  */
 export function readBasic(value: string): Credentials | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1]

@@ -28,7 +28,10 @@ const socks = [
   '\x05\x01\0\x05\x01\0\x01\x01\x02\x03\x04\0\x50',
   `\x05\x01\x02\x01\x02ab\x03cde\x05\x01\0\x04\x20\x01${'\0'.repeat(14)}\x01\xbb`,
 ].map(toBytes)
-/** What the reader says of the whole and of two ways to cut it must be one; the cases of a run are told apart by their number. */
+/**
+ * What the reader says of the whole and of two ways to cut it must be one; the cases of a run are told apart by their
+ * number.
+ */
 function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Array[]) => string[], count: number): void {
   const outcomes = new Set<string>()
   for (let seed = 1; seed <= count; seed += 1) {
@@ -50,7 +53,10 @@ function checkEnding(told: readonly string[], seed: number): void {
   if (end >= 0 && end !== told.length - 1) expect({ seed, told }).toEqual({ seed, told: told.slice(0, end + 1) })
 }
 
-/** Feeds noise without end behind a handshake. Bytes taken in silence are bytes held: there is a limit to them, and then an answer. */
+/**
+ * Feeds noise without end behind a handshake. Bytes taken in silence are bytes held: there is a limit to them, and then
+ * an answer.
+ */
 function flood(
   reader: { feed: (chunk: Uint8Array) => readonly { type: string }[] },
   begin: Uint8Array,

@@ -8,10 +8,10 @@ export class HeldBytes {
     this.most = most
   }
 
-  /** Keeps a copy, for the caller's buffer may be used again. False, and nothing kept, when it would be too much. */
+  /** Keeps a copy, for the caller's memory may be used again (and a Buffer's slice() would be none). False, and nothing kept, when it would be too much. */
   add(bytes: Uint8Array): boolean {
     if (this.length + bytes.length > this.most) return false
-    if (bytes.length > 0) this.parts.push(bytes.slice())
+    if (bytes.length > 0) this.parts.push(new Uint8Array(bytes))
     this.length += bytes.length
     return true
   }

@@ -21,8 +21,9 @@ const phrases: Readonly<Record<number, string>> = {
 }
 
 /**
- * An answer of the gateway itself. A 200 is the one to CONNECT and has neither length nor body (RFC 9110, 9.3.6); a 407 names the
- * scheme (RFC 9110, 11.7.1). `isHead` leaves the body of an answer to HEAD away, so that a kept connection stays in step.
+ * An answer of the gateway itself. A 200 is the one to CONNECT and has neither length nor body (RFC 9110, 9.3.6); a 407
+ * names the scheme (RFC 9110, 11.7.1). `isHead` leaves the body of an answer to HEAD away, so that a kept connection
+ * stays in step.
  */
 export function answer(
   status: number,

@@ -18,8 +18,8 @@ const crlf = toLatin1('\r\n')
 const lastChunk = toLatin1('0\r\n\r\n')
 
 /**
- * Reads a chunked body (RFC 9112, 7.1). A chunk's size is given on as soon as it is known and its bytes as they come, so nothing is
- * held but a line. Extensions and trailers are read, checked and dropped.
+ * Reads a chunked body (RFC 9112, 7.1). A chunk's size is given on as soon as it is known and its bytes as they come,
+ * so nothing is held but a line. Extensions and trailers are read, checked and dropped.
  */
 export class ChunkReader {
   /** 'done' after the last line; 'fault' at the first byte that is wrong, and then `problem` says what. */
@@ -35,7 +35,10 @@ export class ChunkReader {
     this.options = options
   }
 
-  /** Reads from `from`, puts what it has to give into `out`, and returns where it stopped: the chunk's end unless done or at fault. */
+  /**
+   * Reads from `from`, puts what it has to give into `out`, and returns where it stopped: the chunk's end unless done
+   * or at fault.
+   */
   read(chunk: Uint8Array, from: number, out: Uint8Array[]): number {
     let at = from
     while (at < chunk.length && this.state !== 'done' && this.state !== 'fault') {

@@ -7,10 +7,15 @@ export type Framing =
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until_close' }
 
-/** RFC 9110, 7.6.1 and what came before it: fields about this connection only. Those that begin with `proxy-` are added in isHop. */
+/**
+ * RFC 9110, 7.6.1 and what came before it: fields about this connection only. Those that begin with `proxy-` are added
+ * in isHop.
+ */
 const hops = new Set(['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
-/** Fields that no sender may put into a trailer (RFC 9110, 6.5.1): framing, routing, authentication, connection control. */
+/**
+ * Fields that no sender may put into a trailer (RFC 9110, 6.5.1): framing, routing, authentication, connection control.
+ */
 const neverTrailing = new Set(
   [
     ...hops,
@@ -34,7 +39,9 @@ export const isHop = (name: string, named: ReadonlySet<string>): boolean =>
 export const valuesOf = (fields: readonly Field[], name: string): string[] =>
   fields.filter((field) => field.name === name).map((field) => field.value)
 
-/** The members of a list field in lower case, over all its lines (RFC 9110, 5.6.1). Undefined when one is not a token. */
+/**
+ * The members of a list field in lower case, over all its lines (RFC 9110, 5.6.1). Undefined when one is not a token.
+ */
 export function readTokens(fields: readonly Field[], name: string): ReadonlySet<string> | undefined {
   const members = valuesOf(fields, name)
     .flatMap((value) => value.split(',').map(trimBlanks))
@@ -42,6 +49,9 @@ export function readTokens(fields: readonly Field[], name: string): ReadonlySet<
   return members.every(isToken) ? new Set(members.map((member) => member.toLowerCase())) : undefined
 }
 
-/** Plain digits without leading zeros, below 10^15: never a sign, a list, a blank, or a number that loses its last digit. */
+/**
+ * Plain digits without leading zeros, below 10^15: never a sign, a list, a blank, or a number that loses its last
+ * digit.
+ */
 export const readLength = (text: string): number | undefined =>
   /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : undefined

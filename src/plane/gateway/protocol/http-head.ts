@@ -1,4 +1,7 @@
-/** A header field: its name in lower case to decide by, as it was spelled to pass on, and its value without outer blanks. */
+/**
+ * A header field: its name in lower case to decide by, as it was spelled to pass on, and its value without outer
+ * blanks.
+ */
 export type Field = { readonly name: string; readonly label: string; readonly value: string }
 
 export type HeadLimits = {
@@ -7,7 +10,10 @@ export type HeadLimits = {
   readonly fields: number
   /** RFC 9112, 2.2: how many empty lines before the start line are passed over. */
   readonly blankLinesBefore: number
-  /** Takes what RFC 9112 lets a reader of answers mend: a line that ends in LF alone (2.2) and blanks before a colon (5.1). */
+  /**
+   * Takes what RFC 9112 lets a reader of answers mend: a line that ends in LF alone (2.2) and blanks before a colon
+   * (5.1).
+   */
   readonly mends: boolean
 }
 
@@ -25,8 +31,9 @@ export const isToken = (text: string): boolean => tokenPattern.test(text)
 export const toLatin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1')
 
 /**
- * Reads lines that end in CRLF out of chunks split anywhere. A lone CR or LF and every control byte but the tab end the reading at that
- * byte: what one reader takes for a line's end and another does not is how requests are smuggled (RFC 9112, 2.2 and 11.2).
+ * Reads lines that end in CRLF out of chunks split anywhere. A lone CR or LF and every control byte but the tab end the
+ * reading at that byte: what one reader takes for a line's end and another does not is how requests are smuggled (RFC
+ * 9112, 2.2 and 11.2).
  */
 export class LineReader {
   /** The line last read, a character for each byte. */
@@ -80,7 +87,10 @@ export class LineReader {
   }
 }
 
-/** Reads the head of an HTTP/1.1 message (RFC 9112, 2.1). It says 'start' when the first line is there and 'done' after the empty one. */
+/**
+ * Reads the head of an HTTP/1.1 message (RFC 9112, 2.1). It says 'start' when the first line is there and 'done' after
+ * the empty one.
+ */
 export class HeadReader {
   startLine = ''
   fields: Field[] = []
@@ -135,8 +145,8 @@ export class HeadReader {
 }
 
 /**
- * RFC 9112, 5: a token, a colon right after it, a value between optional blanks. A line that begins with a blank is an obsolete
- * fold (5.2) and no field, as is one with a blank before the colon (5.1).
+ * RFC 9112, 5: a token, a colon right after it, a value between optional blanks. A line that begins with a blank is an
+ * obsolete fold (5.2) and no field, as is one with a blank before the colon (5.1).
  */
 export function readField(line: string): Field | undefined {
   const colon = line.indexOf(':')

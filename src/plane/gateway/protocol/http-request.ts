@@ -14,7 +14,10 @@ import {
 } from './request-line.ts'
 
 export type HttpEvent =
-  /** CONNECT: everything after the head stays in rest(). Refused, and `keepAlive`, next() reads on as if nothing had been asked. */
+  /**
+   * CONNECT: everything after the head stays in rest(). Refused, and `keepAlive`, next() reads on as if nothing had
+   * been asked.
+   */
   | {
       readonly type: 'tunnel'
       readonly target: Target
@@ -56,8 +59,8 @@ const shippedLimits: RequestLimits = {
 }
 
 /**
- * Reads what a client sends on one connection (RFC 9112). Bytes in, events out, the same events however the bytes are split. It stops by
- * itself after each request and after CONNECT; what came behind is held until next() or rest().
+ * Reads what a client sends on one connection (RFC 9112). Bytes in, events out, the same events however the bytes are
+ * split. It stops by itself after each request and after CONNECT; what came behind is held until next() or rest().
  */
 export class HttpRequestReader {
   /** How many of the client's bytes the request has come to so far, as they came. */
@@ -93,7 +96,10 @@ export class HttpRequestReader {
     return out
   }
 
-  /** True when a request or a CONNECT was read whole: next() or rest() may be called, and reading from the client is best paused. */
+  /**
+   * True when a request or a CONNECT was read whole: next() or rest() may be called, and reading from the client is
+   * best paused.
+   */
   get isWaiting(): boolean {
     return this.state === 'waiting'
   }

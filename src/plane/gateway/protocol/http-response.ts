@@ -15,7 +15,10 @@ export type ResponseEvent =
   | { readonly type: 'body'; readonly bytes: Uint8Array }
   /** The answer is complete; with `keepAlive` the client's connection can carry another request. */
   | { readonly type: 'end'; readonly keepAlive: boolean }
-  /** The origin does not speak HTTP, or stopped in the middle. Before 'head' the client can be told 502, after it only cut off. */
+  /**
+   * The origin does not speak HTTP, or stopped in the middle. Before 'head' the client can be told 502, after it only
+   * cut off.
+   */
   | { readonly type: 'broken'; readonly message: string }
 
 const limits = { startLineBytes: 8 * 1024, headBytes: 64 * 1024, fields: 256, blankLinesBefore: 0, mends: true }
@@ -25,8 +28,9 @@ const mostInterim = 16
 const mostHeldBytes = 1024 * 1024
 
 /**
- * Reads an origin's answer to one forwarded request and writes it anew for the client. A body that ends with the origin's connection
- * goes to the client in the same way, closing its connection: its bytes pass untouched, and a cut is as visible to the client as it was here.
+ * Reads an origin's answer to one forwarded request and writes it anew for the client. A body that ends with the
+ * origin's connection goes to the client in the same way, closing its connection: its bytes pass untouched, and a cut
+ * is as visible to the client as it was here.
  */
 export class HttpResponseReader {
   private readonly asked: Asked

@@ -43,8 +43,8 @@ export function readRequestHead(line: RequestLine, fields: readonly Field[]): Re
 }
 
 /**
- * RFC 9112, 3.2: one Host that is an authority, whatever it names; the target URI decides (3.2.2). It may be missing from
- * HTTP/1.0, and from CONNECT, where hand-written clients leave it out and the target is whole without it.
+ * RFC 9112, 3.2: one Host that is an authority, whatever it names; the target URI decides (3.2.2). It may be missing
+ * from HTTP/1.0, and from CONNECT, where hand-written clients leave it out and the target is whole without it.
  */
 function checkHost(line: RequestLine, fields: readonly Field[]): HttpRefusal | undefined {
   const hosts = valuesOf(fields, 'host')
@@ -103,30 +103,32 @@ function readExpectation(line: RequestLine, fields: readonly Field[], framing: F
   if (values.some((value) => value.toLowerCase() !== '100-continue')) {
     return refuse(417, 'expectation_failed', 'no expectation but 100-continue can be met')
   }
-  const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
-  return values.length > 0 && hasBody && line.version === '1.1'
+  return values.length > 0 && hasBody(framing) && line.version === '1.1'
 }
 
+const hasBody = (framing: Framing): boolean =>
+  framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
+
 /**
- * RFC 9110, 7.8: asked for by Upgrade and by Connection, in HTTP/1.1. With a body, or for h2c (whose settings are a hop-by-hop field
- * and whose upgrade RFC 9113 gave up), the wish is dropped and the request goes on without it.
+ * RFC 9110, 7.8: asked for by Upgrade and by Connection, in HTTP/1.1. With a body, or for h2c (whose settings are a
+ * hop-by-hop field and whose upgrade RFC 9113 gave up), the field is dropped and the request goes on without it.
  */
 function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Framing, named: ReadonlySet<string>) {
-  const wishes = valuesOf(fields, 'upgrade')
-  const hasBody = framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
+  const asked = valuesOf(fields, 'upgrade')
   return (
     line.version === '1.1' &&
     named.has('upgrade') &&
-    !hasBody &&
-    wishes.length === 1 &&
-    /^[\w!#$%&'*+.^`|~/-]+$/.test(wishes[0] ?? '') &&
-    !/^h2c/i.test(wishes[0] ?? '')
+    !hasBody(framing) &&
+    asked.length === 1 &&
+    /^[\w!#$%&'*+.^`|~/-]+$/.test(asked[0] ?? '') &&
+    !/^h2c/i.test(asked[0] ?? '')
   )
 }
 
 /**
- * The head the origin gets: fields in the client's order and spelling, less those of this hop; Host, length and Connection written anew
- * from what was read, each where the client had it. Nothing is added that tells of the client or of this proxy.
+ * The head the origin gets: fields in the client's order and spelling, less those of this hop; Host, length and
+ * Connection written anew from what was read, each where the client had it. Nothing is added that tells of the client
+ * or of this proxy.
  */
 export function toOriginHead(line: RequestLine, head: RequestHead, fields: readonly Field[]): Uint8Array {
   const regenerated = new Map([

@@ -34,7 +34,8 @@ export function readRequestLine(line: string): RequestLine | HttpRefusal {
   if (more.length > 0 || !isToken(method) || !/^[\x21-\x7e]+$/.test(uri)) return malformed('malformed request line')
   const version = readVersion(protocol)
   if (version !== '1.0' && version !== '1.1') return version
-  // TRACE shows a client what reached the origin, which no browser may ask for and no proxy needs to carry (RFC 9110, 9.3.8).
+  // TRACE shows a client what reached the origin, which no browser may ask for and no proxy needs to carry (RFC 9110,
+  // 9.3.8).
   if (method === 'TRACE') return refuse(501, 'method_unsupported', 'TRACE is not carried')
   const where = method === 'CONNECT' ? readConnectTarget(uri) : readAbsolute(method, uri)
   return where.type === 'refuse' ? where : { method, target: where.target, path: where.path, version }

@@ -36,8 +36,8 @@ export function readAnswerFraming(line: StatusLine, fields: readonly Field[], as
 }
 
 /**
- * The head the client gets: the origin's fields less those of its hop, the length written anew, Connection as the client's own connection
- * goes on. `Proxy-*` and `X-Turnpike-*` are ours to say, never an origin's.
+ * The head the client gets: the origin's fields less those of its hop, the length written anew, Connection as the
+ * client's own connection goes on. `Proxy-*` and `X-Turnpike-*` are ours to say, never an origin's.
  */
 export function toClientHead(
   line: StatusLine,

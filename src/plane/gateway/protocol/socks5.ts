@@ -37,8 +37,8 @@ export function socksReply(code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array 
 export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)
 
 /**
- * The server's side of SOCKS5 (RFC 1928, 1929). Bytes in, events out, the same events however the bytes are split. It stops by itself
- * for the verdict on credentials and after the request.
+ * The server's side of SOCKS5 (RFC 1928, 1929). Bytes in, events out, the same events however the bytes are split. It
+ * stops by itself for the verdict on credentials and after the request.
  */
 export class Socks5Reader {
   private readonly allowAnonymous: boolean
@@ -121,7 +121,10 @@ export class Socks5Reader {
 
 const refused = (bytes: Uint8Array, code: string): Step => ({ event: { type: 'refuse', bytes, code }, used: 0 })
 
-/** RFC 1928, 3: version, number of methods, methods. Credentials are preferred to none, for they say whose traffic it is. */
+/**
+ * RFC 1928, 3: version, number of methods, methods. Credentials are preferred to none, for they say whose traffic it
+ * is.
+ */
 function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefined {
   const none = Uint8Array.of(5, 0xff)
   if (bytes[0] !== 5) return refused(none, 'bad_request')
@@ -136,7 +139,10 @@ function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefi
   return refused(none, 'credentials_required')
 }
 
-/** RFC 1929, 2: version 1, name, password. Empty ones are read: whoever decides about names says no to them as to any other. */
+/**
+ * RFC 1929, 2: version 1, name, password. Empty ones are read: whoever decides about names says no to them as to any
+ * other.
+ */
 function readUser(bytes: Uint8Array): Step | undefined {
   if (bytes[0] !== 1) return refused(Uint8Array.of(1, 1), 'bad_request')
   const nameEnd = 2 + (bytes[1] ?? 0)

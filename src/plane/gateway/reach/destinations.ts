@@ -7,7 +7,10 @@ import type { Resolve } from './resolve.ts'
 
 export type Destinations = { readonly addresses: readonly Address[] } | { readonly refusal: RefusalCode }
 
-/** Finds the addresses that a customer's target means and that he may reach: the bytes of each are judged. Never an empty list. */
+/**
+ * Finds the addresses that a customer's target means and that he may reach: the bytes of each are judged. Never an
+ * empty list.
+ */
 export function createDestinations(deps: { policy: () => Policy; resolve: Resolve }) {
   async function findAddresses(target: Target, way: Way, owner: string): Promise<readonly Address[] | RefusalCode> {
     const versions = versionsOf(way)

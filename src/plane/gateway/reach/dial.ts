@@ -8,7 +8,10 @@ import { createDestinations } from './destinations.ts'
 import type { Resolve } from './resolve.ts'
 import { talkTo, type UpstreamTalk } from './upstream.ts'
 
-/** What a way of carrying offers to be dialled with. Nothing is read from an origin before somebody says what is done with it. */
+/**
+ * What a way of carrying offers to be dialled with. Nothing is read from an origin before somebody says what is done
+ * with it.
+ */
 export type Dialler<Origin> = {
   /** One connection to a literal address, from an address of this machine if one is named. */
   connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Origin>>
@@ -34,8 +37,8 @@ export type Dial<Origin> = (target: Target, way: Way, owner: string) => Promise<
 const mostTries = 3
 
 /**
- * Connects to a destination. The bytes of every address are judged, and exactly the literal that was judged is dialled: no spelling and no second
- * look-up lies between.
+ * Connects to a destination. The bytes of every address are judged, and exactly the literal that was judged is dialled:
+ * no spelling and no second look-up lies between.
  */
 export function createDial<Origin>(deps: {
   policy: () => Policy

@@ -1,13 +1,14 @@
 import { Resolver } from 'node:dns/promises'
 import { type Address, readAddress } from '../../../kernel/address.ts'
+import { createBuckets } from '../../../kernel/buckets.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import { createBuckets } from '../decide/limits.ts'
+import { rateOf } from '../decide/limits.ts'
 
 type Resolved =
   | { readonly addresses: readonly Address[] }
   | { readonly refusal: 'name_not_found' | 'resolver_failed' | 'too_many_names' }
 
-type Entry = { readonly resolved: Resolved; readonly until: number }
+type Entry = { readonly resolved: Resolved; readonly endsAt: number }
 
 const timeoutMs = 2000
 const mostKept = 10_000
@@ -22,20 +23,20 @@ export type Resolve = (name: string, version: 4 | 6, owner: string) => Promise<R
 export type Lookup = (name: string, version: 4 | 6) => Promise<readonly { address: string; ttl: number }[]>
 
 /**
- * Looks names up with a resolver that waits on sockets, not on threads: two slow names stall nobody. Answers are kept as long as they hold, and
- * each customer has a number of questions a second.
+ * Looks names up with a resolver that waits on sockets, not on threads: two slow names stall nobody. Answers are kept
+ * as long as they hold, and each customer has a number of questions a second.
  */
 export function createResolve(deps: { clock: Clock; namesPerSecond: number; lookup?: Lookup }): Resolve {
   const kept = new Map<string, Entry>()
   const asking = new Map<string, Promise<Resolved>>()
   const lookup = deps.lookup ?? createLookup()
-  const mayAsk = createBuckets(deps.namesPerSecond, deps.clock)
+  const questions = createBuckets(rateOf(deps.namesPerSecond), deps.clock)
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version)).catch(toFailure)
     const resolved = toResolved(found)
     if (kept.size >= mostKept) kept.clear()
-    kept.set(key, { resolved, until: deps.clock() + ('refusal' in resolved ? missTtlMs : ttlOf(found)) })
+    kept.set(key, { resolved, endsAt: deps.clock() + ('refusal' in resolved ? missTtlMs : ttlOf(found)) })
     return resolved
   }
 
@@ -46,10 +47,10 @@ export function createResolve(deps: { clock: Clock; namesPerSecond: number; look
     if (isWithin(name, 'invalid')) return Promise.resolve({ refusal: 'name_not_found' })
     const key = `${version} ${name}`
     const known = kept.get(key)
-    if (known && deps.clock() < known.until) return Promise.resolve(known.resolved)
+    if (known && deps.clock() < known.endsAt) return Promise.resolve(known.resolved)
     const pending = asking.get(key)
     if (pending) return pending
-    if (!mayAsk(owner)) return Promise.resolve({ refusal: 'too_many_names' })
+    if (!questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
     if (asking.size >= mostInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
     const asked = ask(key, name, version).finally(() => asking.delete(key))
     asking.set(key, asked)

@@ -15,7 +15,10 @@ const exits = {
   socksLogin: someExit({ kind: 'socks5', port: 1080, credentials }),
 }
 
-/** What is done with these pieces of an answer, a word for each step. What comes after the end belongs to whoever has the connection then. */
+/**
+ * What is done with these pieces of an answer, a word for each step. What comes after the end belongs to whoever has
+ * the connection then.
+ */
 function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = four): string[] {
   const talk = talkTo(exits[exit], target)
   const told: string[] = []

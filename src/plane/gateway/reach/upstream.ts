@@ -2,13 +2,19 @@ import { readAddress } from '../../../kernel/address.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import { formatAuthority, type Target } from '../protocol/authority.ts'
 
-/** What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it failed. */
+/**
+ * What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it
+ * failed.
+ */
 type UpstreamStep =
   | { readonly type: 'write'; readonly bytes: Uint8Array }
   | { readonly type: 'open'; readonly rest: Uint8Array }
   | { readonly type: 'failed' }
 
-/** Bytes in, steps out: the same ones however the bytes are split. After `open` or `failed` there is nothing more to say. */
+/**
+ * Bytes in, steps out: the same ones however the bytes are split. After `open` or `failed` there is nothing more to
+ * say.
+ */
 export type UpstreamTalk = { begin(): Uint8Array; feed(chunk: Uint8Array): readonly UpstreamStep[] }
 
 const mostHeadBytes = 16 * 1024

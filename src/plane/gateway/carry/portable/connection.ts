@@ -128,10 +128,7 @@ export class Connection implements SideOwner {
   private feedHttp(bytes: Uint8Array): void {
     const events = this.http.feed(bytes)
     if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
-    else {
-      const kept = events.map((event) => (event.type === 'body' ? { ...event, bytes: event.bytes.slice() } : event))
-      this.forward.whenPaid(() => this.takeHttp(kept))
-    }
+    else this.forward.whenPaid(() => this.takeHttp(events))
   }
 
   private takeHttp(events: readonly HttpEvent[]): void {
@@ -153,7 +150,7 @@ export class Connection implements SideOwner {
 
   private takeBody(bytes: Uint8Array): void {
     if (this.forward) this.forward.body(bytes)
-    else this.pending?.bodies.push(bytes.slice())
+    else this.pending?.bodies.push(bytes)
   }
 
   private takeEnd(): void {

@@ -74,8 +74,8 @@ export class Forward {
   }
 
   /**
-   * Pays for so many of the client's bytes as the request has come to. Nothing happens with them before that: false means that what they said is
-   * to be handed to whenPaid().
+   * Pays for so many of the client's bytes as the request has come to. Nothing happens with them before that: false
+   * means that what they said is to be handed to whenPaid().
    */
   pay(taken: number): boolean {
     const added = taken - this.noted

@@ -15,8 +15,9 @@ type PipeOwner = {
 }
 
 /**
- * One direction of a passage. Bytes are taken from the allowance and written; what the allowance does not cover waits, in order, for the next
- * lease. Nothing is read from where they come while something waits or the other side cannot take more.
+ * One direction of a passage. Bytes are taken from the allowance and written; what the allowance does not cover waits,
+ * in order, for the next lease. Nothing is read from where they come while something waits or the other side cannot
+ * take more.
  */
 export class Pipe {
   private readonly from: Side
@@ -43,17 +44,20 @@ export class Pipe {
     return this.parked.length === 0
   }
 
-  /** Passes bytes on; what cannot pass yet is copied. `onPassed` is called after the last of them. */
+  /** Passes bytes on; what cannot pass yet is kept. `onPassed` is called after the last of them. */
   carry(bytes: Uint8Array, onPassed?: () => void): void {
     if (this.isClosed) return
     this.passage.activeAt = this.clock()
     const taken = this.isClear ? this.take(bytes.length) : 0
     this.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
     if (taken === bytes.length && this.isClear) onPassed?.()
-    else this.park({ bytes: bytes.slice(taken), due: bytes.length - taken, onPassed })
+    else this.park({ bytes: bytes.subarray(taken), due: bytes.length - taken, onPassed })
   }
 
-  /** Pays for bytes that are passed on in another form, with send(). False while some are unpaid: then what they said waits with after(). */
+  /**
+   * Pays for bytes that are passed on in another form, with send(). False while some are unpaid: then what they said
+   * waits with after().
+   */
   pay(bytes: number): boolean {
     if (this.isClosed) return false
     this.passage.activeAt = this.clock()

@@ -2,7 +2,9 @@ import type { Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
 import type { Side } from './side.ts'
 
-/** Carries bytes both ways as they are, until either side is gone, and cuts at the byte when there is no traffic left. */
+/**
+ * Carries bytes both ways as they are, until either side is gone, and cuts at the byte when there is no traffic left.
+ */
 export class Relay {
   private readonly up: Pipe
   private readonly down: Pipe

@@ -2,6 +2,7 @@ import type { Socket, SocketHandler } from 'bun'
 
 /** Whoever looks after one end of a conversation. */
 export type SideOwner = {
+  /** Bun gives every read memory of its own, so that what is kept of it needs no copy. */
   onData(bytes: Uint8Array): void
   /** The peer has said all it will say; it may still listen. */
   onEnd(): void
@@ -17,8 +18,8 @@ const mostDiscarded = 1024 * 1024
 const flushMs = 30_000
 
 /**
- * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so that no more is held
- * than one read gave.
+ * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so
+ * that no more is held than one read gave.
  */
 export class Side {
   /** Bytes that the system has taken, since the beginning. */
@@ -59,12 +60,12 @@ export class Side {
     return this.socket?.localPort ?? 0
   }
 
-  /** Writes, and keeps a copy of what does not fit. False while something is kept. */
+  /** Writes, and keeps what does not fit. False while something is kept. */
   write(bytes: Uint8Array): boolean {
     if (this.isClosed || this.ending !== 'no' || !this.socket) return true
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
     if (gone === bytes.length) return true
-    this.held.push(bytes.slice(gone))
+    this.held.push(bytes.subarray(gone))
     this.heldBytes += bytes.length - gone
     return false
   }
@@ -81,7 +82,10 @@ export class Side {
     this.endWhenEmpty()
   }
 
-  /** Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes would destroy the answer. */
+  /**
+   * Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes
+   * would destroy the answer.
+   */
   close(): void {
     if (this.isClosed || this.ending === 'close') return
     this.ending = 'close'

@@ -1,6 +1,6 @@
-import { list, padded } from '../../../db/rows.ts'
-import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import { list, numberOrNull, padded } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
 
 type Row = {
   id: string
@@ -31,7 +31,7 @@ const toNodeRow = (row: Row): NodeRow => ({
   login: row.login,
   digest: row.digest,
   state: row.deleted_at !== null ? 'deleted' : row.blocked_at !== null ? 'blocked' : 'active',
-  tunnels: row.tunnels === null ? null : Number(row.tunnels),
+  tunnels: numberOrNull(row.tunnels),
   keepHosts: row.keep_hosts === 1n,
   changedAt: Number(row.changed_at),
 })

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test'
+import { z } from '@hono/zod-openapi'
+import * as fc from 'fast-check'
+import { findWarnings } from './warnings.ts'
+
+const names = ['pool_type', 'country_code', 'countries', 'session_ttl', 'quantity', 'format_id', 'ids', 'ip']
+const body = z.object(Object.fromEntries(names.map((name) => [name, z.string()])))
+const operation = { method: 'POST' as const, query: z.object({}), body, singular: { country: 'countries' } }
+const problemOf = (name: string) => findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }).warnings[0]?.problem
+
+describe('the nearest known name', () => {
+  test.each([
+    ['country', 'countries'],
+    ['Countries', 'countries'],
+    ['countryCode', 'country_code'],
+    ['contry_code', 'country_code'],
+    ['ttl', 'session_ttl'],
+    ['pool', 'pool_type'],
+    ['formatId', 'format_id'],
+    ['quantitiy', 'quantity'],
+    ['id', 'ids'],
+  ])('for %s is %s', (name, nearest) => {
+    expect(problemOf(name)).toBe(`is not known here; did you mean ${nearest}?`)
+  })
+
+  test.each(['colour', 'x', '', 'зона', '\u{1f600}', 'x'.repeat(65_000), 'constructor'])(
+    'is not made up where none is near: %#',
+    (name) => expect(problemOf(name)).toBe('is not known here and was ignored'),
+  )
+})
+
+test('every unknown name is warned of and no known one, whatever they are', () => {
+  const keys = fc.uniqueArray(fc.oneof(fc.constantFrom(...names), fc.string({ unit: 'binary', maxLength: 30 })), {
+    maxLength: 15,
+  })
+  fc.assert(
+    fc.property(keys, (given) => {
+      const sent = Object.assign(Object.create(null), Object.fromEntries(given.map((key) => [key, 1])))
+      const { warnings } = findWarnings({ ...operation, singular: {} }, {}, sent)
+      const known = new Set(names)
+      expect(warnings.map((each) => each.field).toSorted()).toEqual(
+        Object.keys(sent)
+          .filter((key) => !known.has(key))
+          .toSorted(),
+      )
+    }),
+  )
+})
+
+test('one in place of a list is read as the list, and leaves the request that was sent as it was', () => {
+  const sent = { country: 'DE', pool_type: 'x' }
+  const { fields } = findWarnings(operation, {}, sent)
+  expect(fields).toEqual({ pool_type: 'x', countries: ['DE'] })
+  expect(sent).toEqual({ country: 'DE', pool_type: 'x' })
+})

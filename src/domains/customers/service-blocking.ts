@@ -1,0 +1,22 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import type { Customers } from './service.ts'
+
+/** Something that customers have and nodes carry: it is told to nodes again once it is touched. */
+type Touched = { readonly touch: (tx: Tx, customer: CustomerId) => void }
+
+/**
+ * Blocks a customer or lets him go on. All that he has is touched in the same commit, so nodes hear of it within a
+ * second.
+ */
+export function createBlocking(deps: {
+  db: Database
+  customers: Pick<Customers, 'setBlocked'>
+  touched: readonly Touched[]
+}) {
+  return (id: CustomerId, blocked: boolean): Promise<void> =>
+    deps.db.transact(async (tx) => {
+      await deps.customers.setBlocked(tx, id, blocked)
+      for (const each of deps.touched) each.touch(tx, id)
+    })
+}

@@ -1,0 +1,93 @@
+import type { Database } from '../../db/transaction.ts'
+import { bytes } from '../../kernel/bytes.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { NodeProxy } from '../../wire/node/state.ts'
+import type { Customers } from '../customers/index.ts'
+import { ownerName } from '../customers/rules.ts'
+import type { NodeSide, Told } from '../fleet/index.ts'
+import type { Traffic } from '../traffic/index.ts'
+import { isHeld, type Proxy, readUsername } from './rules.ts'
+import * as store from './store.ts'
+
+/** What counts of a proxy are kept under. */
+const subjectOf = (id: number): string => `proxy:${id}`
+
+/** What gateways are told of dedicated proxies, and what they report: no password, no price, no customer. */
+export function createDedicatedNodes(deps: {
+  db: Database
+  clock: Clock
+  sha256: Sha256
+  customers: Pick<Customers, 'blockedAmong'>
+  traffic: Pick<Traffic, 'counts'>
+}): NodeSide & Required<Pick<NodeSide, 'find'>> {
+  const { db, clock } = deps
+
+  /**
+   * Customers are asked about after their proxies were read: whoever is blocked in between is told of too early, never
+   * too late.
+   */
+  async function tell(proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
+    const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
+    return proxies.map((proxy) => ({
+      id: String(proxy.id),
+      changedAt: proxy.changedAt,
+      shape: {
+        id: proxy.id,
+        username: proxy.username,
+        digest: proxy.passwordDigest.toHex(),
+        port_type: proxy.portType,
+        leave_from: proxy.address,
+        expires_at: proxy.expiresAt,
+        state: !isHeld(proxy, clock()) ? 'gone' : blocked.has(proxy.customer) ? 'blocked' : 'active',
+        owner: ownerName(proxy.customer, deps.sha256),
+      },
+    }))
+  }
+
+  return {
+    kind: 'gateway',
+
+    tables: [
+      {
+        name: 'proxies',
+        async read(after, limit, thereOnly) {
+          // Before the first number stands nothing.
+          const position = { changedAt: after.changedAt, id: after.id === '' ? -1 : Number(after.id) }
+          return tell(await store.changedAfter(db, position, limit, thereOnly ? clock() : undefined))
+        },
+      },
+    ],
+
+    mark: (since) => store.changeMark(db, since),
+
+    async find(asked) {
+      const id = 'username' in asked ? readUsername(asked.username) : undefined
+      const proxy = id === undefined ? undefined : await store.findProxy(db, id)
+      if (!proxy || !('username' in asked) || proxy.username !== asked.username) return undefined
+      const [told] = await tell([proxy])
+      return { proxy: told && told.shape.state !== 'gone' ? told.shape : null, subuser: null }
+    },
+
+    parts: ['proxies'],
+
+    /** Counts are cumulative since the node's boot, so a repeat adds nothing; one of an unknown proxy is ignored. */
+    async report(node, { boot, proxies }) {
+      if (proxies.length === 0) return undefined
+      await db.transact(async (tx) => {
+        const known = await store.knownAmong(tx, [...new Set(proxies.map((each) => each.id))])
+        const counts = proxies
+          .filter((each) => known.has(each.id))
+          .map(({ id, received, sent }) => ({
+            subject: subjectOf(id),
+            received: bytes(BigInt(received)),
+            sent: bytes(BigInt(sent)),
+          }))
+        await deps.traffic.counts.take(tx, { node, boot, counts })
+      })
+      return undefined
+    },
+
+    touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
+  }
+}

@@ -1,0 +1,51 @@
+import type { Tx } from '../../db/transaction.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import type { VpnSetup } from '../../wire/node/join.ts'
+import type { ReportAnswer, ReportBody, ReportPart } from '../../wire/node/report.ts'
+import type { FindBody, Found, StatePart, StateParts } from '../../wire/node/state.ts'
+import type { Node, NodeKind } from './rules.ts'
+
+/** Where a reader of changes is: the moment and the id of the last thing it was told. */
+export type Position = { readonly changedAt: number; readonly id: string }
+
+/** One thing that nodes are told, all of it, so that hearing it twice changes nothing. */
+export type Told<Shape = unknown> = { readonly id: string; readonly changedAt: number; readonly shape: Shape }
+
+/** What nodes are told of one sort of thing, in the order of changes. */
+export type ToldTable<Part extends StatePart = StatePart> = {
+  readonly name: Part
+  /**
+   * What changed after a position, oldest change first, a page at a time; `thereOnly` leaves out what is gone. Times of
+   * change are given before a commit, so a change may become visible a little after a later one: a reader asks again
+   * from before what it has heard.
+   */
+  readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly Told<StateParts[Part]>[]>
+}
+
+/**
+ * The side of a product that its nodes see, the same verbs for each. Whoever talks to nodes goes through a list of
+ * these and knows no product by name.
+ */
+export type NodeSide = {
+  /** Which nodes carry it. */
+  readonly kind: NodeKind
+  readonly tables: readonly ToldTable[]
+  /**
+   * Another text whenever anything that nodes are told changed at a moment or later. It is asked for a few times a
+   * second.
+   */
+  readonly mark: (since: number) => Promise<string>
+  /**
+   * One credential that a node has not heard of yet. Undefined when it is not this product's; what is gone is found as
+   * nothing.
+   */
+  readonly find?: (asked: FindBody) => Promise<Found | undefined>
+  /** What a node of this kind needs besides what it is told. */
+  readonly setup?: (node: Node, privateKey: string) => VpnSetup
+  /** The parts of a report that are about this product. */
+  readonly parts: readonly ReportPart[]
+  /** Takes what a node has carried. It may come twice, late or out of order. */
+  readonly report: (node: string, body: ReportBody) => Promise<Omit<ReportAnswer, 'now'> | undefined>
+  /** Makes nodes look again at all that a customer has. */
+  readonly touch: (tx: Tx, customer: CustomerId) => void
+}

@@ -1,0 +1,134 @@
+import type { Tx } from '../../db/transaction.ts'
+import { addressToNumber } from '../../kernel/address.ts'
+import { bytes } from '../../kernel/bytes.ts'
+import type { PeerId } from '../../kernel/ids.ts'
+import type { ReportBody } from '../../wire/node/report.ts'
+import { type NodePeer, toLeft } from '../../wire/node/state.ts'
+import type { NodeSide, Told } from '../fleet/index.ts'
+import { ipv4Text, ipv6Of } from './addresses.ts'
+import { addressesOf } from './render.ts'
+import { isTrafficUsedUp, mayCarry, usedBy } from './rules.ts'
+import type { VpnDeps } from './service-shelf.ts'
+import * as store from './store.ts'
+import * as nodes from './store-nodes.ts'
+import * as peers from './store-peers.ts'
+
+type PeerCounts = ReportBody['peers']
+
+/**
+ * What VPN nodes are told of devices, and what they report. Every device may come to every node, whichever location it
+ * stands in.
+ */
+export function createVpnNodes(
+  deps: Pick<VpnDeps, 'db' | 'clock' | 'traffic' | 'customers' | 'arranged'>,
+): NodeSide & Required<Pick<NodeSide, 'setup'>> {
+  const { db, clock } = deps
+
+  function tell(of: nodes.PeerState, isBlocked: boolean): Told<NodePeer> {
+    const left = of.trafficLimit === null ? null : of.trafficLimit - usedBy(of)
+    return {
+      id: of.id,
+      changedAt: of.changedAt,
+      shape: {
+        id: of.id,
+        public_key: of.publicKey,
+        allowed: addressesOf(of),
+        state: of.removedAt === null && !isBlocked && mayCarry(of, clock()) ? 'up' : 'down',
+        expires_at: of.expiresAt,
+        speed_mbit: of.speedMegabits,
+        left: left === null ? null : toLeft(left > 0n ? left : 0n),
+      },
+    }
+  }
+
+  /** Adds what is new to devices and their subscriptions. Reaching the limit cuts a subscription's devices off. */
+  async function takeCounts(tx: Tx, node: string, boot: string, reported: PeerCounts): Promise<void> {
+    const owners = await peers.findOwners(
+      tx,
+      reported.map((each) => each.id),
+    )
+    const known = reported.filter((each) => owners.has(each.id))
+    const counts = known.map((each) => ({
+      subject: each.id,
+      received: bytes(BigInt(each.received)),
+      sent: bytes(BigInt(each.sent)),
+    }))
+    const taken = await deps.traffic.counts.take(tx, { node, boot, counts })
+    const added = new Map(taken.map((each) => [each.subject, each]))
+    const handshakes = latestHandshakes(known, clock())
+    const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
+    if (changed.length === 0) return
+    const byOwner = Map.groupBy(changed, (id) => owners.get(id))
+    const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
+    for (const before of await store.lockMany(tx, uuids.toSorted())) {
+      let [received, sent] = [0n, 0n]
+      for (const id of byOwner.get(before.uuid) ?? []) {
+        const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
+        peers.addUsage(tx, id as PeerId, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
+        received += of.received
+        sent += of.sent
+      }
+      if (received === 0n && sent === 0n) continue
+      store.addTraffic(tx, before.uuid, bytes(received), bytes(sent))
+      const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
+      if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
+    }
+  }
+
+  return {
+    kind: 'vpn',
+
+    tables: [
+      {
+        name: 'peers',
+        /**
+         * Customers are asked about after their devices were read: whoever is blocked in between is told of too early,
+         * never too late.
+         */
+        async read(after, limit, thereOnly) {
+          const found = await nodes.pageChanged(db, after, limit, thereOnly)
+          const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
+          return found.map((each) => tell(each, blocked.has(each.customer)))
+        },
+      },
+    ],
+
+    mark: (since) => nodes.changeMark(db, since),
+
+    /** A node's own addresses are the first after the base of the block that devices have theirs from. */
+    setup(node, privateKey) {
+      const { pool, tunnel } = deps.arranged
+      const own = addressToNumber(pool.v4.base) + 1n
+      return {
+        private_key: privateKey,
+        listen_port: node.endpoint?.port ?? tunnel.endpoint.port,
+        mtu: tunnel.mtu,
+        addresses: [`${ipv4Text(own)}/${pool.v4.length}`, `${ipv6Of(pool, own)}/${pool.v6.length}`],
+      }
+    },
+
+    parts: ['peers'],
+
+    /**
+     * Counts are cumulative since the node's boot, so a report that comes twice, late or out of order adds nothing; a
+     * removed device's last bytes still count, and one that nobody knows is ignored.
+     */
+    async report(node, { boot, peers: counts }) {
+      if (counts.length > 0) await db.transact((tx) => takeCounts(tx, node, boot, counts))
+      return undefined
+    },
+
+    touch: (tx, customer) => nodes.touchDevices(tx, customer, clock()),
+  }
+}
+
+/**
+ * When each device last shook hands. A node's clock may be ahead; a handshake in the future would never be overtaken.
+ */
+function latestHandshakes(counts: PeerCounts, nowMs: number): Map<string, number> {
+  const latest = new Map<string, number>()
+  for (const { id, handshake_at: at } of counts) {
+    if (at) latest.set(id, Math.max(Math.min(at, nowMs), latest.get(id) ?? 0))
+  }
+  return latest
+}

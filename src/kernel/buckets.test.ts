@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'bun:test'
+import { createBuckets } from './buckets.ts'
+
+/** How many of so many tries at one moment are let through. */
+const taken = (take: (name: string) => boolean, name: string, tries: number): number =>
+  Array.from({ length: tries }, () => take(name)).filter(Boolean).length
+
+describe('buckets', () => {
+  test('a burst passes whole, a flood only at the rate', () => {
+    let nowMs = 1_000
+    const buckets = createBuckets({ perSecond: 10, burst: 5 }, () => nowMs)
+    expect(taken(buckets.take, 'anna', 20)).toBe(5)
+    expect(buckets.level('anna')).toBe(0)
+    nowMs += 99
+    expect(buckets.take('anna')).toBeFalse()
+    nowMs += 1
+    expect(buckets.take('anna')).toBeTrue()
+    nowMs += 60_000
+    expect(buckets.level('anna')).toBe(5)
+    expect(taken(buckets.take, 'anna', 20)).toBe(5)
+  })
+
+  test('one name takes nothing from another, and asking for the level takes nothing', () => {
+    const buckets = createBuckets({ perSecond: 1, burst: 2 }, () => 0)
+    expect(taken(buckets.take, 'anna', 9)).toBe(2)
+    expect([buckets.level('boris'), buckets.level('boris'), taken(buckets.take, 'boris', 9)]).toEqual([2, 2, 2])
+  })
+
+  test('a clock that is set back neither fills nor empties', () => {
+    let nowMs = 10_000
+    const buckets = createBuckets({ perSecond: 1, burst: 2 }, () => nowMs)
+    buckets.take('anna')
+    nowMs = 0
+    expect(buckets.level('anna')).toBe(1)
+    expect(taken(buckets.take, 'anna', 9)).toBe(1)
+  })
+
+  test('when there are too many names, those with a full bucket go first, and whoever has emptied his stays held', () => {
+    let nowMs = 0
+    const buckets = createBuckets({ perSecond: 1, burst: 10 }, () => nowMs, 4)
+    for (const name of ['a', 'b', 'c']) buckets.take(name)
+    taken(buckets.take, 'flood', 10)
+    nowMs += 1_000
+    buckets.take('new')
+    expect(buckets.level('flood')).toBe(1)
+  })
+
+  test('when all are in use, all begin afresh', () => {
+    const buckets = createBuckets({ perSecond: 1, burst: 10 }, () => 0, 4)
+    for (const name of ['a', 'b', 'c', 'd']) taken(buckets.take, name, 10)
+    buckets.take('new')
+    expect(buckets.level('a')).toBe(10)
+  })
+})

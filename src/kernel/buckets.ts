@@ -1,0 +1,52 @@
+import type { Clock } from './time.ts'
+
+export type BucketRate = {
+  /** How much comes back in a second. */
+  readonly perSecond: number
+  /** How much a full bucket holds: what may be taken at once. */
+  readonly burst: number
+}
+
+export type Buckets = {
+  /** Takes one from this name's bucket. False when there is less than one in it. */
+  readonly take: (name: string) => boolean
+  /** How much is in this name's bucket now. */
+  readonly level: (name: string) => number
+}
+
+const mostShipped = 50_000
+
+/** A token bucket for each name: it refills steadily, so a burst is fine and a flood is not. A name that is new has a full one. */
+export function createBuckets(rate: BucketRate, clock: Clock, most = mostShipped): Buckets {
+  const buckets = new Map<string, { level: number; filledAt: number }>()
+  const levelAt = (bucket: { level: number; filledAt: number }, nowMs: number): number =>
+    Math.min(rate.burst, bucket.level + (Math.max(0, nowMs - bucket.filledAt) * rate.perSecond) / 1000)
+
+  /** A full bucket says no more than none. Should many be in use, starting afresh is kinder than growing or looking for ever. */
+  function makeRoom(nowMs: number): void {
+    for (const [name, bucket] of buckets) if (levelAt(bucket, nowMs) >= rate.burst) buckets.delete(name)
+    if (buckets.size > most / 2) buckets.clear()
+  }
+
+  return {
+    take(name) {
+      const nowMs = clock()
+      let bucket = buckets.get(name)
+      if (!bucket) {
+        if (buckets.size >= most) makeRoom(nowMs)
+        bucket = { level: rate.burst, filledAt: nowMs }
+        buckets.set(name, bucket)
+      }
+      bucket.level = levelAt(bucket, nowMs)
+      bucket.filledAt = nowMs
+      if (bucket.level < 1) return false
+      bucket.level -= 1
+      return true
+    },
+
+    level(name) {
+      const bucket = buckets.get(name)
+      return bucket ? levelAt(bucket, clock()) : rate.burst
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+
+type Described = {
+  paths: Record<string, Record<string, { requestBody?: { content: Record<string, { example?: object }> } }>>
+}
+
+describe.each([...engines])('a wrong guess is named on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.stop())
+
+  const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+
+  test('an unknown field is accepted, and the nearest known name is offered beside the data', async () => {
+    const answer = await service.post('/premium/locations/cities', { pool_type: 'residential', countrys: ['US'] })
+    expect(answer.status).toBe(200)
+    expect(answer.warnings).toEqual([{ field: 'countrys', problem: 'is not known here; did you mean countries?' }])
+    expect(answer.data.cities.length).toBeGreaterThan(0)
+  })
+
+  test('a request that was understood whole has no warnings at all', async () => {
+    const answer = await service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['US'] })
+    expect(answer.status).toBe(200)
+    expect(answer.text).not.toContain('"warnings"')
+  })
+
+  test('every operation with a body warns of what it does not know', async () => {
+    const description = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as Described
+    const { data: bought } = await service.post('/dedicated/buy', order)
+    const { data: vpn } = await service.post('/vpn/buy', { period: 1 })
+    const { data: made } = await service.post('/premium/subusers', { name: 'Bob' })
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 5 })
+    const known: Record<string, unknown> = {
+      id: bought.proxies[0].id,
+      ids: [bought.proxies[0].id],
+      uuid: vpn.uuid,
+      device: vpn.device,
+      subuser_id: made.subuser.subuser_id,
+      to_subuser_id: made.subuser.subuser_id,
+    }
+    const last = ['/dedicated/replace', '/premium/subusers/delete', '/vpn/devices/remove', '/vpn/delete']
+    const paths = Object.keys(description.paths).filter((path) => description.paths[path]?.['post'])
+    for (const path of [...paths.filter((each) => !last.includes(each)), ...last]) {
+      const example = description.paths[path]?.['post']?.requestBody?.content['application/json']?.example ?? {}
+      const body = Object.fromEntries(Object.entries(example).map(([name, value]) => [name, known[name] ?? value]))
+      if (path.startsWith('/vpn/') && path !== '/vpn/buy') body['uuid'] = vpn.uuid
+      const answer = await service.post(path, { ...body, zzzz: 1 })
+      expect([path, answer.status, answer.warnings]).toEqual([
+        path,
+        200,
+        [{ field: 'zzzz', problem: 'is not known here and was ignored' }],
+      ])
+    }
+  })
+
+  test('a query is looked at too, and so is a query where a body is read', async () => {
+    const listed = await service.get('/dedicated/list?contry_code=DE&limit=5')
+    expect(listed.warnings).toEqual([
+      { field: 'contry_code', problem: 'is not known here; did you mean country_code?' },
+    ])
+    const bought = await service.post('/dedicated/buy?coupon=x&count=5', order)
+    expect(bought.warnings).toEqual([
+      { field: 'coupon', problem: 'is not known here and was ignored' },
+      { field: 'count', problem: 'was ignored in the address; this operation reads it from the body' },
+    ])
+    expect(bought.data.count).toBe(1)
+  })
+
+  test('a repeated key gets the first answer byte for byte, its warnings included', async () => {
+    const first = await service.post('/dedicated/buy', { ...order, qty: 1 }, { key: 'warned' })
+    expect(first.warnings).toHaveLength(1)
+    const again = await service.post('/dedicated/buy', { ...order, qty: 1 }, { key: 'warned' })
+    expect(again.text).toBe(first.text)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+  })
+
+  test('many unknown fields are named up to a limit, and long names are cut', async () => {
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`${index}${'x'.repeat(90)}`, 1]))
+    const { warnings, status } = await service.post('/premium/password/reset', many)
+    expect(status).toBe(200)
+    expect(warnings).toHaveLength(21)
+    expect(warnings[0]?.field).toHaveLength(64)
+    expect(warnings[20]).toEqual({ field: 'body', problem: 'has 480 more fields that are not known here' })
+  })
+
+  describe('what is plain is understood', () => {
+    test('generate never takes one place for the whole world', async () => {
+      for (const guess of [{ country: 'us' }, { country: ['US'] }, { country_code: 'US' }]) {
+        const { data } = await service.post('/premium/proxies/generate', { pool_type: 'residential', ...guess })
+        expect([guess, data.params.countries]).toEqual([guess, ['US']])
+        expect(data.proxies[0]).toContain('-country-us-')
+      }
+      const { warnings } = await service.post('/premium/proxies/generate', { pool_type: 'residential', country: 'US' })
+      expect(warnings).toEqual([{ field: 'country', problem: 'was read as countries; did you mean countries?' }])
+      const both = { pool_type: 'residential', country: 'DE', countries: ['US'] }
+      const answer = await service.post('/premium/proxies/generate', both)
+      expect([answer.data.params.countries, answer.warnings]).toEqual([
+        ['US'],
+        [{ field: 'country', problem: 'was ignored, because countries is given' }],
+      ])
+      const wrong = await service.post('/premium/proxies/generate', { pool_type: 'residential', country: 7 })
+      expect([wrong.status, wrong.error.details[0].field]).toEqual([400, 'countries.0'])
+    })
+
+    test('a format may be its number, or a template that lacks its braces', async () => {
+      const generate = async (format: unknown) =>
+        (await service.post('/premium/proxies/generate', { pool_type: 'residential', format })).data.params
+      expect(await generate(2)).toMatchObject({ format_id: 2, format: '{login}:{password}@{host}:{port}' })
+      expect(await generate('2')).toMatchObject({ format_id: 2, format: '{login}:{password}@{host}:{port}' })
+      for (const plain of ['login:password@host:port', 'USER:PASS@IP:PORT', 'username:password@hostname:port']) {
+        expect(await generate(plain)).toMatchObject({ format: '{login}:{password}@{host}:{port}' })
+      }
+      expect(await generate('{login}|host')).toMatchObject({ format: '{login}|host' })
+      for (const odd of [5, '5', 'json', '', 1.5]) {
+        const answer = await service.post('/premium/proxies/generate', { pool_type: 'residential', format: odd })
+        expect([odd, answer.status, answer.error?.details[0].field]).toEqual([odd, 400, 'format'])
+      }
+    })
+
+    test('ids in a query may be written as programs write lists', async () => {
+      const { data } = await service.post('/dedicated/buy', { ...order, count: 2 })
+      const [a, b] = data.proxies.map((each: { id: number }) => each.id)
+      for (const query of [`ids[]=${a}&ids[]=${b}`, `ids%5B%5D=${a}&ids%5B%5D=${b}`, `ids[0]=${a}&ids[1]=${b}`]) {
+        const quoted = await service.get(`/dedicated/prolong/quote?${query}&period=7`)
+        expect([query, quoted.data?.items.length, quoted.warnings]).toEqual([query, 2, undefined])
+      }
+    })
+
+    test('gigabytes that a program has added up are what they were meant to be', async () => {
+      expect(0.1 + 0.2).not.toBe(0.3)
+      const bought = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 0.1 + 0.2 })
+      expect(bought.data.traffic_added_gb).toBe(0.3)
+      const quoted = await service.get(`/premium/traffic/quote?pool_type=residential&gb=${0.7 + 0.1}`)
+      expect(quoted.data.gb).toBe(0.8)
+      for (const gb of [0.15, 0.30001, 0.04, 10_000.1]) {
+        const body = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb })
+        const query = await service.get(`/premium/traffic/quote?pool_type=residential&gb=${gb}`)
+        expect([gb, body.status, query.status]).toEqual([gb, 400, 400])
+      }
+    })
+  })
+})
