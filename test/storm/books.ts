@@ -8,7 +8,9 @@ export type Movement = {
 /** What was given back of some orders together; `told` is undefined when it was asked for and the answer never came. */
 export type Refund = { readonly orders: readonly string[]; told: bigint | undefined }
 
-/** What a customer's own machine has sent and got over one line, between two bounds that meet unless the line was cut. */
+/**
+ * What a customer's own machine has sent and got over one line, between two bounds that meet unless the line was cut.
+ */
 export type Transfer = {
   readonly fromMs: number
   readonly toMs: number
@@ -36,7 +38,10 @@ export class MoneyBooks {
     this.credited = credited
   }
 
-  /** What the shop's statement has that these books have not, and the other way round. `renewalOf` tells which proxy an order renewed. */
+  /**
+   * What the shop's statement has that these books have not, and the other way round. `renewalOf` tells which proxy
+   * an order renewed.
+   */
   compare(movements: readonly Movement[], balance: bigint, renewalOf: ReadonlyMap<string, number>): string[] {
     const problems: string[] = []
     const seen = new Map<string, number>()
@@ -111,7 +116,10 @@ export class ByteBooks {
     return { least, most, lost, isExact: lost === 0 && least === most }
   }
 
-  /** What a kill may lose: of each line that was open within the last second 1 MiB, or all that it carried in that second. */
+  /**
+   * What a kill may lose: of each line that was open within the last second 1 MiB, or all that it carried in that
+   * second.
+   */
   private lostBy(atMs: number): number {
     const open = this.transfers.filter((each) => each.fromMs <= atMs && each.toMs >= atMs - noteMs)
     return open.reduce((total, each) => total + Math.min(each.most, Math.max(mebibyte, inLastSecond(each, atMs))), 0)
@@ -138,7 +146,10 @@ export class ByteBooks {
   }
 }
 
-/** All of a short one; of a long one the part that a steady line would have carried in a second, four times over for its bursts. */
+/**
+ * All of a short one; of a long one the part that a steady line would have carried in a second, four times over for
+ * its bursts.
+ */
 function inLastSecond(each: Transfer, atMs: number): number {
   const lastedMs = Math.max(noteMs, Math.min(each.toMs, atMs) - each.fromMs)
   return Math.min(each.most, (4 * each.most * noteMs) / lastedMs)

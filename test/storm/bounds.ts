@@ -1,6 +1,6 @@
 /**
- * What an attacker may gain at most, in the attacker's own unit, over a whole storm of so many minutes. These are the bounds that SECURITY.md
- * states, in one place; where it states none, an attacker gains nothing.
+ * What an attacker may gain at most, in the attacker's own unit, over a whole storm of so many minutes. These are the
+ * bounds that SECURITY.md states, in one place; where it states none, an attacker gains nothing.
  */
 export type Bound = (minutes: number) => number
 

@@ -25,6 +25,8 @@ type Proxy = {
   ip: string
   ipv: number
   expiresAt: string
+  /** Where it was before it was replaced. */
+  former: string[]
   /** False once something was asked of it whose outcome nobody told. */
   isSure: boolean
 }
@@ -39,10 +41,16 @@ const mostSubscriptions = 3
 const lowBytes = 200_000_000
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
-/** What a shop may say to an honest customer whose wish cannot be fulfilled just now. It has no effect and is no failure. */
+/**
+ * What a shop may say to an honest customer whose wish cannot be fulfilled just now. It has no effect and is no
+ * failure.
+ */
 const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'nothing_unused'])
 
-/** An honest customer's program: it buys everything, retries what was not answered, uses what it has, and keeps books of its own. */
+/**
+ * An honest customer's program: it buys everything, retries what was not answered, uses what it has, and keeps books
+ * of its own.
+ */
 export class Customer {
   readonly money: MoneyBooks
   readonly bytes = new Map<string, ByteBooks>()
@@ -186,6 +194,7 @@ export class Customer {
         portType: proxy.port_type,
         ip: proxy.exit_ip,
         ipv: proxy.ipv,
+        former: [],
         expiresAt: proxy.expires_at,
         isSure: true,
       })
@@ -202,14 +211,18 @@ export class Customer {
   }
 
   private async replace(): Promise<void> {
-    const id = this.pick([...this.proxies.keys()].filter((each) => !this.replaced.has(each)))
-    const proxy = id === undefined ? undefined : this.proxies.get(id)
+    const known = [...this.proxies].filter(([each, { isSure }]) => isSure && !this.replaced.has(each))
+    const [id, proxy] = this.pick(known) ?? []
     if (id === undefined || !proxy) return
     this.replaced.add(id)
+    // Until it is answered, and for good if it never is, nobody knows where it is.
+    proxy.isSure = false
     const told = await this.untilAnswered('a replacement', () => this.shopper.post('/dedicated/replace', { id }))
     // It has no key: a no may be the answer to the second of two, of which the first was done.
-    if (told.status === 200) proxy.ip = told.data.exit_ip
-    else proxy.isSure = false
+    if (told.status !== 200) return
+    proxy.former.push(proxy.ip)
+    proxy.ip = told.data.exit_ip
+    proxy.isSure = true
   }
 
   private async changeProtocol(): Promise<void> {
@@ -235,6 +248,7 @@ export class Customer {
       portType: proxy.port_type,
       ip: proxy.exit_ip,
       ipv: proxy.ipv,
+      former: [],
       expiresAt: proxy.expires_at,
       // When it ends is up to the shop from now on.
       isSure: false,
@@ -315,7 +329,10 @@ export class Customer {
     if (told.status !== 200 && !expectedCodes.has(told.code)) this.problems.push(`a device: ${told.text.slice(0, 200)}`)
   }
 
-  /** Asks the operator for its money back. What becomes of a refund that was asked for in a bad moment shows in the statement. */
+  /**
+   * Asks the operator for its money back. What becomes of a refund that was asked for in a bad moment shows in the
+   * statement.
+   */
   private async askForRefund(): Promise<void> {
     const order = this.refundable.shift()
     if (order === undefined) return
@@ -349,10 +366,12 @@ export class Customer {
     if (!proxy) return
     const via = proxy.portType === 'http' ? 'connect' : 'socks'
     const pass = { port, username: proxy.username, password: proxy.password }
-    const { ip } = proxy
+    const { ip, isSure } = proxy
     const carried = await carry(pass, via, origin, dice)
-    const isElsewhere = carried.outcome === 'whole' && carried.from !== ip && proxy.ip === ip && proxy.isSure
-    if (isElsewhere) this.problems.push(`a line of ${ip} came from ${carried.from}`)
+    const isElsewhere = carried.outcome === 'whole' && carried.from !== ip && proxy.ip === ip && isSure && proxy.isSure
+    // A gateway that cannot hear of a replacement goes on as before: the old address rests, and is nobody else's.
+    const isAsBefore = proxy.former.includes(carried.from) && world.troubles.wasAmiss(fromMs, performance.now())
+    if (isElsewhere && !isAsBefore) this.problems.push(`a line of ${ip} came from ${carried.from}`)
     // Its protocol may have been changed meanwhile by the other half of this program.
     const isChanged = (proxy.portType === 'http') !== (via === 'connect')
     quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' || isChanged ? '' : carried.why)

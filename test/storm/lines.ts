@@ -5,7 +5,9 @@ import { untilTrue } from '../harness/turnpike.ts'
 import { WireClient } from '../harness/wire-client.ts'
 import type { Transfer } from './books.ts'
 
-/** What became of a transfer besides its bytes: `whole` is as it was meant to be, a line dropped on purpose included. */
+/**
+ * What became of a transfer besides its bytes: `whole` is as it was meant to be, a line dropped on purpose included.
+ */
 export type Carried = Transfer & {
   readonly outcome: 'whole' | 'cut' | 'refused'
   readonly why: string
@@ -31,7 +33,10 @@ function drawSize(dice: Dice): Size {
 
 const ways = ['whole', 'whole', 'half-close', 'drop', 'request'] as const
 
-/** One line through the gateway, with bytes both ways. Whatever happens to it, the bounds of what was really carried are told. */
+/**
+ * One line through the gateway, with bytes both ways. Whatever happens to it, the bounds of what was really carried
+ * are told.
+ */
 export async function carry(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice): Promise<Carried> {
   const way = ways[dice(ways.length)] ?? 'whole'
   const size = drawSize(dice)

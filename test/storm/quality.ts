@@ -2,7 +2,10 @@ import type { TroubleLog } from './trouble.ts'
 
 const mostKept = 20
 
-/** How honest customers were served: what failed while nothing was done to the processes is the attackers' doing, or ours. */
+/**
+ * How honest customers were served: what failed while nothing was done to the processes is the attackers' doing, or
+ * ours.
+ */
 export class Quality {
   tried = 0
   failedInTrouble = 0
@@ -24,7 +27,10 @@ export class Quality {
   }
 }
 
-/** Actors pass it before each step. Closed, it holds them back until it is opened, so that what they did can be looked at. */
+/**
+ * Actors pass it before each step. Closed, it holds them back until it is opened, so that what they did can be looked
+ * at.
+ */
 export class Gate {
   private open = Promise.withResolvers<void>()
   private isShut = false

@@ -1,6 +1,6 @@
 /**
- * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…] [--json]`. Ends with 1 if anything was
- * beyond its bound, and with 2 when it was mistyped.
+ * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
+ * [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
  */
 import { parseArgs } from 'node:util'
 import { type AttackName, bounds } from './bounds.ts'

@@ -84,7 +84,10 @@ const partsWanted = 8
 const stillWithinMs = 100_000
 const mostErrorsKept = 5
 
-/** Attackers beside honest customers on a real shop and gateway, to which things are done; and then the books are compared. */
+/**
+ * Attackers beside honest customers on a real shop and gateway, to which things are done; and then the books are
+ * compared.
+ */
 export async function runStorm(options: StormOptions): Promise<StormOutcome> {
   const world = await World.open(options.engine)
   const origin = openByteOrigin()
@@ -185,7 +188,8 @@ class Storm {
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error)
         const isOurs = !this.world.troubles.wasAmiss(startedMs, performance.now())
-        if (isOurs && errors.length < mostErrorsKept) errors.push(why.slice(0, 200))
+        const line = why.replaceAll(/\s+/g, ' ').slice(0, 160)
+        if (isOurs && errors.length < mostErrorsKept && !errors.includes(line)) errors.push(line)
       }
       await Bun.sleep(Math.max(20, attacker.everyMs - (performance.now() - startedMs)))
     }
@@ -292,12 +296,14 @@ class Storm {
   }
 }
 
-/** Lines of the level error, by event and the first words of the fault. */
+/** Lines of the level error, by event, path and fault. */
 function countErrors(files: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const line of files.flatMap((file) => readFileSync(file, 'utf8').split('\n'))) {
     if (!line.includes('"level":"error"')) continue
-    const what = line.replace(/^.*?"(?:event|msg)":"/, '').slice(0, 160)
+    const entry = JSON.parse(line) as { event: string; path?: string; chore?: string; fault?: { message?: string } }
+    const parts = [entry.event, entry.path, entry.chore, entry.fault?.message?.slice(0, 100)]
+    const what = parts.filter((part) => part !== undefined).join(' ')
     counts[what] = (counts[what] ?? 0) + 1
   }
   return counts

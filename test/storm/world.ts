@@ -5,13 +5,8 @@ import { SQL } from 'bun'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { type Config, readConfig } from '../../src/main/settings/config.ts'
-import {
-  arrangementsOf,
-  createServices,
-  openConfigured,
-  realSurroundings,
-  type Services,
-} from '../../src/main/shop/services.ts'
+import { openConfigured } from '../../src/main/shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import type { Engine } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../harness/postgres.ts'
@@ -106,7 +101,10 @@ export class World {
     })
   }
 
-  /** Breaks every connection of the database and has it recover from its log, as after a crash of one of its processes. */
+  /**
+   * Breaks every connection of the database and has it recover from its log, as after a crash of one of its
+   * processes.
+   */
   async crashDatabase(): Promise<void> {
     const address = this.env['TURNPIKE_DATABASE_URL']
     if (address === undefined) return

@@ -12,7 +12,10 @@ export type AttackDeps = {
 /** What an attacker has tried, and what it has got of what is not its own. */
 type Takings = { readonly tried: number; readonly gained: number; readonly note?: string }
 
-/** One class of attack. Its steps follow one another for as long as the storm lasts; it never throws because the shop is away. */
+/**
+ * One class of attack. Its steps follow one another for as long as the storm lasts; it never throws because the shop
+ * is away.
+ */
 export type Attacker = {
   readonly name: AttackName
   /** What the gain is counted in. */

@@ -15,7 +15,10 @@ const libc = {
   close: { args: ['i32'], returns: 'i32' },
 } as const
 
-/** A port that lets nobody in: it listens, its short queue is filled by the first who come, and nobody is ever accepted. */
+/**
+ * A port that lets nobody in: it listens, its short queue is filled by the first who come, and nobody is ever
+ * accepted.
+ */
 function openDeadEnd(): { port: number; close: () => void } {
   const { symbols } = dlopen('libc.so.6', libc)
   const [inet, stream] = [2, 1]
@@ -87,7 +90,10 @@ export const openDeadDials: OpenAttack = async ({ world }) => {
   }
 }
 
-/** Idle connections and handshakes that come byte by byte, from one source, as many as it is let; a paying customer comes beside them. */
+/**
+ * Idle connections and handshakes that come byte by byte, from one source, as many as it is let; a paying customer
+ * comes beside them.
+ */
 export const openIdlers: OpenAttack = async ({ world, origin }) => {
   const pass = await buyPass(world, 'comes beside idlers')
   const held: RawClient[] = []
@@ -163,17 +169,32 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
       }))
       // Known to be wrong while there was still something to ask with, then asked again when there is not.
       await Promise.all(names.map(({ name }) => ask(name)))
-      const flood = Promise.allSettled(Array.from({ length: 250 }, () => ask(madeUp())))
-      const asked: typeof seen = []
-      for (const { isReal, name } of names) asked.push({ isReal, ...(await ask(name)) })
+      const usedUp = Promise.withResolvers<void>()
+      const askInVain = async () => {
+        if ((await ask(madeUp())).status === '503') usedUp.resolve()
+      }
+      const flood = Promise.allSettled(Array.from({ length: 400 }, askInVain))
+      await Promise.race([usedUp.promise, flood])
+      const asked = await Promise.all(names.map(async ({ isReal, name }) => ({ isReal, ...(await ask(name)) })))
       await flood
       if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...asked)
     },
     async count() {
       const told = tellApart(seen)
-      return { tried, gained: told, note: `${seen.length} names looked at` }
+      return { tried, gained: told, note: `${seen.length} names looked at; ${describe(seen)}` }
     },
   }
+}
+
+/** How real names and made-up ones were answered. */
+function describe(seen: readonly { isReal: boolean; status: string; tookMs: number }[]): string {
+  const kinds = [true, false].map((isReal) => {
+    const own = seen.filter((each) => each.isReal === isReal)
+    const times = own.map((each) => each.tookMs).toSorted((a, b) => a - b)
+    const statuses = [...new Set(own.map((each) => each.status))].toSorted().join('/')
+    return `${isReal ? 'real' : 'made up'} ${statuses} in ${Math.round(times[Math.floor(times.length / 2)] ?? 0)} ms`
+  })
+  return kinds.join(', ')
 }
 
 /** The best that one status or one moment tells, in names of a hundred beyond the more frequent kind. */
@@ -192,7 +213,9 @@ function tellApart(seen: readonly { isReal: boolean; status: string; tookMs: num
   return Math.max(0, Math.round(((Math.max(...right) - chance) * 100) / seen.length))
 }
 
-/** The last of the traffic is drawn over many lines at once: no more gets through than was paid for, but for a lease. */
+/**
+ * The last of the traffic is drawn over many lines at once: no more gets through than was paid for, but for a lease.
+ */
 export const openQuotaOverrun: OpenAttack = async ({ world, origin }) => {
   const { token } = await world.addAccount('overruns', 100_000n)
   const shopper = new Shopper(world, token)

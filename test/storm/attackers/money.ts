@@ -6,7 +6,10 @@ import { insist, type OpenAttack } from './attacker.ts'
 type ShownOrder = { order_id: string; action: string; price_rub: number; request: { count?: number } }
 type Shown = { kind: string; amount_rub: number; order_id: string | null }
 
-/** One key many times at once and with other bodies: at most one order for each key, and no proxy beyond those that were paid. */
+/**
+ * One key many times at once and with other bodies: at most one order for each key, and no proxy beyond those that
+ * were paid.
+ */
 export const openRepeatedKeys: OpenAttack = async ({ world }) => {
   const { token } = await world.addAccount('repeats keys', 1_000_000n)
   const shopper = new Shopper(world, token)

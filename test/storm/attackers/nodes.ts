@@ -21,7 +21,10 @@ async function joinLiar(world: World, kind: NodeKind): Promise<(body: object) =>
   return (body) => askNode(world.url, 'POST', 'report', reportOf(body), secret)
 }
 
-/** It takes leases and counts them as carried, claims more than anybody has, and begins anew by the dozen. It carries nothing. */
+/**
+ * It takes leases and counts them as carried, claims more than anybody has, and begins anew by the dozen. It carries
+ * nothing.
+ */
 export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
   const victim = await world.addAccount('is lied about', 10_000n)
   const shopper = new Shopper(world, victim.token)

@@ -3,7 +3,10 @@ import { RawClient } from '../../harness/raw-client.ts'
 import { Shopper } from '../shopper.ts'
 import type { OpenAttack } from './attacker.ts'
 
-/** Ids and cursors of another customer, and made-up ones: nothing of that customer's comes back, and both look the same. */
+/**
+ * Ids and cursors of another customer, and made-up ones: nothing of that customer's comes back, and both look the
+ * same.
+ */
 export const openForeignIds: OpenAttack = async ({ world, dice }) => {
   const victim = await world.addAccount('has things', 10_000n)
   const owner = new Shopper(world, victim.token)
@@ -86,7 +89,10 @@ const bodies: readonly string[] = [
 ]
 const paths = ['/dedicated/buy', '/premium/traffic/buy', '/vpn/buy', '/dedicated/prolong', '/premium/proxies/generate']
 
-/** Requests that are wrong in every way that comes to mind, on whole connections and torn ones. Each is told so, and none is a fault. */
+/**
+ * Requests that are wrong in every way that comes to mind, on whole connections and torn ones. Each is told so, and
+ * none is a fault.
+ */
 export const openMalformed: OpenAttack = async ({ world, dice }) => {
   const { token } = await world.addAccount('sends nonsense', 100n)
   const shopper = new Shopper(world, token)
@@ -126,7 +132,10 @@ export const openMalformed: OpenAttack = async ({ world, dice }) => {
   }
 }
 
-/** Nearly right and quite wrong bytes at the gateway's port, without a credential: nothing of the origin ever comes back. */
+/**
+ * Nearly right and quite wrong bytes at the gateway's port, without a credential: nothing of the origin ever comes
+ * back.
+ */
 export const openNoise: OpenAttack = async ({ world, origin, dice }) => {
   const mark = 'noise-of-the-storm'
   const seeds = [

@@ -3,8 +3,8 @@ import { Shopper } from '../shopper.ts'
 import type { AttackDeps, Attacker } from './attacker.ts'
 
 /**
- * A client with a TCP of its own, in user space: it fetches so many bytes through the gateway without acknowledging them as a system would, and
- * tells how many of them it has.
+ * A client with a TCP of its own, in user space: it fetches so many bytes through the gateway without acknowledging
+ * them as a system would, and tells how many of them it has.
  */
 export type StealthyClient = {
   fetch(ask: {
