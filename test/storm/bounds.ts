@@ -30,7 +30,7 @@ export const bounds = {
   /** Requests of a paying customer that were left unanswered beside them. */
   'idle and dripped connections': nothing,
   /** Names told apart beyond chance, of a hundred. */
-  'names told apart': () => 20,
+  'names told apart': () => 10,
   /** At most 1 MiB a credential and hour, and what is on its way when the hour begins. */
   'bytes not acknowledged': (minutes) => Math.ceil(minutes / 60) * mebibyte + mebibyte,
 } as const satisfies Record<string, Bound>

@@ -25,8 +25,12 @@ type Proxy = {
   ip: string
   ipv: number
   expiresAt: string
-  /** Where it was before it was replaced. */
+  /** Where it was before it was replaced, and when it was told where it is now. */
   former: string[]
+  replacedAtMs: number
+  /** How often something about it was begun to be changed, and whether that is still on its way. */
+  changes: number
+  isChanging: boolean
   /** False once something was asked of it whose outcome nobody told. */
   isSure: boolean
 }
@@ -38,6 +42,8 @@ const retryLimitMs = 90_000
 const retryEveryMs = 250
 const mostKeptKeys = 40
 const mostSubscriptions = 3
+/** A change has reached the gateway by then. */
+const heardWithinMs = 1_000
 const lowBytes = 200_000_000
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
@@ -195,6 +201,9 @@ export class Customer {
         ip: proxy.exit_ip,
         ipv: proxy.ipv,
         former: [],
+        replacedAtMs: 0,
+        changes: 0,
+        isChanging: false,
         expiresAt: proxy.expires_at,
         isSure: true,
       })
@@ -217,12 +226,26 @@ export class Customer {
     this.replaced.add(id)
     // Until it is answered, and for good if it never is, nobody knows where it is.
     proxy.isSure = false
-    const told = await this.untilAnswered('a replacement', () => this.shopper.post('/dedicated/replace', { id }))
+    const told = await this.changing(proxy, () =>
+      this.untilAnswered('a replacement', () => this.shopper.post('/dedicated/replace', { id })),
+    )
     // It has no key: a no may be the answer to the second of two, of which the first was done.
     if (told.status !== 200) return
     proxy.former.push(proxy.ip)
+    proxy.replacedAtMs = performance.now()
     proxy.ip = told.data.exit_ip
     proxy.isSure = true
+  }
+
+  /** While this is on its way, lines of the proxy may end and begin in the old way or in the new one. */
+  private async changing(proxy: Proxy, ask: () => Promise<Told>): Promise<Told> {
+    proxy.changes += 1
+    proxy.isChanging = true
+    try {
+      return await ask()
+    } finally {
+      proxy.isChanging = false
+    }
   }
 
   private async changeProtocol(): Promise<void> {
@@ -231,7 +254,9 @@ export class Customer {
     if (!proxy) return
     const portType = proxy.portType === 'http' ? 'socks' : 'http'
     const body = { ids: [id], port_type: portType }
-    const told = await this.untilAnswered('a protocol', () => this.shopper.post('/dedicated/protocol', body))
+    const told = await this.changing(proxy, () =>
+      this.untilAnswered('a protocol', () => this.shopper.post('/dedicated/protocol', body)),
+    )
     if (told.status === 200) proxy.portType = portType
   }
 
@@ -249,6 +274,9 @@ export class Customer {
       ip: proxy.exit_ip,
       ipv: proxy.ipv,
       former: [],
+      replacedAtMs: 0,
+      changes: 0,
+      isChanging: false,
       expiresAt: proxy.expires_at,
       // When it ends is up to the shop from now on.
       isSure: false,
@@ -362,18 +390,26 @@ export class Customer {
       quality.note(`${this.name} by ${pool}`, fromMs, carried.outcome === 'whole' ? '' : carried.why)
       return
     }
-    const [, proxy] = this.pick([...this.proxies].filter(([, each]) => !each.ip.includes(':'))) ?? []
+    await this.useProxy()
+  }
+
+  private async useProxy(): Promise<void> {
+    const { dice, world, origin, quality } = this.deps
+    const [, proxy] = this.pick([...this.proxies].filter(([, each]) => each.ipv !== 6 && !each.isChanging)) ?? []
     if (!proxy) return
+    const { ip, isSure, changes } = proxy
     const via = proxy.portType === 'http' ? 'connect' : 'socks'
-    const pass = { port, username: proxy.username, password: proxy.password }
-    const { ip, isSure } = proxy
+    const pass = { port: world.gatewayPort, username: proxy.username, password: proxy.password }
+    const fromMs = performance.now()
     const carried = await carry(pass, via, origin, dice)
-    const isElsewhere = carried.outcome === 'whole' && carried.from !== ip && proxy.ip === ip && isSure && proxy.isSure
-    // A gateway that cannot hear of a replacement goes on as before: the old address rests, and is nobody else's.
-    const isAsBefore = proxy.former.includes(carried.from) && world.troubles.wasAmiss(fromMs, performance.now())
-    if (isElsewhere && !isAsBefore) this.problems.push(`a line of ${ip} came from ${carried.from}`)
-    // Its protocol may have been changed meanwhile by the other half of this program.
-    const isChanged = (proxy.portType === 'http') !== (via === 'connect')
-    quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' || isChanged ? '' : carried.why)
+    // The other half of this program has changed it meanwhile: no wonder that the line ended.
+    if (proxy.changes !== changes) return
+    quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' ? '' : carried.why)
+    if (carried.outcome !== 'whole' || carried.from === ip || !isSure) return
+    // A gateway that has not heard of a replacement yet goes on as before: the old address rests, and is nobody's.
+    const sinceMs = Math.round(fromMs - proxy.replacedAtMs)
+    const isUnheard = sinceMs < heardWithinMs || world.troubles.wasAmiss(fromMs, performance.now())
+    if (proxy.former.includes(carried.from) && isUnheard) return
+    this.problems.push(`a line of ${ip} came from ${carried.from}, ${sinceMs} ms after it was replaced`)
   }
 }

@@ -199,7 +199,8 @@ function describe(seen: readonly { isReal: boolean; status: string; tookMs: numb
 
 /** The best that one status or one moment tells, in names of a hundred beyond the more frequent kind. */
 function tellApart(seen: readonly { isReal: boolean; status: string; tookMs: number }[]): number {
-  if (seen.length < 20) return 0
+  // Of few names chance tells many.
+  if (seen.length < 100) return 0
   const rules = [...new Set(seen.map((each) => each.status))].map(
     (status) => (each: (typeof seen)[number]) => each.status === status,
   )
