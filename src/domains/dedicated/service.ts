@@ -164,26 +164,30 @@ export function createDedicated(deps: DedicatedDeps) {
     action: 'prolong' | 'renew' = 'prolong',
   ): Promise<Answer> {
     const catalogue = await pricing.current()
-    return orders.sell(request, { product, action, wish: { ids, period } }, async (sale) => {
-      const { tx, nowMs } = sale
-      const proxies = await lockAll(tx, request.by.customer, ids)
-      // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
-      const isWanted = (proxy: Proxy): boolean =>
-        isToRenew(proxy, period, nowMs) && proxy.renewToken === (request.by.token?.id ?? null)
-      if (action === 'renew' && !proxies.every(isWanted)) throw notToRenew()
-      const price = priceItems(catalogue, proxies, period, nowMs)
-      const receipt = await sale.charge({
-        price: price.total,
-        calculation: price.calculation,
-        note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
-      })
-      store.setExpiry(
-        tx,
-        price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
-        nowMs,
-      )
-      return { receipt, period, ...price }
-    })
+    return orders.sell(
+      request,
+      { product, action, wish: { ids: ids.toSorted((a, b) => a - b), period } },
+      async (sale) => {
+        const { tx, nowMs } = sale
+        const proxies = await lockAll(tx, request.by.customer, ids)
+        // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
+        const isWanted = (proxy: Proxy): boolean =>
+          isToRenew(proxy, period, nowMs) && proxy.renewToken === (request.by.token?.id ?? null)
+        if (action === 'renew' && !proxies.every(isWanted)) throw notToRenew()
+        const price = priceItems(catalogue, proxies, period, nowMs)
+        const receipt = await sale.charge({
+          price: price.total,
+          calculation: price.calculation,
+          note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
+        })
+        store.setExpiry(
+          tx,
+          price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
+          nowMs,
+        )
+        return { receipt, period, ...price }
+      },
+    )
   }
 
   return {
