@@ -1,5 +1,5 @@
 import { parseSync } from 'oxc-parser'
-import { findSqlChanges } from './sql.ts'
+import { findSqlChanges, isSql } from './sql.ts'
 
 /** One small change to a source file: `text` in place of what stands from `at` to `end`. */
 export type Change = {
@@ -91,13 +91,14 @@ class Finder {
     if (node.type === 'NewExpression') return /(?:Error|Fault|Refusal)$/.test(this.textOf(node['callee']))
     if (node.type === 'VariableDeclarator') return this.isShapes && /[eE]xample/.test(this.textOf(node['id']))
     if (node.type === 'CallExpression') return this.isSaying(node)
+    if (node.type === 'TemplateLiteral') return /[a-z] [a-z]/.test(this.textOf(node)) && !isSql.test(this.textOf(node))
     return this.isDomain && isGuard(node) && /throw new Error\(/.test(this.textOf(node['consequent']))
   }
 
   /** A line for the log, a description, or a field of a shape with its description and example. */
   private isSaying(call: Node): boolean {
     const callee = this.textOf(call['callee'])
-    if (/\blog\s*\.\s*\w+$/.test(callee) || callee === 'log') return true
+    if (/\blog\s*(?:\.\s*\w+|\[\w+\])?$/i.test(callee)) return true
     const [first] = call['arguments'] as Node[]
     return this.isShapes && first?.type === 'Literal' && /\w \w+ /.test(String(first['value']))
   }

@@ -6,16 +6,16 @@ const mutantsOf = (path: string, source: string) => findChanges(path, source).ma
 const source = Array.from({ length: 20 }, (_, index) => `export const f${index} = (a) => a > ${index}\n`).join('')
 const files = ['a', 'b', 'c', 'd'].map((name) => `src/domains/${name}/rules.ts`)
 const all = files.flatMap((path) => mutantsOf(path, source))
-const names = (drawn: readonly Parameters<typeof nameOf>[0][]) => drawn.map(nameOf)
+const namesOf = (drawn: readonly Parameters<typeof nameOf>[0][]) => drawn.map(nameOf)
 
 test('a seed draws the same changes every time, and another seed others', () => {
-  expect(names(draw(all, 7, 8))).toEqual(names(draw(all, 7, 8)))
-  expect(names(draw(all, 7, 8))).not.toEqual(names(draw(all, 8, 8)))
+  expect(namesOf(draw(all, 7, 8))).toEqual(namesOf(draw(all, 7, 8)))
+  expect(namesOf(draw(all, 7, 8))).not.toEqual(namesOf(draw(all, 8, 8)))
 })
 
 test('a line added above leaves the draw as it was', () => {
   const moved = files.flatMap((path) => mutantsOf(path, `// What follows is simple.\n${source}`))
-  expect(names(draw(moved, 7, 8))).toEqual(names(draw(all, 7, 8)))
+  expect(namesOf(draw(moved, 7, 8))).toEqual(namesOf(draw(all, 7, 8)))
 })
 
 test('no place is changed twice, and no file more than three times', () => {
@@ -25,6 +25,12 @@ test('no place is changed twice, and no file more than three times', () => {
     const same = drawn.filter((other) => other.path === one.path && other.at < one.end && one.at < other.end)
     expect(same).toEqual([one])
   }
+})
+
+test('of lines that are alike one is changed', () => {
+  const alike = mutantsOf('src/db/rows.ts', 'f(() => {\n  g(a < b)\n  h()\n  g(a < b)\n})\n')
+  const names = draw(alike, 1, 100).map(nameOf)
+  expect(new Set(names).size).toBe(names.length)
 })
 
 test('a change is named by its line before and after', () => {

@@ -38,7 +38,7 @@ const weightOf = (kind: string) => weights[kind] ?? (kind.startsWith('SQL') ? 2 
 /**
  * So many changes, drawn by the seed. Each has a lot of its own, made from the seed and its name, so that a change
  * elsewhere in the project leaves the draw as it is. A large file is drawn from more often than a small one, but less
- * than in proportion; no place is changed twice.
+ * than in proportion; no place is changed twice, and of lines that are alike one.
  */
 export function draw(mutants: readonly Mutant[], seed: number, count: number): Mutant[] {
   const sizes = Map.groupBy(mutants, (mutant) => mutant.path)
@@ -50,7 +50,9 @@ export function draw(mutants: readonly Mutant[], seed: number, count: number): M
   for (const { mutant } of lots.toSorted((a, b) => b.lot - a.lot)) {
     if (drawn.length === count) break
     const beside = drawn.filter((each) => each.path === mutant.path)
-    const overlaps = beside.some((each) => each.at < mutant.end && mutant.at < each.end)
+    const overlaps = beside.some(
+      (each) => (each.at < mutant.end && mutant.at < each.end) || nameOf(each) === nameOf(mutant),
+    )
     if (!overlaps && beside.length < mostInAFile) drawn.push(mutant)
   }
   return drawn

@@ -58,10 +58,11 @@ function drawMutants(): Mutant[] {
   return draw(all, Number(options.seed), Number(options.count))
 }
 
-const name = [`seed-${options.seed}`, ...options.only.map((path) => path.replaceAll('/', '-'))].join('-')
-const recordFile = join(root, 'coverage/mutate', `${name}.jsonl`)
-const survivorsFile = join(root, 'coverage/mutate', `${name}.md`)
+const recordFile = join(root, 'coverage/mutate', `seed-${options.seed}.jsonl`)
+const survivorsFile = join(root, 'coverage/mutate', `seed-${options.seed}.md`)
 const explained = JSON.parse(readFileSync(join(import.meta.dir, 'explained.json'), 'utf8')) as Explained[]
+/** Known to have no effect, so no test is asked. */
+const harmless = new Set(explained.filter(({ effect }) => effect === 'none').map(nameOf))
 
 const folder = mkdtempSync(join(tmpdir(), 'tp-mutate-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -84,6 +85,10 @@ async function tryAll(mutants: readonly Mutant[], known: Map<string, Record>): P
     for (const [index, mutant] of mutants.entries()) {
       const earlier = known.get(nameOf(mutant))
       if (earlier && !(options.again && earlier.outcome === 'survived')) continue
+      if (harmless.has(nameOf(mutant))) {
+        known.set(nameOf(mutant), { ...mutant, outcome: 'survived', by: 'not tried', tookMs: 0 })
+        continue
+      }
       const batches = inBatches(orderTests(links, mutant.path, costMs), costMs, batchMs)
       const outcome = await tryMutant(ground, mutant, batches, Number(options.seconds) * 1000)
       const { path, line, kind, before, after } = mutant

@@ -3,7 +3,7 @@ type SqlEdit = { readonly at: number; readonly end: number; readonly text: strin
 
 type Rule = { readonly pattern: RegExp; readonly text: string | ((found: string) => string); readonly kind: string }
 
-const isSql =
+export const isSql =
   /\b(?:SELECT|INSERT\s+INTO|UPDATE|DELETE\s+FROM|WHERE|VALUES|ORDER\s+BY|LIMIT|FOR\s+UPDATE|AND|IS (?:NOT )?NULL)\b/
 
 /** A term ends before the next keyword, bracket or line; brackets within it are taken whole, one deep. */
