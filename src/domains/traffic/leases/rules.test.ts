@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { allowance, count, grant, newLine } from './rules.ts'
+import { allowance, count, grant, lapse, leaseSize, newLine } from './rules.ts'
 
 const lease = 1000n
 
@@ -21,4 +21,26 @@ test('what was on its way and did not arrive is there to be carried, and nothing
   const third = grant(line, 3, lease, 8000n, 0n)
   expect(allowance(third.line)).toBe(2000n)
   expect(third.effect).toMatchObject({ settle: 400n, grant: 0n })
+})
+
+test('a lease grows with the pace of the node, between the least and the largest, and leaves other nodes theirs', () => {
+  const terms = { leaseBytes: 1000n, mostLeaseBytes: 50_000n, leaseLastsMs: 1 }
+  for (const [pace, available, size] of [
+    [0n, 1_000_000n, 1000n],
+    [999n, 1_000_000n, 1000n],
+    [20_000n, 1_000_000n, 20_000n],
+    [900_000n, 1_000_000n, 50_000n],
+    [20_000n, 80_000n, 10_000n],
+    [20_000n, 100n, 1000n],
+  ] as const) {
+    expect(leaseSize(terms, pace, available)).toBe(size)
+  }
+})
+
+test('of a large lease that lapses as much may be claimed late as was held, and no more than one lease', () => {
+  const large = grant(newLine('n', 'b', 's'), 1, 5000n, 100_000n).line
+  const lapsed = lapse(large, false, lease)
+  expect(lapsed.line.claimable).toBe(5000n)
+  const again = grant({ ...lapsed.line, claimable: 900n }, 2, lease, 100_000n).line
+  expect(lapse(again, false, lease).line.claimable).toBe(1000n)
 })
