@@ -103,7 +103,11 @@ export function createPremiumNodes(deps: {
       node,
       boot: body.boot,
       counts: ofKnown(body.subusers).map(toCounts),
-      wishes: ofKnown(body.wishes).map((wish) => ({ ...wish, moving: BigInt(wish.moving ?? 0) })),
+      wishes: ofKnown(body.wishes).map((wish) => ({
+        ...wish,
+        moving: BigInt(wish.moving ?? 0),
+        pace: BigInt(wish.pace ?? 0),
+      })),
       hosts: ofKnown(body.hosts).map(toCounts),
       sources: ofKnown(body.sources),
     }

@@ -114,6 +114,7 @@ export function createLinuxEngine(
     takeChanged: () => mirror.takeChanged(),
     takeSources: () => mirror.takeSources(),
     noteAsked: (id, pool) => mirror.movingOf(id, pool),
+    paceOf: (id, pool) => mirror.paceOf(id, pool),
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
       return { tunnels: thread.memory.standing.passages, carried: carriedBefore + thread.memory.carried }
