@@ -45,7 +45,8 @@ CREATE VIEW nodes_kept AS SELECT id,
     QUOTE(endpoint_port) || ',' || QUOTE(public_key) || ',' ||
     CASE WHEN private_key IS NULL THEN 'NULL' ELSE 'sealed' END || ',' || QUOTE(state) || ',' ||
     QUOTE(created_at) || ',' || QUOTE(key_digest) || ',' || QUOTE(key_expires_at) || ',' ||
-    QUOTE(key_used_at) || ',' || QUOTE(secret_digest) || ',' || QUOTE(joined_at) AS content
+    QUOTE(key_used_at) || ',' || QUOTE(secret_digest) || ',' || QUOTE(joined_at) || ',' ||
+    QUOTE(link_mbit) AS content
   FROM nodes;
 CREATE VIEW exits_kept AS SELECT id,
     QUOTE(pool) || ',' || QUOTE(kind) || ',' || QUOTE(host) || ',' || QUOTE(port) || ',' ||
@@ -72,8 +73,8 @@ CREATE VIEW gateway_ports_kept AS SELECT port,
   FROM gateway_ports;
 CREATE VIEW vpn_subscriptions_kept AS SELECT uuid,
     QUOTE(customer_id) || ',' || QUOTE(device_limit) || ',' || QUOTE(speed_mbit) || ',' ||
-    QUOTE(auto_renew_months) || ',' || QUOTE(link_digest) || ',' || QUOTE(created_at) || ',' ||
-    QUOTE(disabled_at) || ',' || QUOTE(swept_at) || ',' || QUOTE(deleted_at) AS content
+    QUOTE(auto_renew_months) || ',' || QUOTE(renew_token_id) || ',' || QUOTE(link_digest) || ',' ||
+    QUOTE(created_at) || ',' || QUOTE(disabled_at) || ',' || QUOTE(swept_at) || ',' || QUOTE(deleted_at) AS content
   FROM vpn_subscriptions;
 CREATE VIEW vpn_peers_kept AS SELECT id,
     QUOTE(subscription_uuid) || ',' || QUOTE(name) || ',' || QUOTE(public_key) || ',' ||
@@ -82,8 +83,8 @@ CREATE VIEW vpn_peers_kept AS SELECT id,
   FROM vpn_peers;
 CREATE VIEW proxies_kept AS SELECT id,
     NULLIF(
-    QUOTE(port_type) || ',' || QUOTE(comment) || ',' || QUOTE(renew_period),
-    '''http'','''',NULL') AS content
+    QUOTE(port_type) || ',' || QUOTE(comment) || ',' || QUOTE(renew_period) || ',' || QUOTE(renew_token_id),
+    '''http'','''',NULL,NULL') AS content
   FROM proxies;
 CREATE VIEW leases_kept AS SELECT place_id, started_at,
     CASE WHEN ended_at IS NOT NULL THEN
@@ -111,6 +112,11 @@ CREATE VIEW usage_boots_noted AS SELECT node, boot,
 CREATE VIEW usage_nodes_noted AS SELECT node,
     QUOTE(boot) || ',' || QUOTE(since) AS content
   FROM usage_nodes;
+CREATE VIEW usage_budgets_noted AS SELECT node, purpose,
+    NULLIF(
+    QUOTE(refused) || ',' || QUOTE(refused_at),
+    '0,NULL') AS content
+  FROM usage_budgets;
 CREATE VIEW whitelist_entries_noted AS SELECT subuser_id, prefix,
     NULLIF(
     QUOTE(last_used_at),
@@ -185,6 +191,8 @@ CREATE VIEW row_contents AS
     FROM usage_boots_noted
   UNION ALL SELECT 'usage_nodes', CAST(node AS TEXT), 0, content
     FROM usage_nodes_noted
+  UNION ALL SELECT 'usage_budgets, refused', CAST(node AS TEXT) || ' ' || CAST(purpose AS TEXT), 0, content
+    FROM usage_budgets_noted
   UNION ALL SELECT 'whitelist_entries, last use', CAST(subuser_id AS TEXT) || ' ' || CAST(prefix AS TEXT), 0, content
     FROM whitelist_entries_noted
   UNION ALL SELECT 'subusers, last change', CAST(id AS TEXT), 0, content
@@ -321,7 +329,7 @@ BEGIN
 END;
 CREATE TRIGGER nodes_kept_since AFTER UPDATE OF
   kind, name, location, country_code, city, endpoint_host, endpoint_port, public_key, private_key,
-  state, created_at, key_digest, key_expires_at, key_used_at, secret_digest, joined_at ON nodes
+  state, created_at, key_digest, key_expires_at, key_used_at, secret_digest, joined_at, link_mbit ON nodes
 WHEN
   OLD.kind IS NOT NEW.kind OR OLD.name IS NOT NEW.name OR OLD.location IS NOT NEW.location OR
   OLD.country_code IS NOT NEW.country_code OR OLD.city IS NOT NEW.city OR
@@ -330,7 +338,7 @@ WHEN
   OLD.state IS NOT NEW.state OR OLD.created_at IS NOT NEW.created_at OR
   OLD.key_digest IS NOT NEW.key_digest OR OLD.key_expires_at IS NOT NEW.key_expires_at OR
   OLD.key_used_at IS NOT NEW.key_used_at OR OLD.secret_digest IS NOT NEW.secret_digest OR
-  OLD.joined_at IS NOT NEW.joined_at
+  OLD.joined_at IS NOT NEW.joined_at OR OLD.link_mbit IS NOT NEW.link_mbit
 BEGIN
   INSERT INTO row_history (of_table, row_key, version, content)
   SELECT 'nodes', CAST(NEW.id AS TEXT),
@@ -478,12 +486,12 @@ BEGIN
   FROM vpn_subscriptions_kept WHERE uuid = NEW.uuid;
 END;
 CREATE TRIGGER vpn_subscriptions_kept_since AFTER UPDATE OF
-  customer_id, device_limit, speed_mbit, auto_renew_months, link_digest, created_at, disabled_at,
-  swept_at, deleted_at ON vpn_subscriptions
+  customer_id, device_limit, speed_mbit, auto_renew_months, renew_token_id, link_digest, created_at,
+  disabled_at, swept_at, deleted_at ON vpn_subscriptions
 WHEN
   OLD.customer_id IS NOT NEW.customer_id OR OLD.device_limit IS NOT NEW.device_limit OR
   OLD.speed_mbit IS NOT NEW.speed_mbit OR OLD.auto_renew_months IS NOT NEW.auto_renew_months OR
-  OLD.link_digest IS NOT NEW.link_digest OR OLD.created_at IS NOT NEW.created_at OR
+  OLD.renew_token_id IS NOT NEW.renew_token_id OR OLD.link_digest IS NOT NEW.link_digest OR OLD.created_at IS NOT NEW.created_at OR
   OLD.disabled_at IS NOT NEW.disabled_at OR OLD.swept_at IS NOT NEW.swept_at OR
   OLD.deleted_at IS NOT NEW.deleted_at
 BEGIN
@@ -519,10 +527,10 @@ BEGIN
   FROM vpn_peers_kept WHERE id = NEW.id;
 END;
 CREATE TRIGGER proxies_kept_since AFTER UPDATE OF
-  port_type, comment, renew_period ON proxies
+  port_type, comment, renew_period, renew_token_id ON proxies
 WHEN
   OLD.port_type IS NOT NEW.port_type OR OLD.comment IS NOT NEW.comment OR
-  OLD.renew_period IS NOT NEW.renew_period
+  OLD.renew_period IS NOT NEW.renew_period OR OLD.renew_token_id IS NOT NEW.renew_token_id
 BEGIN
   INSERT INTO row_history (of_table, row_key, version, content)
   SELECT 'proxies', CAST(NEW.id AS TEXT),
@@ -640,6 +648,16 @@ BEGIN
   INSERT INTO row_history (of_table, row_key, version, content)
   VALUES ('usage_nodes', CAST(NEW.node AS TEXT), 0,
     (SELECT content FROM usage_nodes_noted WHERE node = NEW.node))
+  ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
+END;
+CREATE TRIGGER usage_budgets_noted_since AFTER UPDATE OF
+  refused, refused_at ON usage_budgets
+WHEN
+  OLD.refused IS NOT NEW.refused OR OLD.refused_at IS NOT NEW.refused_at
+BEGIN
+  INSERT INTO row_history (of_table, row_key, version, content)
+  VALUES ('usage_budgets, refused', CAST(NEW.node AS TEXT) || ' ' || CAST(NEW.purpose AS TEXT), 0,
+    (SELECT content FROM usage_budgets_noted WHERE node = NEW.node AND purpose = NEW.purpose))
   ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
 END;
 CREATE TRIGGER whitelist_entries_noted_since AFTER UPDATE OF
@@ -777,7 +795,7 @@ CREATE VIEW row_contents AS
     CAST(1 AS BIGINT) AS kept,
     row_content(to_jsonb(each), '{kind,name,location,country_code,city,endpoint_host,endpoint_port,
       public_key,"?private_key",state,created_at,key_digest,
-      key_expires_at,key_used_at,secret_digest,joined_at}') AS content
+      key_expires_at,key_used_at,secret_digest,joined_at,link_mbit}') AS content
   FROM nodes AS each
   UNION ALL SELECT 'exits' AS of_table, CAST(id AS text) AS row_key,
     CAST(1 AS BIGINT) AS kept,
@@ -804,8 +822,8 @@ CREATE VIEW row_contents AS
   FROM gateway_ports AS each
   UNION ALL SELECT 'vpn_subscriptions' AS of_table, CAST(uuid AS text) AS row_key,
     CAST(1 AS BIGINT) AS kept,
-    row_content(to_jsonb(each), '{customer_id,device_limit,speed_mbit,auto_renew_months,link_digest,
-      created_at,disabled_at,swept_at,deleted_at}') AS content
+    row_content(to_jsonb(each), '{customer_id,device_limit,speed_mbit,auto_renew_months,
+      renew_token_id,link_digest,created_at,disabled_at,swept_at,deleted_at}') AS content
   FROM vpn_subscriptions AS each
   UNION ALL SELECT 'vpn_peers' AS of_table, CAST(id AS text) AS row_key,
     CAST(1 AS BIGINT) AS kept,
@@ -814,7 +832,8 @@ CREATE VIEW row_contents AS
   FROM vpn_peers AS each
   UNION ALL SELECT 'proxies' AS of_table, CAST(id AS text) AS row_key,
     CAST(1 AS BIGINT) AS kept,
-    NULLIF(row_content(to_jsonb(each), '{port_type,comment,renew_period}'), '''http'','''',NULL') AS content
+    NULLIF(row_content(to_jsonb(each), '{port_type,comment,renew_period,renew_token_id}'),
+      '''http'','''',NULL,NULL') AS content
   FROM proxies AS each
   UNION ALL SELECT 'leases' AS of_table, CAST(place_id AS text) || ' ' || CAST(started_at AS text) AS row_key,
     CAST(1 AS BIGINT) AS kept,
@@ -839,6 +858,9 @@ CREATE VIEW row_contents AS
   UNION ALL SELECT 'usage_nodes', CAST(node AS text), 0,
     row_content(to_jsonb(each), '{boot,since}')
   FROM usage_nodes AS each
+  UNION ALL SELECT 'usage_budgets, refused', CAST(node AS text) || ' ' || CAST(purpose AS text), 0,
+    NULLIF(row_content(to_jsonb(each), '{refused,refused_at}'), '''0'',NULL')
+  FROM usage_budgets AS each
   UNION ALL SELECT 'whitelist_entries, last use', CAST(subuser_id AS text) || ' ' || CAST(prefix AS text), 0,
     NULLIF(row_content(to_jsonb(each), '{last_used_at}'), 'NULL')
   FROM whitelist_entries AS each
@@ -912,11 +934,11 @@ FOR EACH ROW EXECUTE FUNCTION note_row (
 CREATE TRIGGER nodes_kept AFTER
   INSERT OR UPDATE OF kind, name, location, country_code, city, endpoint_host, endpoint_port,
   public_key, private_key, state, created_at, key_digest, key_expires_at, key_used_at,
-  secret_digest, joined_at ON nodes
+  secret_digest, joined_at, link_mbit ON nodes
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'nodes', 'kept', '{id}',
   '{kind,name,location,country_code,city,endpoint_host,endpoint_port,public_key,"?private_key",
-    state,created_at,key_digest,key_expires_at,key_used_at,secret_digest,joined_at}',
+    state,created_at,key_digest,key_expires_at,key_used_at,secret_digest,joined_at,link_mbit}',
   '', '{}');
 CREATE TRIGGER exits_kept AFTER
   INSERT OR UPDATE OF pool, kind, host, port, credentials, country, state, city, zip, asn,
@@ -947,12 +969,12 @@ FOR EACH ROW EXECUTE FUNCTION note_row (
   'gateway_ports', 'kept', '{port}', '{subuser_id,parameters,ttl_minutes,session,created_at}', '',
   '{}');
 CREATE TRIGGER vpn_subscriptions_kept AFTER
-  INSERT OR UPDATE OF customer_id, device_limit, speed_mbit, auto_renew_months, link_digest,
-  created_at, disabled_at, swept_at, deleted_at ON vpn_subscriptions
+  INSERT OR UPDATE OF customer_id, device_limit, speed_mbit, auto_renew_months, renew_token_id,
+  link_digest, created_at, disabled_at, swept_at, deleted_at ON vpn_subscriptions
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'vpn_subscriptions', 'kept', '{uuid}',
-  '{customer_id,device_limit,speed_mbit,auto_renew_months,link_digest,created_at,disabled_at,
-    swept_at,deleted_at}',
+  '{customer_id,device_limit,speed_mbit,auto_renew_months,renew_token_id,link_digest,created_at,
+    disabled_at,swept_at,deleted_at}',
   '', '{}');
 CREATE TRIGGER vpn_peers_kept AFTER
   INSERT OR UPDATE OF subscription_uuid, name, public_key, own_key, ipv4, ipv6, location,
@@ -961,9 +983,10 @@ FOR EACH ROW EXECUTE FUNCTION note_row (
   'vpn_peers', 'kept', '{id}',
   '{subscription_uuid,name,public_key,own_key,ipv4,ipv6,location,created_at,removed_at}', '', '{}');
 CREATE TRIGGER proxies_kept AFTER
-  UPDATE OF port_type, comment, renew_period ON proxies
+  UPDATE OF port_type, comment, renew_period, renew_token_id ON proxies
 FOR EACH ROW EXECUTE FUNCTION note_row (
-  'proxies', 'kept', '{id}', '{port_type,comment,renew_period}', '''http'','''',NULL', '{}');
+  'proxies', 'kept', '{id}', '{port_type,comment,renew_period,renew_token_id}',
+  '''http'','''',NULL,NULL', '{}');
 CREATE TRIGGER leases_kept AFTER
   UPDATE OF ended_at, proxy_id ON leases
 FOR EACH ROW EXECUTE FUNCTION note_row (
@@ -993,6 +1016,10 @@ CREATE TRIGGER usage_nodes_noted AFTER
   INSERT OR UPDATE OF boot, since ON usage_nodes
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'usage_nodes', 'latest', '{node}', '{boot,since}', '', '{}');
+CREATE TRIGGER usage_budgets_noted AFTER
+  UPDATE OF refused, refused_at ON usage_budgets
+FOR EACH ROW EXECUTE FUNCTION note_row (
+  'usage_budgets, refused', 'latest', '{node,purpose}', '{refused,refused_at}', '''0'',NULL', '{}');
 CREATE TRIGGER whitelist_entries_noted AFTER
   DELETE OR UPDATE OF last_used_at ON whitelist_entries
 FOR EACH ROW EXECUTE FUNCTION note_row (

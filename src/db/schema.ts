@@ -17,6 +17,9 @@ export type Demand = {
 /** A schema as the migrations make it. */
 export type Schema = { readonly parts: readonly Part[]; readonly demands: readonly Demand[] }
 
+/** Whoever the shop is on PostgreSQL may not create a schema, so nobody can tell what the migrations make. */
+export class NoRight extends Error {}
+
 /** By engine, its version and the migrations: the same three make the same schema. */
 const known = new Map<string, Promise<Schema>>()
 const mostKnown = 4
@@ -38,9 +41,17 @@ export async function expectedSchema(db: Database, migrations: readonly Migratio
 }
 
 export async function liveParts(db: Database, reader: Reader): Promise<Part[]> {
-  if (db.engine === 'sqlite') return sqliteParts(reader)
+  return db.engine === 'sqlite' ? sqliteParts(reader) : postgresParts(reader, await currentSchema(reader))
+}
+
+/** What the constraints demand that are still there. */
+export async function liveDemands(db: Database, reader: Reader): Promise<Demand[]> {
+  return db.engine === 'sqlite' ? sqliteDemands(reader) : postgresDemands(reader, await currentSchema(reader))
+}
+
+async function currentSchema(reader: Reader): Promise<string> {
   const row = await reader.first<{ name: string }>('SELECT current_schema()::text AS name')
-  return postgresParts(reader, row?.name ?? 'public')
+  return row?.name ?? 'public'
 }
 
 async function makeInMemory(migrations: readonly Migration[]): Promise<Schema> {
@@ -114,6 +125,8 @@ class Undo extends Error {
 }
 
 const aside = 'turnpike_expected'
+/** PostgreSQL's SQLSTATE for what somebody may not do. */
+const insufficientPrivilege = '42501'
 
 async function makeAside(db: Database, migrations: readonly Migration[]): Promise<Schema> {
   try {
@@ -124,10 +137,13 @@ async function makeAside(db: Database, migrations: readonly Migration[]): Promis
       for (const migration of migrations) {
         for (const statement of statementsOf(sectionFor('postgres', migration.text))) await tx.run(statement)
       }
-      throw new Undo({ parts: await postgresParts(tx, aside), demands: await postgresDemands(tx) })
+      throw new Undo({ parts: await postgresParts(tx, aside), demands: await postgresDemands(tx, aside) })
     })
   } catch (error) {
     if (error instanceof Undo) return error.schema
+    if (error instanceof Error && 'errno' in error && error.errno === insufficientPrivilege) {
+      throw new NoRight('the right to create a schema is missing', { cause: error })
+    }
     throw error
   }
 }
@@ -165,20 +181,21 @@ async function postgresParts(reader: Reader, schema: string): Promise<Part[]> {
   }))
 }
 
-async function postgresDemands(reader: Reader): Promise<Demand[]> {
+/** Of a constraint that was never validated nobody knows whether older rows keep it; it demands nothing of them. */
+async function postgresDemands(reader: Reader, schema: string): Promise<Demand[]> {
   const held = await reader.all<{ table: string; name: string; kind: string; definition: string; of: string }>(
     `SELECT owner.relname AS table, conname AS name, contype AS kind,
        pg_get_constraintdef(pg_constraint.oid) AS definition,
        COALESCE(pointed.relname, '') AS of
      FROM pg_constraint JOIN pg_class AS owner ON owner.oid = conrelid
        LEFT JOIN pg_class AS pointed ON pointed.oid = confrelid
-     WHERE contype IN ('c', 'u', 'f') AND connamespace = $1::regnamespace ORDER BY 1, 2`,
-    [aside],
+     WHERE contype IN ('c', 'u', 'f') AND convalidated AND connamespace = $1::regnamespace ORDER BY 1, 2`,
+    [schema],
   )
   const indexes = await reader.all<{ table: string; name: string; definition: string }>(
     `SELECT tablename AS table, indexname AS name, indexdef AS definition FROM pg_indexes
      WHERE schemaname = $1 AND indexdef LIKE 'CREATE UNIQUE%' ORDER BY 1, 2`,
-    [aside],
+    [schema],
   )
   return [
     ...held.flatMap((each) => constraintDemand(each)),

@@ -3,8 +3,15 @@ import { Refusal } from './refusal.ts'
 /** Something that `verify` found to be wrong: which promise, about what, and how. */
 export type Finding = { readonly promise: string; readonly where: string; readonly problem: string }
 
-/** What `verify` looked at, so that a clean answer says how much it covers. */
-export type Audit = { readonly findings: readonly Finding[]; readonly covered: Readonly<Record<string, number>> }
+/**
+ * What `verify` looked at, so that a clean answer says how much it covers. Notes tell what it could not look at, where
+ * that is nothing wrong.
+ */
+export type Audit = {
+  readonly findings: readonly Finding[]
+  readonly covered: Readonly<Record<string, number>>
+  readonly notes?: readonly string[]
+}
 
 /** One domain's part of `verify`. `onProgress` hears now and then how many things were looked at. */
 export type Verifier = {

@@ -113,6 +113,7 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   const another = await fleet.issueKey('vpn-1')
   await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
   await fleet.close('vpn-2')
+  await fleet.setLink('gate-2', 500)
   const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000 }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')
@@ -201,7 +202,9 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await dedicated.setProtocol(anna.customer, [second], 'socks')
   await dedicated.setComment(anna.customer, [third], 'the third')
   const [slot = 0] = shared.proxies.map((proxy) => proxy.id)
-  await dedicated.setRenewal(anna.customer, [slot, third], 7)
+  await dedicated.setRenewal(anna.customer, [slot], 7, anna.by.token?.id)
+  await dedicated.setRenewal(anna.customer, [third], 7)
+  await dedicated.setRenewal(boris.customer, [six.proxies[1]?.id ?? 0], 3, boris.by.token?.id)
   await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
   await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
   const proxies = [
@@ -209,6 +212,9 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
     { id: second, received: 2000, sent: 200 },
   ]
   await dedicated.nodes.report('gate-1', reportOf({ boot: '2026', proxies }))
+  // More than any link carries in the moments since: most of it is not believed.
+  const absurd = [{ id: third, received: 10 ** 12, sent: 10 ** 9 }]
+  await dedicated.nodes.report('gate-2', reportOf({ boot: '2025', proxies: absurd }))
 }
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
@@ -240,6 +246,9 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
     }))
     await vpn.nodes.report('vpn-1', reportOf({ boot, peers }))
   }
+  const madeUp = used.slice(0, 2).map((id) => ({ id, received: 5000, sent: 500, handshake_at: clock.nowMs }))
+  await vpn.nodes.report('vpn-3', reportOf({ boot: '2026', peers: madeUp }))
+  await vpn.nodes.forgetUsage('vpn-3', 0, false)
   await vpn.resetLink(anna.customer, second.view.subscription.uuid as never)
   await vpn.setDisabled(second.view.subscription.uuid as never, true)
   clock.advance(86_400_000)
@@ -294,7 +303,7 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await allowIn(shop, anna, boris)
 }
 
-/** Two nodes carry for everybody, one of them reboots, falls silent and claims more than it was allowed. */
+/** Two nodes carry for everybody; one reboots, falls silent and claims more than it was allowed. A third one lies. */
 async function carry({ services, clock }: Shop, subusers: readonly string[], other: string): Promise<void> {
   const { intake } = services.premium
   const all = [...subusers, other]
@@ -332,6 +341,10 @@ async function carry({ services, clock }: Shop, subusers: readonly string[], oth
   await report('gate-2', '2026-01', 2, 30_000_000n)
   await report('gate-1', '2026-02', 1, 0n)
   await report('gate-1', '2026-02', 2, 4_000_000n)
+  // What a third has claimed turned out to be false.
+  await report('gate-3', '2026-01', 1, 0n)
+  await report('gate-3', '2026-01', 2, 2_000_000n)
+  await intake.forgetUsage('gate-3', 0, false)
 }
 
 async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {

@@ -57,6 +57,7 @@ describe.each([...engines])('damage on %s', (engine) => {
     await fillShop({ services: wireFilled(opened.db, clock), clock })
     const hands = await openHands(engine, opened.place.address)
     await hands.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
+    await hands.run('UPDATE usage_counts SET believed_received = 9223372036854775807, believed_sent = received')
     await hands.run('UPDATE traffic_lots SET rest = 9223372036854775807, size = 9223372036854775807')
     await hands.run('UPDATE traffic_hours SET received = 9223372036854775807')
     await hands.run('UPDATE usage_leases SET granted = 9223372036854775807')

@@ -2,7 +2,7 @@ import { Database as Sqlite } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { SQL } from 'bun'
-import { createSchemaVerifier } from '../../src/db/integrity.ts'
+import { createIntegrityVerifier, createSchemaVerifier } from '../../src/db/integrity.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
@@ -70,6 +70,37 @@ describe.each([...engines])('the schema on %s', (engine) => {
     expect((await wrong()).filter((each) => !before.includes(each))).toEqual([
       engine === 'sqlite' ? 'trigger quiet: no migration made it' : 'rule quiet of postings: no migration made it',
     ])
+  })
+})
+
+describe('a user of PostgreSQL who may not create a schema', () => {
+  test('is told that the schema was not compared, and the constraints that are there are checked all the same', async () => {
+    const opened = await openTestDatabase('postgres')
+    const role = `clerk_${Math.random().toString(36).slice(2)}`
+    const url = new URL(opened.place.address)
+    await opened.db.transact(async (tx) => {
+      await tx.run(`CREATE ROLE ${role} LOGIN PASSWORD 'clerk'`)
+      await tx.run(`GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ${role}`)
+    })
+    Object.assign(url, { username: role, password: 'clerk' })
+    const db = openDatabase(url.href)
+    const told = await createSchemaVerifier({ db, migrations: readMigrations }).verify()
+    expect(told).toEqual({ findings: [], covered: {}, notes: [expect.stringContaining('may not create a schema')] })
+    const whole = createIntegrityVerifier({ db, migrations: readMigrations })
+    const before = await whole.verify()
+    expect(before.findings).toEqual([])
+    expect(before.covered['constraints']).toBeGreaterThan(50)
+    await opened.db.transact(async (tx) => {
+      await tx.run('SET LOCAL session_replication_role = replica')
+      await tx.run(`INSERT INTO tokens (id, customer_id, digest, hint, name, scopes, allowed_from, created_at)
+        VALUES ('tok', 'nobody', '\\x00', 'h', 'n', '', '', 1)`)
+    })
+    const { findings } = await whole.verify()
+    expect(findings.map((each) => each.where)).toContain('tokens: tokens_customer_id_fkey')
+    await db.close()
+    await opened.db.transact((tx) => tx.run(`DROP OWNED BY ${role}`))
+    await opened.db.transact((tx) => tx.run(`DROP ROLE ${role}`))
+    await opened.close()
   })
 })
 

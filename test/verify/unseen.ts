@@ -13,6 +13,13 @@ export type Unseen = {
 /** Counts that nobody pays by: of dedicated proxies, which are sold by time, and by host. */
 const isUnpaid = (row: Row): boolean => /^(proxy|premium-host):/.test(String(row['subject']))
 
+/** A count of bytes that are billed by leases, and one of a device's. */
+const isLeased = (row: Row): boolean => String(row['subject']).startsWith('premium:')
+const isDevices = (row: Row): boolean => String(row['subject']).startsWith('dev_')
+
+/** A budget for where bytes went, which nobody is billed by. */
+const isForHosts = (row: Row): boolean => row['purpose'] === 'hosts'
+
 /** An address of the VPN's block that no device has had yet. */
 const isFresh = (row: Row): boolean => row['peer_id'] === null && row['free_at'] === 0n
 
@@ -90,12 +97,38 @@ export const unseen: readonly Unseen[] = [
     column: 'updated_at',
     because: 'when a count was last raised is told to nobody, and decides nothing',
   },
-  ...['node', 'boot', 'subject', 'received', 'sent', ''].map((column) => ({
+  ...['node', 'boot', 'subject', 'received', 'sent', 'believed_received', 'believed_sent', ''].map((column) => ({
     table: 'usage_counts',
     column,
     of: isUnpaid,
     because:
       'what dedicated proxies carry is not paid for, and hosts are shown and not billed; no other row repeats them',
+  })),
+  ...['believed_received', 'believed_sent'].map((column) => ({
+    table: 'usage_counts',
+    column,
+    of: isLeased,
+    because: 'what is billed is found; of a claim in quarantine it is nobody’s loss how much was thought possible',
+  })),
+  ...['received', 'sent'].map((column) => ({
+    table: 'usage_counts',
+    column,
+    kinds: ['raised', 'copied', 'swapped'] as const,
+    of: isDevices,
+    because: 'a node may claim anything: what is believed is what counts, and a claim below that is found',
+  })),
+  {
+    table: 'usage_budgets',
+    column: '',
+    kinds: ['row deleted'],
+    of: isForHosts,
+    because: 'it begins afresh with the next report, smaller than it was',
+  },
+  ...['rest', 'at'].map((column) => ({
+    table: 'usage_budgets',
+    column,
+    because:
+      'how much more a node can have carried by now is another number with each report, and its link bounds it anyway',
   })),
   ...(['ipv4', ''] as const).map((column) => ({
     table: 'vpn_addresses',

@@ -8,7 +8,7 @@ import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rule
 import type { StockDesk } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { type Proxy, subjectPrefix, vaultContext } from './rules.ts'
-import { inTime, problemsOfLeases, problemsOfProxy, type WalkedLease } from './rules-audit.ts'
+import { problemsOfLeases, problemsOfProxy, type WalkedLease } from './rules-audit.ts'
 import * as store from './store.ts'
 
 const page = 500
@@ -46,8 +46,7 @@ export function createDedicatedVerifier(deps: {
         })
         findings.push(...stock.findings)
         for (const proxy of proxies.values()) {
-          const walked = (leases.get(proxy.id) ?? []).toSorted(inTime)
-          for (const problem of new Set(problemsOfLeases(proxy, walked))) {
+          for (const problem of new Set(problemsOfLeases(proxy, leases.get(proxy.id) ?? []))) {
             findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem })
           }
         }

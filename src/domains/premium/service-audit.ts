@@ -25,7 +25,7 @@ type Parts = {
   readonly terms: PremiumTerms
   readonly traffic: {
     readonly counts: Pick<Traffic['counts'], 'totals'>
-    readonly leases: Pick<Traffic['leases'], 'acceptedOf'>
+    readonly leases: Pick<Traffic['leases'], 'billedOf'>
   }
 }
 
@@ -117,18 +117,18 @@ async function checkPorts(reader: Reader, findings: Finding[]): Promise<void> {
   }
 }
 
-/** What the hours add up to is what nodes have counted, but for what is in quarantine. */
+/** What the hours add up to is what nodes have billed: neither what is in quarantine nor what was restored. */
 async function checkHours(deps: Parts, reader: Reader, findings: Finding[]): Promise<number> {
   let count = 0
   for (let after = { subuser: '' as SubuserId, pool: '' }; ; ) {
     const batch = await hoursAfter(reader, after, page)
     const subjects = batch.map(subjectOf)
-    const accepted = await deps.traffic.leases.acceptedOf(reader, subjects)
+    const billed = await deps.traffic.leases.billedOf(reader, batch)
     const counted = await deps.traffic.counts.totals(reader, subjects)
     for (const sums of batch) {
       const subject = subjectOf(sums)
       const most = counted.get(subject)
-      const isSame = sums.received + sums.sent === (accepted.get(subject) ?? 0n)
+      const isSame = sums.received + sums.sent === (billed.get(subject) ?? 0n)
       const isWithin = sums.received <= (most?.received ?? 0n) && sums.sent <= (most?.sent ?? 0n)
       if (!isSame || !isWithin) findings.push(found('hours', subject, 'its hours are not what nodes have counted'))
     }

@@ -62,6 +62,10 @@ export function createStockDesk(deps: {
           problem: 'it was leased to two at once, or is no place',
         })
       }
+      for (const place of await store.misdated(reader, mostShown)) {
+        const problem = 'it is not free from the end of its last lease on'
+        findings.push({ promise: 'lease', where: `place ${place}`, problem })
+      }
       for (const address of await store.mixedAddresses(reader, mostShown)) {
         findings.push({ promise: 'stock', where: `address ${address}`, problem: 'it is in stock as two kinds' })
       }

@@ -5,6 +5,7 @@ import { pagesOf } from '../../kernel/pages.ts'
 import { type ByteAccount, readSubject, subjectOf, subjects } from './accounts/rules.ts'
 import { AccountWalk, type LeaseSums } from './accounts/rules-audit.ts'
 import * as store from './accounts/store.ts'
+import { strayBudgets } from './counts/store.ts'
 import * as leases from './leases/store.ts'
 
 const page = 500
@@ -108,7 +109,16 @@ async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>)
     if (account.leased > 0n) findings.push(found('lease', subject, 'bytes were set aside and no node has them'))
   }
   for (const line of await leases.miscounted(reader, page)) {
-    findings.push(found('lease', `${line.subject} at ${line.node}`, 'its count is not what the node reported'))
+    findings.push(
+      found(
+        'lease',
+        `${line.subject} at ${line.node}`,
+        'its count is not what the node reported, or more was billed than is believed of it',
+      ),
+    )
+  }
+  for (const budget of await strayBudgets(reader, page)) {
+    findings.push(found('budget', `budget of ${budget.node}`, budget.problem))
   }
   for (const count of await leases.strayCounts(reader, subjects, page)) {
     findings.push(found('lease', `${count.subject} at ${count.node}`, count.problem))

@@ -19,7 +19,10 @@ type Parts = {
   readonly orders: Orders
   readonly pricing: Pricing
   readonly traffic: {
-    readonly accounts: Pick<Traffic['accounts'], 'boughtWith' | 'movedWith' | 'namedOrders' | 'lotsOf' | 'lotOrders'>
+    readonly accounts: Pick<
+      Traffic['accounts'],
+      'boughtWith' | 'movedWith' | 'namedOrders' | 'lotsOf' | 'lotOrders' | 'restoredTo'
+    >
   }
 }
 
@@ -122,7 +125,11 @@ async function problemOfLots(
   if (lots.some((lot) => lot.pool !== delivery.pool)) return 'its bytes are in another pool'
   const first = lots.find((lot) => lot.subuser === delivery.subuser)
   if (!first || first.size < delivery.bytes) return 'its bytes are not where they were bought for'
-  if (lots.reduce((sum, lot) => sum + lot.rest, 0n) > delivery.bytes) return 'more of it is left than was bought'
+  const left = lots.reduce((sum, lot) => sum + lot.rest, 0n)
+  // What is restored goes to any lot with room, and a lot that bytes were moved out of has room for another order's.
+  if (left > delivery.bytes && left > delivery.bytes + (await deps.traffic.accounts.restoredTo(reader, lots))) {
+    return 'more of it is left than was bought'
+  }
   const owners = await ownersOf(
     reader,
     lots.map((lot) => lot.subuser),

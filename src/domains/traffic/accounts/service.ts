@@ -130,6 +130,11 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
     /** How many bytes were moved with an order, for `verify`. */
     movedWith: store.movedWith,
 
+    /** What was restored to these accounts in all, for `verify`. */
+    async restoredTo(reader: Reader, named: readonly AccountKey[]): Promise<bigint> {
+      return (await store.sumRestored(reader, named)).reduce((sum, each) => sum + each.restored, 0n)
+    },
+
     /** All lots of an order, used up or not, for `verify`. */
     lotsOf: store.allLotsOf,
 

@@ -168,6 +168,21 @@ export async function billedBy(
   )
 }
 
+/** What was restored to these accounts, balance and debt together; those without are left out. */
+export async function sumRestored(
+  reader: Reader,
+  accounts: readonly AccountKey[],
+): Promise<(AccountKey & { readonly restored: bigint })[]> {
+  if (accounts.length === 0) return []
+  const subusers = [...new Set(accounts.map((account) => account.subuser))]
+  const rows = await reader.all<WideSum<'restored'> & AccountKey>(
+    `SELECT subuser_id AS subuser, pool, ${wideSum('amount - owed', 'restored')} FROM traffic_movements
+     WHERE kind = 'restored' AND subuser_id IN (${list(subusers.length)}) GROUP BY subuser_id, pool`,
+    subusers,
+  )
+  return rows.map((row) => ({ subuser: row.subuser, pool: row.pool, restored: readWide(row, 'restored') }))
+}
+
 export async function findLot(
   tx: Tx,
   { subuser, pool, order }: AccountKey & { order: OrderId },

@@ -186,6 +186,24 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
   )
 }
 
+/** Budgets of nodes that nobody has heard of, and nodes that have counted and have no budget for it. */
+export async function strayBudgets(
+  reader: Reader,
+  most: number,
+): Promise<{ readonly node: string; readonly problem: string }[]> {
+  return reader.all(
+    `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
+     WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
+     UNION ALL SELECT DISTINCT node, 'the node has counted, and has none' FROM usage_counts AS counts
+     WHERE NOT EXISTS (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = counts.node)
+     UNION ALL SELECT DISTINCT node, 'the node has carried, and has none for it' FROM usage_leases AS lines
+     WHERE counted > 0 AND NOT EXISTS
+       (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = lines.node AND budgets.purpose = 'carried')
+     LIMIT $1`,
+    [most],
+  )
+}
+
 /** The subjects that begin with `prefix`, a page at a time. */
 export async function subjectsAfter(reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> {
   const rows = await reader.all<{ subject: string }>(

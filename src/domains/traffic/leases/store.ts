@@ -204,7 +204,6 @@ export type LineTotals = {
   settled: bigint
   late: bigint
   aside: bigint
-  /** The largest of them: what nodes claim is never summed. */
   quarantined: bigint
   counted: bigint
 }
@@ -235,8 +234,8 @@ export async function totalsAfter(
   }))
 }
 
-/** What nodes counted for each of these subjects and may be billed: all but what is in quarantine. */
-export async function acceptedOf(reader: Reader, subjects: readonly string[]): Promise<Map<string, bigint>> {
+/** What nodes counted for each of these subjects and was billed: all but what is in quarantine. */
+export async function sumAccepted(reader: Reader, subjects: readonly string[]): Promise<Map<string, bigint>> {
   if (subjects.length === 0) return new Map()
   const rows = await reader.all<WideSum<'accepted'> & { subject: string }>(
     `SELECT subject, ${wideSum('counted - quarantined', 'accepted')} FROM usage_leases
@@ -264,7 +263,7 @@ export async function strayCounts(reader: Reader, prefix: string, most: number):
 
 type StrayCount = { readonly node: string; readonly boot: string; readonly subject: string; readonly problem: string }
 
-/** Lines whose count is not what their node has reported, or that no report stands behind. */
+/** Lines whose count is not what their node has reported, or that were billed for more than is believed of it. */
 export async function miscounted(
   reader: Reader,
   most: number,
@@ -273,7 +272,9 @@ export async function miscounted(
     `SELECT lines.node, lines.boot, lines.subject FROM usage_leases AS lines
      LEFT JOIN usage_counts AS counts
        ON counts.node = lines.node AND counts.boot = lines.boot AND counts.subject = lines.subject
-     WHERE lines.counted - COALESCE(counts.received, 0) <> COALESCE(counts.sent, 0) ORDER BY 1, 2, 3 LIMIT $1`,
+     WHERE lines.counted - COALESCE(counts.received, 0) <> COALESCE(counts.sent, 0)
+       OR lines.counted - lines.quarantined - COALESCE(counts.believed_received, 0) > COALESCE(counts.believed_sent, 0)
+     ORDER BY 1, 2, 3 LIMIT $1`,
     [most],
   )
 }
