@@ -1,4 +1,5 @@
-import type { Drawing, View, Vpn } from '../domains/vpn/index.ts'
+import type { Drawing, Vpn } from '../domains/vpn/index.ts'
+import type { View } from '../domains/vpn/rules.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../domains/vpn/rules.ts'
 import { type PeerId, readId } from '../kernel/ids.ts'
 import { toIso } from '../kernel/time.ts'

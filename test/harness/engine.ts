@@ -1,13 +1,18 @@
 import { readConfig } from '../../src/main/settings/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/main/settings/gateway.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
-import type { Engine, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 import { until } from './until.ts'
+
+/** Every test of a gateway runs on both; the test command runs them once for each. */
+export const gatewayEngine =
+  process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
 /** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
 export type Stand = {
@@ -99,7 +104,8 @@ const exit: NodeExit = {
   drained: false,
 }
 
-export function openEngine(options: StandOptions = {}): Stand {
+/** What an engine without a shop is given, and what it reported. */
+export function makeEngineDeps(options: StandOptions) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
@@ -107,14 +113,15 @@ export function openEngine(options: StandOptions = {}): Stand {
   const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
   const policy = policyOf(config, options.mode ?? 'sandbox')
   const leaseBytes = options.leaseBytes ?? 1e12
-  let allowed = 0
   const faults: unknown[] = []
-  const engine = createEngine({
+  let allowed = 0
+  let allow: Engine['carrier']['allow'] = () => {}
+  const deps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
         allowed += leaseBytes
-        setTimeout(() => engine.carrier.allow(id, pool, allowed), options.leaseMs ?? 0)
+        setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
       noteNow() {},
@@ -133,10 +140,22 @@ export function openEngine(options: StandOptions = {}): Stand {
     lastContactAt: Date.now,
     sha256,
     random: Math.random,
-    sockets: createSockets(process.platform),
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),
-  })
+  }
+  const answerTo = (engine: Engine): void => {
+    allow = (id, pool, upto) => engine.carrier.allow(id, pool, upto)
+  }
+  return { deps, change, asked, faults, answerTo }
+}
+
+export function openEngine(options: StandOptions = {}): Stand {
+  const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
+  const engine: Engine =
+    gatewayEngine === 'linux'
+      ? createLinuxEngine({ ...deps, isStrict: true })
+      : createEngine({ ...deps, sockets: createSockets(process.platform) })
+  answerTo(engine)
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)

@@ -7,14 +7,13 @@ import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import type { Engine } from '../../plane/gateway/carry/engine.ts'
-import { createEngine } from '../../plane/gateway/carry/portable/engine.ts'
-import { createSockets } from '../../plane/gateway/carry/sockets.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
 import { listening } from '../settings/listening.ts'
 import { type Agent, openAgent, surroundingsOf } from './agent.ts'
 import { nodeCommand } from './command.ts'
+import { chooseEngine } from './engine.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
 const drainMs = 4000
@@ -91,7 +90,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
   const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
   const asking = createAsk({ link: agent.link, now: realTiming.now, log })
 
-  const engine: Engine = createEngine({
+  const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
       wantLease: (id, pool) => meter.wantLease(id, pool),
@@ -112,7 +111,6 @@ function assemble(agent: Agent, config: Config, log: Log) {
     },
     sha256,
     random: Math.random,
-    sockets: createSockets(process.platform),
     onFault: (fault) => log.error('fault', { fault }),
   })
   const { sync, meter } = agent.attach(engine.carrier, (page, place) => {

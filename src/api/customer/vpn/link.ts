@@ -1,4 +1,5 @@
-import type { Configuration, Drawing, View, Vpn } from '../../../domains/vpn/index.ts'
+import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
+import type { View } from '../../../domains/vpn/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
 import type { PlainRoute } from '../../http.ts'

@@ -2,13 +2,11 @@ import { z } from '@hono/zod-openapi'
 import {
   ipv4Text,
   isDeviceName,
-  type Limit,
   type Peer,
   readUuid,
   renewAheadMs,
-  type Status,
-  type Subscription,
   type SubscriptionId,
+  type View,
 } from '../../../domains/vpn/rules.ts'
 import { type PeerId, readId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
@@ -232,20 +230,10 @@ export const configExample = [
   '',
 ].join('\n')
 
-/** A subscription as the domain shows it. */
-export type Shown = {
-  readonly subscription: Subscription
-  readonly status: Status
-  readonly limits: readonly Limit[]
-  readonly devices: readonly Peer[]
-  readonly secret: string
-  readonly node: 'online' | 'offline'
-}
-
 export const linkPath = '/vpn/s/'
 export const toLink = (publicUrl: string, secret: string): string => `${publicUrl}${linkPath}${secret}`
 
-export const toSubscription = (of: Shown, publicUrl: string) => ({
+export const toSubscription = (of: View, publicUrl: string) => ({
   uuid: of.subscription.uuid,
   status: of.status,
   limited_by: [...of.limits],
@@ -260,20 +248,20 @@ export const toSubscription = (of: Shown, publicUrl: string) => ({
   created_at: toIso(of.subscription.createdAt),
 })
 
-const toTraffic = (of: Shown['subscription']) => ({
+const toTraffic = (of: View['subscription']) => ({
   rx_bytes: Number(of.received),
   tx_bytes: Number(of.sent),
   limit_bytes: of.trafficLimit === null ? null : Number(of.trafficLimit),
 })
 
-const toAutoRenew = (of: Shown['subscription']) => ({
+const toAutoRenew = (of: View['subscription']) => ({
   enabled: of.autoRenewMonths !== null,
   period: of.autoRenewMonths,
   next_at: of.autoRenewMonths === null ? null : toIso(Math.max(of.expiresAt - renewAheadMs, of.renewAfter)),
   problem: of.renewProblem,
 })
 
-export function toOverview(views: readonly Shown[], publicUrl: string, up: boolean) {
+export function toOverview(views: readonly View[], publicUrl: string, up: boolean) {
   const items = views.map((view) => toSubscription(view, publicUrl))
   const [first] = items
   if (first) return { ...first, items }

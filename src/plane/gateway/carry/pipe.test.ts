@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { Allowance } from '../../count/allowance.ts'
+import { Allowance } from '../count/allowance.ts'
 import type { Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
 import type { Side } from './side.ts'
@@ -34,11 +34,10 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}) {
     () => {},
     () => 0,
   )
-  const valve = { passed() {} }
   const passage = {
     origin: origin as unknown as Side,
     tally: { allowance, takeSent: (bytes: number) => allowance.take(bytes) },
-    valves: { up: valve, down: valve },
+    sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} },
     activeAt: 0,
   } as unknown as Passage
   const told: string[] = []
