@@ -13,7 +13,7 @@ describe.each([...engines])('what nodes claim on %s', (engine) => {
   beforeAll(async () => {
     const opened = await openTestDatabase(engine)
     services = wire(opened.db, clock)
-    close = opened.close
+    close = () => opened.close()
   })
   afterAll(() => close())
 
@@ -52,7 +52,7 @@ describe.each([...engines])('what nodes claim on %s', (engine) => {
       services.traffic.counts.refuse(tx, one, 1n)
       services.traffic.counts.refuse(tx, none, 0n)
     })
-    const noted = (await services.traffic.counts.refusals()).map(({ node }) => node as string)
+    const noted = (await services.traffic.counts.refusals()).map(({ node }) => node)
     expect(noted).toContain(one)
     expect(noted).not.toContain(none)
   })
