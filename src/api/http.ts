@@ -21,7 +21,7 @@ import {
 } from './answers.ts'
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
-import { docsFile, docsPaths } from './docs.ts'
+import { docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
@@ -146,8 +146,10 @@ export function createHttp(deps: HttpDeps) {
     app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
   for (const path of docsPaths) {
-    const { body, headers } = docsFile(path)
-    app.get(path, () => new Response(body, { headers: { ...plainHeaders, ...headers } }))
+    app.get(path, async () => {
+      const { body, headers } = await readDocs(path)
+      return new Response(body, { headers: { ...plainHeaders, ...headers } })
+    })
   }
   for (const [path, methods] of methodsByPath(deps.bound, deps.plain ?? [])) {
     app.all(path, () => {

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { getBalance, getOrder, listOrders, listTransactions } from '../../src/api/customer/account/shapes.ts'
 import { describe } from '../../src/api/describe.ts'
-import { docsFile, docsPaths } from '../../src/api/docs.ts'
+import { docsPaths, readDocs } from '../../src/api/docs.ts'
 import { type Operation, operation } from '../../src/api/operation.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
@@ -42,6 +42,7 @@ const purchase = operation({
     until: z.string().nullable(),
   }),
   example: { thing: { ipv4: '192.0.2.1' }, until: null },
+  exampleBody: { country: 'NL', count: 2, note: "it's $HOME `here`" },
   codes: ['out_of_stock'],
   charges: true,
 })
@@ -56,8 +57,11 @@ function openStandIn(operations: readonly Operation[]): Site {
     port: 0,
     routes: Object.fromEntries(
       docsPaths.map((path) => {
-        const { body, headers } = docsFile(path)
-        return [path, () => new Response(body, { headers })]
+        const answer = async () => {
+          const { body, headers } = await readDocs(path)
+          return new Response(body, { headers })
+        }
+        return [path, answer]
       }),
     ),
     fetch: async (request) => {
@@ -164,7 +168,7 @@ test('parameters tell their type, limits and examples, and refusals their codes'
     await words.locator('.refusals summary').click()
     const text = (await words.innerText()).replaceAll(/\s+/g, ' ')
     expect(text).toContain('limit integer, in query')
-    expect(text).toContain('How many to answer with; 100 unless said. 1 to 500 example 100')
+    expect(text).toContain('How many to answer with. 1 to 500 default 100 example 100')
     expect(text).toContain('order_id string or null')
     expect(text).toContain('one of credit charge refund')
     expect(text).toContain('401 invalid_token The token is missing')

@@ -1,4 +1,5 @@
 import { codeBlock, copyButton, el, literal } from './elements.js'
+import { follow, learn, withReal } from './learned.js'
 import { allowedOf, exampleOf, givenExample, plain, resolve, sampleOf } from './schema.js'
 
 const answerWithinMs = 30_000
@@ -18,22 +19,29 @@ const freshKey = () =>
 export function tryPanel(operation, success) {
   const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': 'The same as a curl command' })
   const outcome = { line: el('p', { class: 'result', role: 'status' }), rest: el('div') }
+  const inputs = [
+    ...operation.parameters.map((parameter) => parameterInput(operation, parameter)),
+    ...(operation.body ? [bodyInput(operation)] : []),
+  ]
   const form = el('form', { class: 'try', 'aria-label': `Try ${operation.id}` }, [
-    operation.parameters.map((parameter) => parameterInput(operation, parameter)),
-    operation.body && bodyInput(operation),
+    inputs.map((each) => each.row),
     el('button', { class: 'send' }, 'Send'),
     el('p', { class: 'note' }, notes(operation)),
   ])
+  const example = givenExample(resolve(success).content?.['application/json'])
   const write = () => {
     curl.textContent = toCurl(readRequest(operation, form))
   }
   form.addEventListener('input', write)
   form.addEventListener('submit', (event) => {
     event.preventDefault()
-    void send(operation, form, outcome)
+    void send(operation, form, outcome, example)
+  })
+  follow(() => {
+    for (const each of inputs) offer(each)
+    write()
   })
   write()
-  const example = givenExample(resolve(success).content?.['application/json'])
   return el('div', { class: 'panel' }, [
     el('h3', {}, 'Try it'),
     form,
@@ -45,6 +53,13 @@ export function tryPanel(operation, success) {
       codeBlock(JSON.stringify(example, null, 2), 'An example answer'),
     ],
   ])
+}
+
+/** Puts what is known by now into a field, unless a person has written there. */
+function offer({ input, start }) {
+  if (!start || input.value !== input.defaultValue) return
+  input.defaultValue = start()
+  input.value = input.defaultValue
 }
 
 const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLowerCase() === 'idempotency-key'
@@ -61,7 +76,9 @@ function parameterInput(operation, parameter) {
   const id = `docs-${operation.id}-${parameter.in}-${parameter.name}`
   const name = `${parameter.in}:${parameter.name}`
   const example = parameter.example ?? exampleOf(schema)
-  const start = isKey(parameter) ? freshKey() : parameter.required ? String(sampleOf({ example, ...schema }) ?? '') : ''
+  const sample = parameter.required ? sampleOf({ example, ...schema }) : undefined
+  const offered = () => String(withReal(parameter.name, idOf(sample)) ?? '')
+  const start = isKey(parameter) ? freshKey() : offered()
   const allowed = allowedOf(schema) ?? (schema.type === 'boolean' ? [true, false] : undefined)
   const placeholder = example === undefined ? undefined : `e.g. ${example}`
   const isNumber = schema.type === 'integer' || schema.type === 'number'
@@ -77,8 +94,12 @@ function parameterInput(operation, parameter) {
     ? choiceInput({ id, name }, allowed.map(String), start, parameter.required)
     : el('input', { ...plainInput, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' })
   const label = el('label', { for: id }, parameter.name)
-  return el('div', { class: 'input' }, label, isKey(parameter) ? [input, newKeyButton(input)] : input)
+  const row = el('div', { class: 'input' }, label, isKey(parameter) ? [input, newKeyButton(input)] : input)
+  return { row, input, start: sample === undefined || allowed ? undefined : offered }
 }
+
+/** In a query a number is text, and the same id all the same. */
+const idOf = (sample) => (typeof sample === 'string' && /^\d{1,15}$/.test(sample) ? Number(sample) : sample)
 
 function choiceInput(attributes, allowed, start, isRequired) {
   const options = (isRequired ? allowed : ['', ...allowed]).map((value) =>
@@ -98,10 +119,11 @@ function newKeyButton(input) {
 
 function bodyInput(operation) {
   const id = `docs-${operation.id}-body`
-  const text = JSON.stringify(givenExample(operation.body) ?? sampleOf(operation.body.schema), null, 2)
-  const rows = String(Math.min(text.split('\n').length + 1, 16))
-  const area = el('textarea', { id, name: 'body', rows, spellcheck: 'false', autocapitalize: 'off' }, text)
-  return el('div', { class: 'input body' }, el('label', { for: id }, 'Body'), area)
+  const example = givenExample(operation.body) ?? sampleOf(operation.body.schema)
+  const start = () => JSON.stringify(withReal('', example), null, 2)
+  const rows = String(Math.min(start().split('\n').length + 1, 16))
+  const input = el('textarea', { id, name: 'body', rows, spellcheck: 'false', autocapitalize: 'off' }, start())
+  return { row: el('div', { class: 'input body' }, el('label', { for: id }, 'Body'), input), input, start }
 }
 
 /** The request as the form has it. Both the command and the sending are made of it, so they cannot differ. */
@@ -139,7 +161,7 @@ function toCurl({ method, url, headers, needsToken, body }) {
   return parts.join(' \\\n  ')
 }
 
-async function send(operation, form, outcome) {
+async function send(operation, form, outcome, example) {
   const button = form.querySelector('.send')
   button.disabled = true
   outcome.line.replaceChildren(el('span', { class: 'note' }, 'Waiting for the answer…'))
@@ -150,6 +172,7 @@ async function send(operation, form, outcome) {
     const text = await response.text()
     outcome.line.replaceChildren(...toStatus(response, performance.now() - startedMs))
     outcome.rest.replaceChildren(toHeaders(response), codeBlock(prettyOf(text), 'The answer'))
+    if (response.ok) learn(example, JSON.parse(text))
   } catch (error) {
     outcome.line.replaceChildren(el('span', { class: 'trouble' }, troubleOf(error)))
   } finally {

@@ -19,7 +19,9 @@ const wide = matchMedia('(min-width: 64rem)')
 const methodMark = (operation) => el('span', { class: `method ${operation.method}` }, operation.method)
 
 function listOperations(description) {
-  const server = new URL(description.servers?.[0]?.url ?? '', location.origin).href.replace(/\/$/, '')
+  // The page may be open under another name of the shop than the description gives; what is tried is tried where it came from.
+  const { pathname } = new URL(description.servers?.[0]?.url ?? '', location.origin)
+  const server = location.origin + pathname.replace(/\/$/, '')
   const found = Object.entries(description.paths ?? {}).flatMap(([path, item]) =>
     methods
       .filter((method) => item[method])
@@ -95,9 +97,11 @@ function refusals(operation) {
 
 function codesOf(response) {
   const examples = Object.entries(response.content?.[json]?.examples ?? {})
-  const codes = examples.map(([code, example]) => [code, resolve(example).value?.error?.message ?? ''])
+  const codes = examples.map(([code, example]) => [code, meaningOf(resolve(example))])
   return codes.length > 0 ? codes : [['', response.description]]
 }
+
+const meaningOf = (example) => example.summary ?? example.value?.error?.message ?? ''
 
 /** What holds for every operation: where they are, how to show who is calling, and the shape of every refusal. */
 function introduction(description, operations) {
@@ -110,7 +114,11 @@ function introduction(description, operations) {
     paragraph(info.description, 'lead'),
     part('Address', el('p', {}, literal(server))),
     part('Token', schemes.length > 0 && schemes),
-    el('p', { class: 'note' }, 'For programs: ', el('a', { href: source }, 'openapi.json')),
+    el('p', { class: 'links' }, [
+      el('a', { href: '/docs/login-grammar' }, 'Login grammar'),
+      el('a', { href: '/docs/errors' }, 'Refusals'),
+      el('a', { href: source }, 'openapi.json, for programs'),
+    ]),
   ])
   const given = givenExample(resolve(operations[0]?.responses?.['401']).content?.[json]) ?? sampleOf(refusal)
   const example = refusal && codeBlock(JSON.stringify(given, null, 2), 'An example of a refusal')

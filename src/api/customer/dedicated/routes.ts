@@ -8,7 +8,7 @@ import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso } from '../../../kernel/time.ts'
 import { positionOf, readNumber } from '../../fields.ts'
 import { type Bound, bind, bindPurchase } from '../../http.ts'
-import * as wire from './shapes.ts'
+import * as sale from './shapes.ts'
 import * as owned from './shapes-owned.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes-proxy.ts'
 
@@ -33,7 +33,7 @@ export function dedicatedOperations(deps: {
   const shown = (proxy: OpenProxy): ShownProxy => ({ ...proxy, status: statusAt(proxy, deps.clock()) })
 
   return [
-    bind(wire.quoteDedicated, async ({ query }) => {
+    bind(sale.quoteDedicated, async ({ query }) => {
       const { country_code: country, period, count, ipv } = query
       const price = await dedicated.quote({ country, period, count, ipv })
       return {
@@ -48,16 +48,16 @@ export function dedicatedOperations(deps: {
       }
     }),
 
-    bindPurchase(wire.buyDedicated, toBought, (request, { body }) => {
+    bindPurchase(sale.buyDedicated, toBought, (request, { body }) => {
       const { country_code: country, period, count, ipv } = body
       return dedicated.buy(request, { country, period, count, ipv })
     }),
 
-    bind(wire.quoteProlonging, async ({ caller, query }) =>
-      wire.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
+    bind(sale.quoteProlonging, async ({ caller, query }) =>
+      sale.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
     ),
 
-    bindPurchase(wire.prolongDedicated, wire.toProlonged, (request, { body }) =>
+    bindPurchase(sale.prolongDedicated, sale.toProlonged, (request, { body }) =>
       dedicated.prolong(request, body.ids, body.period),
     ),
 
@@ -116,7 +116,7 @@ export function dedicatedOperations(deps: {
   ]
 
   function toBought(bought: Bought) {
-    return wire.toBought({ ...bought, proxies: bought.proxies.map(shown) }, gateway)
+    return sale.toBought({ ...bought, proxies: bought.proxies.map(shown) }, gateway)
   }
 }
 

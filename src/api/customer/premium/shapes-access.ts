@@ -83,7 +83,7 @@ export const generateProxies = operation({
   summary: 'Generate a list of proxies',
   description:
     'One line a proxy. Everything but the endpoint lives in the login, so lines can be written by hand as well: ' +
-    'see the login grammar. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port for ' +
+    'see `/docs/login-grammar`. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port for ' +
     'whitelisted addresses, 4 protocol://login:password@host:port; or `format`, a template of {protocol}, {login}, ' +
     '{password}, {host} and {port}. A line without a login gets a port of its own: the source address and the port ' +
     'tell who comes and what for. A template may be written without its braces, `login:password@host:port`, and `format` may ' +

@@ -152,7 +152,7 @@ export const listSubusers = operation({
     subusers: z.array(subuser).openapi({ description: 'One page of sub-users.' }),
     next_cursor: nextCursor(),
   }),
-  example: { subusers: [example], next_cursor: null },
+  example: { subusers: [{ ...example, ...refExample }], next_cursor: null },
 })
 
 export const toSubusers = (subusers: readonly Subuser[], limitOfPage: number) => ({

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { type Service, startService } from '../harness/service.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+
+/** What has to be there before the rest can be tried, and what takes it away again. All others go in between. */
+const first = ['buyDedicated', 'buyTraffic', 'createSubuser', 'buyVpn', 'addVpnDevice', 'addToWhitelist']
+const last = ['replaceProxy', 'removeFromWhitelist', 'deleteSubuser', 'removeVpnDevice', 'deleteVpn']
+
+const withinMs = 120_000
+
+let browser: Browser
+let shop: Service
+
+beforeAll(async () => {
+  browser = await openChromium()
+  shop = await startService('sqlite')
+}, readyWithinMs)
+
+afterAll(async () => {
+  await shop?.stop()
+  await browser?.close()
+})
+
+async function visit(path: string, work: (page: Page, asked: readonly string[]) => Promise<void>): Promise<void> {
+  const context = await browser.newContext()
+  context.setDefaultTimeout(10_000)
+  try {
+    const page = await context.newPage()
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await page.goto(shop.url + path)
+    await work(page, asked)
+  } finally {
+    await context.close()
+  }
+}
+
+const sectionOf = (page: Page, id: string): Locator => page.locator(`section[aria-labelledby="${id}"]`)
+
+async function send(section: Locator): Promise<{ status: string; text: string }> {
+  await section.getByRole('button', { name: 'Send' }).click()
+  const status = await section.locator('.outcome .status').innerText()
+  return { status, text: await section.locator('.outcome pre').innerText() }
+}
+
+test(
+  'every operation can be sent as the page offers it, with nothing but a token filled in',
+  () =>
+    visit('/docs/', async (page) => {
+      await page.getByLabel('API token').fill(shop.token)
+      await sectionOf(page, 'getBalance').waitFor()
+      const listed = await page.locator('section[aria-labelledby]').all()
+      const ids = await Promise.all(listed.map(async (each) => (await each.getAttribute('aria-labelledby')) ?? ''))
+      const between = ids.filter((id) => !first.includes(id) && !last.includes(id))
+      expect(ids).toEqual(expect.arrayContaining([...first, ...last]))
+      expect(ids.length).toBeGreaterThan(40)
+      for (const id of [...first, ...between, ...last]) {
+        const { status, text } = await send(sectionOf(page, id))
+        expect([id, status, text]).toEqual([
+          id,
+          expect.stringMatching(/^200/),
+          expect.not.stringContaining('"warnings"'),
+        ])
+      }
+    }),
+  120_000,
+)
+
+test(
+  'an id that an answer brought is offered where it is needed, and what a person wrote stays',
+  () =>
+    visit('/docs', async (page) => {
+      await page.getByLabel('API token').fill(shop.token)
+      const [order, comment] = [sectionOf(page, 'getOrder'), sectionOf(page, 'setComment')]
+      const written = JSON.stringify({ ids: [5], comment: 'mine' })
+      await comment.getByLabel('Body').fill(written)
+      const { text } = await send(sectionOf(page, 'buyDedicated'))
+      const { data } = JSON.parse(text) as { data: { order_id: string; proxies: { id: number }[] } }
+      expect(await order.getByLabel('order_id').inputValue()).toBe(data.order_id)
+      expect(await order.locator('pre.curl').innerText()).toContain(`/orders/${data.order_id}'`)
+      const body = await sectionOf(page, 'prolongDedicated').getByLabel('Body').inputValue()
+      expect(JSON.parse(body)).toEqual({ ids: [data.proxies[0]?.id], period: 30 })
+      expect(await sectionOf(page, 'quoteProlonging').getByLabel('ids').inputValue()).toBe(String(data.proxies[0]?.id))
+      expect(await comment.getByLabel('Body').inputValue()).toBe(written)
+    }),
+  withinMs,
+)
+
+test(
+  'a VPN is not bought for a key that is not yours',
+  () =>
+    visit('/docs', async (page) => {
+      const body = await sectionOf(page, 'buyVpn').getByLabel('Body').inputValue()
+      expect(JSON.parse(body)).toEqual({ period: 1 })
+    }),
+  withinMs,
+)
+
+test(
+  'the login grammar and the table of refusals are pages beside it, and ask nobody else for anything',
+  async () => {
+    for (const [path, title, words] of [
+      ['/docs/login-grammar', 'The login of a premium proxy', 'user-name = login'],
+      ['/docs/errors', 'Refusals', 'idempotency_key_reused'],
+    ] as const) {
+      await visit('/docs', async (page, asked) => {
+        await page.locator(`.links a[href="${path}"]`).click()
+        expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(title)
+        expect(await page.title()).toBe(`${title} · Turnpike API`)
+        expect(await page.locator('main').innerText()).toContain(words)
+        expect(await page.evaluate('getComputedStyle(document.querySelector(".bar")).position')).toBe('sticky')
+        await page.locator('.links a[href="/docs"]').click()
+        await sectionOf(page, 'getBalance').waitFor()
+        expect(asked.filter((url) => !url.startsWith(`${shop.url}/`) && !url.startsWith('data:'))).toEqual([])
+      })
+    }
+  },
+  withinMs,
+)
+
+test(
+  'on a phone the pages fit',
+  async () => {
+    const context = await browser.newContext({ viewport: { width: 360, height: 740 }, isMobile: true })
+    const page = await context.newPage()
+    for (const path of ['/docs/login-grammar', '/docs/errors']) {
+      await page.goto(shop.url + path)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    }
+    await context.close()
+  },
+  withinMs,
+)
