@@ -9,6 +9,9 @@ import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 
+/** Every test of a gateway runs on both; the test command runs them once for each. */
+export const gatewayEngine = process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
+
 /** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
 export type Stand = {
   readonly port: number
@@ -20,7 +23,6 @@ export type Stand = {
 }
 
 export type StandWish = {
-  readonly engine?: 'portable' | 'linux'
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
@@ -135,7 +137,7 @@ export function openEngine(wish: StandWish = {}): Stand {
     ...(wish.lookup && { lookup: wish.lookup }),
   }
   const engine: Engine =
-    wish.engine === 'linux'
+    gatewayEngine === 'linux'
       ? createLinuxEngine({ ...engineDeps, isStrict: true })
       : createEngine({ ...engineDeps, sockets: createSockets(process.platform) })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })

@@ -26,6 +26,13 @@ export type SideSocket = {
   readonly localPort: number
 }
 
+/** What all sides of one engine share. */
+export type SideAround = {
+  readonly after: After
+  /** So much is held for one peer that does not take it. */
+  readonly noteHeld: (bytes: number) => void
+}
+
 /** How long a peer that was told the last thing may go on talking, and how much of that is thrown away. */
 const lingerMs = 2000
 const mostDiscarded = 1024 * 1024
@@ -54,7 +61,7 @@ export class Side {
 
   constructor(
     owner: SideOwner,
-    private readonly after: After,
+    private readonly around: SideAround,
   ) {
     this.owner = owner
   }
@@ -90,6 +97,7 @@ export class Side {
     if (gone === bytes.length) return true
     this.held.push(bytes.slice(gone))
     this.heldBytes += bytes.length - gone
+    this.around.noteHeld(this.heldBytes)
     return false
   }
 
@@ -111,7 +119,7 @@ export class Side {
     this.ending = 'close'
     this.own(new Discarding(this))
     this.resume()
-    this.cancels = [this.after(lingerMs, () => this.letGo()), this.after(flushMs, () => this.abort())]
+    this.cancels = [this.around.after(lingerMs, () => this.letGo()), this.around.after(flushMs, () => this.abort())]
     this.endWhenEmpty()
   }
 

@@ -3,7 +3,7 @@ import { someExit } from '../../../../test/harness/desired.ts'
 import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../kernel/address.ts'
 import { after } from '../carry/portable/bun-sockets.ts'
-import { dialler } from '../carry/portable/dialler.ts'
+import { createDialler } from '../carry/portable/dialler.ts'
 import { type Policy, shippedPorts } from '../decide/policy.ts'
 import type { Way } from '../decide/way.ts'
 import { createDial } from './dial.ts'
@@ -45,7 +45,7 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
   createDial({
     policy: () => policy,
     connectMs,
-    dialler,
+    dialler: createDialler({ after, noteHeld() {} }),
     resolve: createResolve({
       clock: () => 0,
       after,

@@ -68,16 +68,18 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
       this.side.onSocketDrain()
     }
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) this.isReadable = true
-    // Nobody reads from it now, so nobody would notice that it is gone.
-    if (this.hasFailed && (this.isPaused || this.hasEnded)) this.destroy()
-    else this.read()
+    this.readOrLose()
   }
 
   takeTurn(): void {
     this.isQueued = false
-    if (this.tunnel || this.isClosed) return
-    if (this.hasFailed && this.isPaused) this.destroy()
-    else this.read()
+    if (!this.tunnel) this.readOrLose()
+  }
+
+  private readOrLose(): void {
+    this.read()
+    // Nobody reads from it now, so nobody would notice that it is gone.
+    if (this.hasFailed && !this.tunnel && (this.isPaused || this.hasEnded)) this.destroy()
   }
 
   private get mayRead(): boolean {

@@ -1,5 +1,5 @@
 import { formatAddress } from '../../../../kernel/address.ts'
-import { patient, Side } from '../side.ts'
+import { patient, Side, type SideAround } from '../side.ts'
 import { Channel } from './channel.ts'
 import { EAGAIN } from './numbers.ts'
 import type { Pollable, Reactor } from './reactor.ts'
@@ -18,6 +18,7 @@ export class Listener implements Pollable {
     private readonly reactor: Reactor,
     private readonly descriptor: number,
     private readonly port: number,
+    private readonly around: SideAround,
     private readonly core: { accepted(side: Side, source: string): void; departed(): void },
   ) {
     reactor.watchLevel(descriptor, this)
@@ -46,8 +47,8 @@ export class Listener implements Pollable {
   }
 
   private begin(descriptor: number, source: string): void {
-    const { reactor, core } = this
-    const side = new Side(patient, reactor.timers.after)
+    const { reactor, core, around } = this
+    const side = new Side(patient, around)
     const channel = new Channel(reactor, descriptor, side, this.port, () => core.departed())
     side.attach(channel)
     core.accepted(side, source)

@@ -5,6 +5,7 @@ import { createSnapshot } from '../../../agent/snapshot.ts'
 import type { Policy } from '../../decide/policy.ts'
 import type { Lookup } from '../../reach/resolve.ts'
 import { createCore, tickMs } from '../core.ts'
+import { createHeldGauge } from '../held-gauge.ts'
 import { createReports } from './counts.ts'
 import { Descriptors } from './descriptors.ts'
 import { createKernel } from './kernel.ts'
@@ -63,6 +64,8 @@ export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => 
   const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
   const reactor = new Reactor(kernel, descriptors, onFault)
   const pipes = new PipePool(kernel.openPipe, descriptors, isStrict)
+  const held = createHeldGauge()
+  const around = { after: reactor.timers.after, noteHeld: held.note }
   const snapshot = createSnapshot()
   const asking = createQuestions<'asked'>()
   const lookingUp = createQuestions<'looked-up'>()
@@ -80,7 +83,7 @@ export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => 
     noteNow: () => reports.hurry(),
   }
   const core = createCore({
-    ...createMovement(reactor, pipes, clock),
+    ...createMovement(reactor, pipes, around, clock),
     snapshot,
     agent,
     ask: (question, source) => asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
@@ -127,7 +130,7 @@ export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => 
     else if (message.type === 'unlisten') unlisten(message.descriptor)
     else if (message.type === 'listen') {
       if (message.isMain) core.setMainPort(message.port)
-      listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, core))
+      listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
     } else if (message.type === 'begin-stop') core.beginStop()
     else {
       core.endStop()
@@ -162,7 +165,7 @@ export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => 
       reports.send()
       for (const wish of wishes.splice(0)) post(wish)
     } else reports.sendIfDue(reactor.timers.after)
-    memory.standing = core.standing
+    memory.standing = { ...core.standing, mostHeld: held.mostHeld }
     memory.carried = core.carrier.health.carried
   }
 

@@ -3,7 +3,7 @@ import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
 import { createConverse } from '../converse.ts'
 import type { Movement } from '../core.ts'
-import { patient, Side } from '../side.ts'
+import { patient, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
 import { EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ETIMEDOUT } from './numbers.ts'
@@ -15,12 +15,12 @@ import { Tunnel } from './tunnel.ts'
 const mostAhead = 256 * 1024
 
 /** How bytes move here: dialled and watched with the system's calls, carried by the kernel where it pays. */
-export function createMovement(reactor: Reactor, pipes: PipePool, clock: () => number): Movement {
+export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAround, clock: () => number): Movement {
   const { after } = reactor.timers
   return {
     after,
     sockets: createSockets(reactor),
-    dialler: createDialler(reactor),
+    dialler: createDialler(reactor, around),
     tunnel(client, passage, fromClient, fromOrigin) {
       const [near, far] = [client.transport, passage.origin.transport]
       if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')
@@ -35,6 +35,7 @@ export function createMovement(reactor: Reactor, pipes: PipePool, clock: () => n
         pipes,
         clock,
         queue: (flow) => reactor.queue(flow),
+        noteHeld: around.noteHeld,
         onOver() {
           near.leave()
           far.leave()
@@ -47,7 +48,7 @@ export function createMovement(reactor: Reactor, pipes: PipePool, clock: () => n
   }
 }
 
-function createDialler(reactor: Reactor): Dialler<Side> {
+function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
   const { kernel, descriptors, timers } = reactor
   return {
     converse: createConverse(timers.after),
@@ -59,7 +60,7 @@ function createDialler(reactor: Reactor): Dialler<Side> {
       const descriptor = kernel.connect(address, there.port, own)
       if (descriptor < 0) return Promise.resolve({ refusal: toRefusal(-descriptor) })
       if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'unreachable' })
-      const side = new Side(patient, timers.after)
+      const side = new Side(patient, around)
       const channel = new Channel(reactor, descriptor, side, 0, () => {})
       side.attach(channel)
       side.pause()

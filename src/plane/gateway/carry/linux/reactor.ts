@@ -71,11 +71,12 @@ export class Reactor {
     this.waiting.push(taker)
   }
 
-  /** `isPressed`: somebody else has left work, so that it must not sleep. */
-  turn(isPressed: () => boolean): void {
-    const mostMs = this.waiting.length > 0 || isPressed() ? 0 : this.timers.dueInMs(mostWaitMs)
+  /** `hear` does what others have asked for, and tells whether there was anything. What was asked before an event comes before it. */
+  turn(hear: () => boolean): void {
+    const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
     const count = this.kernel.poll(this.poll, mostMs)
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)
+    hear()
     for (let index = 0; index < count; index += 1) this.dispatch(index)
     this.guard(() => this.timers.run())
     this.takeTurns()

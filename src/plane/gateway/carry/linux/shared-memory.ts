@@ -1,7 +1,7 @@
 import { ownedWords } from './descriptors.ts'
 
 /** What the main thread and a reactor both see. It outlives the reactor. */
-const words = { isAsleep: 0, open: 1, connections: 2, passages: 3, posted: 4 } as const
+const words = { isAsleep: 0, open: 1, connections: 2, passages: 3, posted: 4, mostHeld: 5 } as const
 const wordBytes = 64
 const numbers = { carried: 0, skewMs: 1, lastContactAt: 2 } as const
 const numberBytes = 64
@@ -29,12 +29,26 @@ export function viewMemory(memory: SharedArrayBuffer) {
     },
     notePosted: (): void => void Atomics.add(counts, words.posted, 1),
     get standing() {
-      const [open, connections, passages] = [words.open, words.connections, words.passages].map((at) =>
-        Atomics.load(counts, at),
-      )
-      return { open: open ?? 0, connections: connections ?? 0, passages: passages ?? 0 }
+      const look = (name: 'open' | 'connections' | 'passages' | 'mostHeld') => Atomics.load(counts, words[name])
+      return {
+        open: look('open'),
+        connections: look('connections'),
+        passages: look('passages'),
+        mostHeld: look('mostHeld'),
+      }
     },
-    set standing({ open, connections, passages }: { open: number; connections: number; passages: number }) {
+    set standing({
+      open,
+      connections,
+      passages,
+      mostHeld,
+    }: {
+      open: number
+      connections: number
+      passages: number
+      mostHeld: number
+    }) {
+      Atomics.store(counts, words.mostHeld, mostHeld)
       Atomics.store(counts, words.open, open)
       Atomics.store(counts, words.connections, connections)
       Atomics.store(counts, words.passages, passages)

@@ -65,7 +65,7 @@ export function createThread(deps: {
     outbox = undefined
     for (const descriptor of ownedIn(memory.owned)) kernel.close(descriptor)
     memory.owned.fill(0)
-    memory.standing = { open: 0, connections: 0, passages: 0 }
+    memory.standing = { open: 0, connections: 0, passages: 0, mostHeld: 0 }
     kernel.close(bell)
     if (!isWanted) return
     deps.onDeath(fault)

@@ -51,6 +51,8 @@ export type TunnelDeps = {
   readonly clock: () => number
   /** Gives a flow its next turn after everybody else had theirs. */
   readonly queue: (flow: Flow) => void
+  /** So much is held for an end that does not take it. */
+  readonly noteHeld: (bytes: number) => void
   /** The ends are nobody's tunnel any more. */
   readonly onOver: () => void
 }
@@ -252,8 +254,10 @@ export class Tunnel {
     while (flow.held || (flow.pipe && flow.pipe.held > 0)) {
       const gone = this.pushOnce(flow)
       if (gone > 0) flow.to.written += gone
-      else if (gone === -EAGAIN) return 'blocked'
-      else {
+      else if (gone === -EAGAIN) {
+        this.deps.noteHeld((flow.held?.length ?? 0) + (flow.pipe?.held ?? 0))
+        return 'blocked'
+      } else {
         this.lose(flow.to)
         return 'lost'
       }

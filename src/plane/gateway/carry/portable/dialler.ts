@@ -2,15 +2,17 @@ import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Target } from '../../protocol/authority.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
 import { createConverse } from '../converse.ts'
-import { patient, Side } from '../side.ts'
+import { patient, Side, type SideAround } from '../side.ts'
 import { after, handlers } from './bun-sockets.ts'
 
 /** Dials with Bun's sockets. */
-export const dialler: Dialler<Side> = { connect, converse: createConverse(after) }
+export const createDialler = (around: SideAround): Dialler<Side> => ({
+  connect: (there, from, mostMs) => connect(new Side(patient, around), there, from, mostMs),
+  converse: createConverse(around.after),
+})
 
 /** One connection, paused as soon as it is there: nothing is lost before somebody listens. */
-function connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Side>> {
-  const side = new Side(patient, after)
+function connect(side: Side, there: Target, from: string | undefined, mostMs: number): Promise<Connected<Side>> {
   return new Promise((resolve) => {
     let isLate = false
     const cancel = after(mostMs, () => {

@@ -1,11 +1,12 @@
 import type { Socket, TCPSocketListener } from 'bun'
 import { createCore, tickMs } from '../core.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
+import { createHeldGauge } from '../held-gauge.ts'
 import { Relay } from '../relay.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { after, handlers } from './bun-sockets.ts'
-import { dialler } from './dialler.ts'
+import { createDialler } from './dialler.ts'
 
 const drainStepMs = 20
 
@@ -17,9 +18,11 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
   let hostname = ''
   let ticker: ReturnType<typeof setInterval> | undefined
 
+  const held = createHeldGauge()
+  const around = { after, noteHeld: held.note }
   const core = createCore({
     ...deps,
-    dialler,
+    dialler: createDialler(around),
     after,
     tunnel: (client, passage, fromClient, fromOrigin) =>
       new Relay(client, passage, clock).start(fromClient, fromOrigin),
@@ -28,7 +31,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
   const listening = {
     ...handlers,
     open(socket: Socket<Side>) {
-      const side = new Side(patient, after)
+      const side = new Side(patient, around)
       socket.data = side
       side.attach(socket)
       core.accepted(side, socket.remoteAddress)
@@ -91,7 +94,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     },
 
     get standing() {
-      return { ...core.standing, listeners: listeners.size }
+      return { ...core.standing, listeners: listeners.size, mostHeld: held.mostHeld }
     },
   }
 }
