@@ -104,8 +104,8 @@ test('each of several users on one connection is counted for what is his', async
   }
   const real = [await ask(1, 'anna', '/of-anna', 1), await ask(2, 'boris', '/of-boris-who-reads-more', 2)]
   client.reset()
-  expect(own.engine.carrier.takeChanged().proxies).toEqual(real)
   await own.stop()
+  expect(own.engine.carrier.takeChanged().proxies).toEqual(real)
 })
 
 test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p to a piece', async (size) => {
@@ -124,10 +124,10 @@ test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p t
   client.finish()
   await client.hearEnd()
   await until(() => own.engine.standing.open === 0)
+  await own.stop()
   const [counted] = own.engine.carrier.takeChanged().subusers
   expect(counted).toMatchObject({ sent: head.length + body.length, received })
   expect(place.origin.records.map(tellSeen)).toEqual([`POST /a ${body}`])
-  await own.stop()
 })
 
 test('the Host that the origin reads is that of the target, whatever the client wrote', async () => {

@@ -1,12 +1,16 @@
 import { readConfig } from '../../src/main/settings/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/main/settings/gateway.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
-import type { Engine, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
+import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+
+/** Every test of a gateway runs on both; the test command runs them once for each. */
+export const gatewayEngine = process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
 /** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
 export type Stand = {
@@ -105,7 +109,7 @@ export function openEngine(options: StandOptions = {}): Stand {
   const leaseBytes = options.leaseBytes ?? 1e12
   let allowed = 0
   const faults: unknown[] = []
-  const engine = createEngine({
+  const engineDeps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
@@ -129,10 +133,13 @@ export function openEngine(options: StandOptions = {}): Stand {
     lastContactAt: Date.now,
     sha256,
     random: Math.random,
-    sockets: createSockets(process.platform),
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),
-  })
+  }
+  const engine: Engine =
+    gatewayEngine === 'linux'
+      ? createLinuxEngine({ ...engineDeps, isStrict: true })
+      : createEngine({ ...engineDeps, sockets: createSockets(process.platform) })
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)

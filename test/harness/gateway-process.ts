@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gatewayEngine } from './engine.ts'
 import type { Service } from './service.ts'
 import { untilTrue } from './turnpike.ts'
 
@@ -38,6 +39,7 @@ export async function makeGatewayProcess(
     TURNPIKE_SHOP_URL: service.url,
     TURNPIKE_NODE_KEY: key,
     TURNPIKE_GATEWAY_PORT: String(port),
+    TURNPIKE_GATEWAY_ENGINE: gatewayEngine,
     TURNPIKE_LOG: 'error',
     ...env,
   }

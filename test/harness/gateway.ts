@@ -6,6 +6,7 @@ import { type Gateway, openGateway } from '../../src/main/node/gateway.ts'
 import { readConfig } from '../../src/main/settings/config.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import type { Engine } from './database.ts'
+import { gatewayEngine } from './engine.ts'
 import { type Service, startService } from './service.ts'
 
 /** A shop with a gateway that has joined it: real sockets, real time, and what is bought can be used. */
@@ -88,6 +89,7 @@ async function startGateway(service: Service, port: number, env: Record<string, 
     TURNPIKE_SHOP_URL: service.url,
     TURNPIKE_NODE_KEY: key,
     TURNPIKE_GATEWAY_PORT: String(port),
+    TURNPIKE_GATEWAY_ENGINE: gatewayEngine,
     ...env,
   }
   const log = createLog('debug', 'gateway', (line) => gatewayLog.push(line))

@@ -122,6 +122,8 @@ describe.each(engines)('premium proxies on %s', (engine) => {
     expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'no_exit' }, { status: 4 }])
     await road.services.premium.exits.drain(id, false)
     expect(await untilTrue(async () => (await told('http')).status === 200)).toBeTrue()
+    // A tunnel may be there before its destination has noticed; one that has carried something was noticed after it.
+    await exitsOf(customer, parts('http'), 1)
     expect(await exitsOf(customer, parts('socks'), 2)).toEqual(['127.100.0.2', '127.100.0.2'])
   })
 

@@ -14,13 +14,12 @@ import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync } from '../../plane/agent/sync.ts'
 import type { Engine } from '../../plane/gateway/carry/engine.ts'
-import { createEngine } from '../../plane/gateway/carry/portable/engine.ts'
-import { createSockets } from '../../plane/gateway/carry/sockets.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import { configOf, logOf, untilStopped } from '../roles.ts'
 import { BadSetting, type Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
 import { joinShop, linkTo, randomBytes } from './agent.ts'
+import { chooseEngine } from './engine.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
 const drainMs = 4000
@@ -104,7 +103,7 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const named = { folder, node: identity.node, boot, version: manifest.version, link }
 
-  const engine: Engine = createEngine({
+  const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
       wantLease: (id, pool) => meter.wantLease(id, pool),
@@ -125,7 +124,6 @@ function assemble(config: Config, folder: string, identity: Identity, log: Log) 
     },
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     random: Math.random,
-    sockets: createSockets(process.platform),
     onFault: (fault) => log.error('fault', { fault }),
   })
   const sync = createSync({

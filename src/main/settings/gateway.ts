@@ -4,11 +4,16 @@ import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
 
+const engineChoices = ['auto', 'portable', 'linux'] as const
+/** What moves the bytes; `auto` is the fastest that this machine allows. */
+export type EngineChoice = (typeof engineChoices)[number]
+
 /** What an operator can set about a gateway, on the machine that it runs on. */
 export type GatewayConfig = {
   readonly shopUrl: string | undefined
   readonly nodeKey: string | undefined
   readonly gatewayListen: string
+  readonly gatewayEngine: EngineChoice
   readonly gatewayPorts: Ports['allow']
   readonly gatewayDenyNames: readonly string[]
   readonly gatewayDenyPrefixes: readonly Prefix[]
@@ -42,6 +47,13 @@ export const gatewaySettings = {
     value: 'ADDRESS',
     fallback: '::',
     meaning: 'where the gateway listens; :: is every address of this machine, IPv4 too',
+  },
+  gatewayEngine: {
+    env: 'TURNPIKE_GATEWAY_ENGINE',
+    flag: 'engine',
+    value: 'ENGINE',
+    fallback: 'auto',
+    meaning: 'what moves the bytes: linux (epoll and splice), portable, or auto, the fastest that this machine allows',
   },
   gatewayPorts: {
     env: 'TURNPIKE_GATEWAY_ALLOW_PORTS',
@@ -123,6 +135,7 @@ export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
     shopUrl: readShopUrl(reading),
     nodeKey: text('nodeKey') === '' ? undefined : text('nodeKey'),
     gatewayListen: text('gatewayListen'),
+    gatewayEngine: readEngine(reading),
     gatewayPorts: readPorts(reading),
     gatewayDenyNames: partsOf(text('gatewayDenyNames')).map((name) => name.toLowerCase().replace(/\.$/, '')),
     gatewayDenyPrefixes: partsOf(text('gatewayDenyPrefixes')).map((part) => {
@@ -164,6 +177,13 @@ export const policyOf = (config: GatewayConfig, mode: 'sandbox' | 'production'):
 function ownAddresses(): Prefix[] {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   return all.flatMap(({ address }) => readPrefix(address.split('%', 1)[0] ?? '') ?? [])
+}
+
+function readEngine(reading: GatewayReading): EngineChoice {
+  const text = reading.text('gatewayEngine')
+  const choice = engineChoices.find((each) => each === text)
+  if (!choice) throw reading.bad('gatewayEngine', `must be one of ${engineChoices.join(', ')}`)
+  return choice
 }
 
 function readShopUrl(reading: GatewayReading): string | undefined {

@@ -55,6 +55,21 @@ export function createSnapshot() {
     else exits.set(exit.id, exit)
   }
 
+  /** Knows these no longer, by username and by id. */
+  function forget(usernames: readonly string[], ids: readonly string[], exitIds: readonly string[]): Changed {
+    for (const username of usernames) proxies.delete(username)
+    let portsChanged = false
+    for (const id of ids) {
+      portsChanged = dropPorts(id) || portsChanged
+      const login = subusers.get(id)?.login
+      if (login !== undefined) logins.delete(login)
+      subusers.delete(id)
+    }
+    for (const id of exitIds) exits.delete(id)
+    byPool = undefined
+    return { proxies: usernames, subusers: ids, exits: exitIds.length > 0, ports: portsChanged }
+  }
+
   return {
     apply(page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'>): Changed {
       for (const proxy of page.proxies) putProxy(proxy)
@@ -84,23 +99,15 @@ export function createSnapshot() {
     endWhole(): Changed {
       const left = unnamed
       unnamed = undefined
-      for (const username of left?.proxies ?? []) proxies.delete(username)
-      let portsChanged = false
-      for (const id of left?.subusers ?? []) {
-        portsChanged = dropPorts(id) || portsChanged
-        const login = subusers.get(id)?.login
-        if (login !== undefined) logins.delete(login)
-        subusers.delete(id)
-      }
-      for (const id of left?.exits ?? []) exits.delete(id)
-      byPool = undefined
-      return {
-        proxies: [...(left?.proxies ?? [])],
-        subusers: [...(left?.subusers ?? [])],
-        exits: (left?.exits.size ?? 0) > 0,
-        ports: portsChanged,
-      }
+      return forget([...(left?.proxies ?? [])], [...(left?.subusers ?? [])], [...(left?.exits ?? [])])
     },
+
+    forget,
+
+    /** All that is known. */
+    proxies: (): Iterable<NodeProxy> => proxies.values(),
+    subusers: (): Iterable<NodeSubuser> => subusers.values(),
+    exits: (): Iterable<NodeExit> => exits.values(),
 
     findProxy: (username: string): NodeProxy | undefined => proxies.get(username),
     findSubuser: (id: string): NodeSubuser | undefined => subusers.get(id),

@@ -58,11 +58,12 @@ export type Engine = {
   shutOut(yes: boolean): void
   /** Takes nobody new, lets what is open end by itself for a while, then ends it. */
   stop(drainMs: number): Promise<void>
-  /** What is open: accepted connections, those of them at their handshake or resting, those carried, and ports. */
+  /** What is open: accepted connections, those of them at their handshake or resting, those carried, and ports; and the most bytes that one peer who does not read has made it keep. */
   readonly standing: {
     readonly open: number
     readonly connections: number
     readonly passages: number
     readonly listeners: number
+    readonly mostHeld: number
   }
 }

@@ -69,8 +69,13 @@ export class Allowance {
     return this.reserved - this.counted.received - this.counted.sent
   }
 
+  /** How many bytes may pass now. */
+  get left(): number {
+    return this.upto - this.reserved
+  }
+
   get hasSome(): boolean {
-    return this.upto > this.reserved
+    return this.left > 0
   }
 
   /** The shop has been asked and had no more to give. */

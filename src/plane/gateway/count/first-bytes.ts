@@ -1,3 +1,4 @@
+import type { After } from '../../../kernel/time.ts'
 import type { Allowance } from './allowance.ts'
 
 /** How long a connection waits to hear how many bytes it may carry. */
@@ -9,14 +10,14 @@ type NoBytes = 'traffic_exhausted' | 'shop_unreachable'
  * Undefined once there is something to carry with. That there is nothing is believed only of an answer to a question
  * that was asked after he came, so that what was bought a moment ago works.
  */
-export function waitForBytes(allowance: Allowance): Promise<NoBytes | undefined> | undefined {
+export function waitForBytes(allowance: Allowance, after: After): Promise<NoBytes | undefined> | undefined {
   if (allowance.hasSome) return undefined
   const believed = allowance.answers + (allowance.isAsking ? 2 : 1)
   return new Promise((resolve) => {
-    let asking: ReturnType<typeof setTimeout> | undefined
+    let cancelAsking: (() => void) | undefined
     const done = (refusal: NoBytes | undefined): void => {
-      clearTimeout(timer)
-      clearTimeout(asking)
+      cancelWaiting()
+      cancelAsking?.()
       forget()
       resolve(refusal)
     }
@@ -24,11 +25,11 @@ export function waitForBytes(allowance: Allowance): Promise<NoBytes | undefined>
       if (allowance.hasSome) done(undefined)
       else if (allowance.isUsedUp && allowance.answers >= believed) done('traffic_exhausted')
       else if (!allowance.isAsking) {
-        clearTimeout(asking)
-        asking = setTimeout(() => allowance.askAfresh(), allowance.askAfreshInMs)
+        cancelAsking?.()
+        cancelAsking = after(allowance.askAfreshInMs, () => allowance.askAfresh())
       }
     }
-    const timer = setTimeout(() => done(allowance.isUsedUp ? 'traffic_exhausted' : 'shop_unreachable'), leaseWaitMs)
+    const cancelWaiting = after(leaseWaitMs, () => done(allowance.isUsedUp ? 'traffic_exhausted' : 'shop_unreachable'))
     const forget = allowance.onChange(look)
     look()
   })

@@ -1,3 +1,4 @@
+import type { After } from '../../../kernel/time.ts'
 import type { Found } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
@@ -34,6 +35,7 @@ export function createAdmission(deps: {
   sha256: (text: string) => Uint8Array
   mainPort: () => number
   noteSource: (subuser: string, address: string) => void
+  after: After
 }) {
   const { snapshot } = deps
 
@@ -62,7 +64,8 @@ export function createAdmission(deps: {
     const startedAt = performance.now()
     const verdict = await judgeAfresh(visitor)
     if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
-      await Bun.sleep(Math.max(0, noAfterMs - (performance.now() - startedAt)))
+      const leftMs = Math.max(0, noAfterMs - (performance.now() - startedAt))
+      await new Promise<void>((resolve) => deps.after(leftMs, resolve))
     }
     return verdict
   }

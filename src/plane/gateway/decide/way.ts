@@ -1,3 +1,4 @@
+import type { After } from '../../../kernel/time.ts'
 import type { Found, NodeExit } from '../../../wire/node/state.ts'
 import type { Allowance, Subject } from '../count/allowance.ts'
 import { waitForBytes } from '../count/first-bytes.ts'
@@ -20,6 +21,7 @@ export function createWayChooser(deps: {
   moment: () => Moment
   chooser: ExitChooser
   allowanceOf: (subject: Subject) => Allowance
+  after: After
 }) {
   /** There was nothing to have when the shop was last asked; whoever bought a moment ago is not told of that. */
   async function waitAfresh(
@@ -28,7 +30,7 @@ export function createWayChooser(deps: {
   ): Promise<RefusalCode | undefined> {
     const asked = await deps.ask({ username: access.subuser.login }, ownerOf(access))
     if (asked !== 'unasked') deps.learn(asked.found)
-    return waitForBytes(allowance)
+    return waitForBytes(allowance, deps.after)
   }
 
   return async (access: Access): Promise<ChosenWay | { readonly refusal: RefusalCode }> => {
@@ -42,7 +44,7 @@ export function createWayChooser(deps: {
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
     if ('refusal' in choice) return choice
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
-    let refusal: RefusalCode | undefined = await waitForBytes(allowance)
+    let refusal: RefusalCode | undefined = await waitForBytes(allowance, deps.after)
     if (refusal === 'traffic_exhausted') refusal = await waitAfresh(allowance, access)
     return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, allowance }
   }

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
 import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../kernel/address.ts'
-import { dialler } from '../carry/portable/dialler.ts'
+import { after } from '../carry/portable/bun-sockets.ts'
+import { createDialler } from '../carry/portable/dialler.ts'
 import { type Policy, shippedPorts } from '../decide/policy.ts'
 import type { Way } from '../decide/way.ts'
 import { createDial } from './dial.ts'
@@ -44,9 +45,10 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
   createDial({
     policy: () => policy,
     connectMs,
-    dialler,
+    dialler: createDialler({ after, noteHeld() {} }),
     resolve: createResolve({
       clock: () => 0,
+      after,
       namesPerSecond: 10_000,
       lookup: async (name, version) => {
         asked.push(name)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { settle } from '../../../../test/harness/hand-timing.ts'
 import { formatAddress } from '../../../kernel/address.ts'
+import { after } from '../carry/portable/bun-sockets.ts'
 import { createResolve, type Lookup, type Resolve } from './resolve.ts'
 
 /** A resolver by hand: what is asked of it is written down, and answered as told. */
@@ -9,6 +10,7 @@ function byHand(answer: Lookup, namesPerSecond = 1000) {
   const asked: string[] = []
   const resolve = createResolve({
     clock: () => clock.nowMs,
+    after,
     namesPerSecond,
     lookup: (name, version) => {
       asked.push(`${name} ${version}`)

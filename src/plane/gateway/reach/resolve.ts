@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { type Address, readAddress } from '../../../kernel/address.ts'
 import { createBuckets } from '../../../kernel/buckets.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import type { After, Clock } from '../../../kernel/time.ts'
 import { rateOf } from '../decide/limits.ts'
 
 type Resolved =
@@ -26,14 +26,14 @@ export type Lookup = (name: string, version: 4 | 6) => Promise<readonly { addres
  * Looks names up with a resolver that waits on sockets, not on threads: two slow names stall nobody. Answers are kept
  * as long as they hold, and each customer has a number of questions a second.
  */
-export function createResolve(deps: { clock: Clock; namesPerSecond: number; lookup?: Lookup }): Resolve {
+export function createResolve(deps: { clock: Clock; after: After; namesPerSecond: number; lookup?: Lookup }): Resolve {
   const kept = new Map<string, Entry>()
   const asking = new Map<string, Promise<Resolved>>()
   const lookup = deps.lookup ?? createLookup()
   const questions = createBuckets(rateOf(deps.namesPerSecond), deps.clock)
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
-    const found = await within(lookup(name, version)).catch(toFailure)
+    const found = await within(lookup(name, version), deps.after).catch(toFailure)
     const resolved = toResolved(found)
     if (kept.size >= mostKept) kept.clear()
     kept.set(key, { resolved, endsAt: deps.clock() + ('refusal' in resolved ? missTtlMs : ttlOf(found)) })
@@ -58,7 +58,8 @@ export function createResolve(deps: { clock: Clock; namesPerSecond: number; look
   }
 }
 
-function createLookup(): Lookup {
+/** The system's resolver. */
+export function createLookup(): Lookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 })
   return (name, version) =>
     version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
@@ -86,10 +87,10 @@ function toFailure(error: unknown): 'name_not_found' | 'resolver_failed' {
   return /ENOTFOUND|ENODATA|NXDOMAIN|NOTFOUND|NODATA/.test(code) ? 'name_not_found' : 'resolver_failed'
 }
 
-function within<Value>(work: Promise<Value>): Promise<Value> {
+function within<Value>(work: Promise<Value>, after: After): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the resolver did not answer in time')), timeoutMs)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
+    const cancel = after(timeoutMs, () => reject(new Error('the resolver did not answer in time')))
+    work.then(resolve, reject).finally(cancel)
   })
 }
 

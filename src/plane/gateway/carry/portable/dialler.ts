@@ -1,24 +1,24 @@
 import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Target } from '../../protocol/authority.ts'
-import type { Connected, Conversed, Dialler } from '../../reach/dial.ts'
-import type { UpstreamTalk } from '../../reach/upstream.ts'
-import { Side, type SideOwner } from './side.ts'
-
-/** Waits for whoever comes next. */
-const patient: SideOwner = { onData() {}, onEnd() {}, onDrain() {}, onClose() {} }
+import type { Connected, Dialler } from '../../reach/dial.ts'
+import { createConverse } from '../converse.ts'
+import { patient, Side, type SideAround } from '../side.ts'
+import { after, handlers } from './bun-sockets.ts'
 
 /** Dials with Bun's sockets. */
-export const dialler: Dialler<Side> = { connect, converse }
+export const createDialler = (around: SideAround): Dialler<Side> => ({
+  connect: (there, from, mostMs) => connect(new Side(patient, around), there, from, mostMs),
+  converse: createConverse(around.after),
+})
 
 /** One connection, paused as soon as it is there: nothing is lost before somebody listens. */
-function connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Side>> {
-  const side = new Side(patient)
+function connect(side: Side, there: Target, from: string | undefined, mostMs: number): Promise<Connected<Side>> {
   return new Promise((resolve) => {
     let isLate = false
-    const timer = setTimeout(() => {
+    const cancel = after(mostMs, () => {
       isLate = true
       resolve({ refusal: 'connect_timeout' })
-    }, mostMs)
+    })
     const options = {
       hostname: there.host,
       port: there.port,
@@ -26,7 +26,7 @@ function connect(there: Target, from: string | undefined, mostMs: number): Promi
       allowHalfOpen: true,
       data: side,
       socket: {
-        ...Side.handlers,
+        ...handlers,
         open(socket: Parameters<Side['attach']>[0]) {
           side.attach(socket)
           if (isLate) side.abort()
@@ -39,35 +39,7 @@ function connect(there: Target, from: string | undefined, mostMs: number): Promi
       .then((): Connected<Side> => ({ origin: side }))
       .catch((error: unknown): Connected<Side> => ({ refusal: toRefusal(error) }))
       .then(resolve)
-      .finally(() => clearTimeout(timer))
-  })
-}
-
-function converse(side: Side, talk: UpstreamTalk, mostMs: number): Promise<Conversed> {
-  return new Promise((resolve) => {
-    const give = (conversed: Conversed): void => {
-      clearTimeout(timer)
-      // The first outcome counts: closing below is heard by nobody.
-      side.own(patient)
-      side.pause()
-      if ('refusal' in conversed) side.abort()
-      resolve(conversed)
-    }
-    const timer = setTimeout(() => give({ refusal: 'connect_timeout' }), mostMs)
-    side.own({
-      ...patient,
-      onData(bytes) {
-        for (const step of talk.feed(bytes)) {
-          if (step.type === 'write') side.write(step.bytes)
-          else give(step.type === 'open' ? { early: step.rest } : { refusal: 'exit_failed' })
-        }
-      },
-      onEnd: () => give({ refusal: 'exit_failed' }),
-      onClose: () => give({ refusal: 'exit_failed' }),
-    })
-    side.write(talk.begin())
-    if (side.isClosed) give({ refusal: 'exit_failed' })
-    else side.resume()
+      .finally(cancel)
   })
 }
 

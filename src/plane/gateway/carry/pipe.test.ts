@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { Allowance } from '../../count/allowance.ts'
+import { Allowance } from '../count/allowance.ts'
 import type { Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
 import type { Side } from './side.ts'

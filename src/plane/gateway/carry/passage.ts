@@ -1,16 +1,15 @@
-import type { Snapshot } from '../../../agent/snapshot.ts'
-import type { Metering } from '../../count/metering.ts'
-import type { Tally } from '../../count/tally.ts'
-import { type Access, type Moment, ownerOf, standing } from '../../decide/admit.ts'
-import type { TunnelLimits } from '../../decide/limits.ts'
-import type { createRecheck } from '../../decide/recheck.ts'
-import type { RefusalCode } from '../../decide/refusals.ts'
-import type { createWayChooser } from '../../decide/way.ts'
-import type { Target } from '../../protocol/authority.ts'
-import type { Dial, Dialled } from '../../reach/dial.ts'
-import type { Sockets } from '../sockets.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Metering } from '../count/metering.ts'
+import type { Tally } from '../count/tally.ts'
+import { type Access, type Moment, ownerOf, standing } from '../decide/admit.ts'
+import type { TunnelLimits } from '../decide/limits.ts'
+import type { createRecheck } from '../decide/recheck.ts'
+import type { RefusalCode } from '../decide/refusals.ts'
+import type { createWayChooser } from '../decide/way.ts'
+import type { Target } from '../protocol/authority.ts'
+import type { Dial, Dialled } from '../reach/dial.ts'
 import type { Side } from './side.ts'
-import { Valve } from './valve.ts'
+import type { Sockets } from './sockets.ts'
 
 /** A way through, from one customer's connection to one destination. */
 export type Passage = {
@@ -18,8 +17,8 @@ export type Passage = {
   readonly origin: Side
   readonly early: Uint8Array
   readonly tally: Tally
-  /** From the customer to the origin, and back. */
-  readonly valves: { readonly up: Valve; readonly down: Valve }
+  /** What the system can be told about its two sockets. */
+  readonly sockets: Sockets
   /** Facts for whoever can be told them: HTTP clients. */
   readonly extra: Readonly<Record<string, string>>
   activeAt: number
@@ -29,6 +28,9 @@ export type Passage = {
   /** It is over, whoever ended it. */
   finish(): void
 }
+
+/** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
+export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
 type Refused = { readonly refusal: RefusalCode }
 export type Passages = ReturnType<typeof createPassages>
@@ -60,21 +62,16 @@ export function createPassages(deps: {
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
     const tally = metering.begin(chosen.allowance, client, keepsHosts ? target.host : undefined)
-    return begin(access, client, dialled, tally)
+    return begin(access, dialled, tally)
   }
 
-  function begin(
-    access: Access,
-    client: Side,
-    { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>,
-    tally: Tally,
-  ): Passage {
+  function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
     const passage: Passage = {
       access,
       origin,
       early,
       tally,
-      valves: { up: new Valve(sockets, client, origin), down: new Valve(sockets, origin, client) },
+      sockets,
       extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
       isHalfOpen: false,

@@ -1,8 +1,7 @@
-import type { HttpEvent } from '../../protocol/http-request.ts'
-import { HttpResponseReader, type ResponseEvent } from '../../protocol/http-response.ts'
-import type { Passage } from './passage.ts'
+import type { HttpEvent } from '../protocol/http-request.ts'
+import { HttpResponseReader, type ResponseEvent } from '../protocol/http-response.ts'
+import type { CarryTunnel, Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
-import { Relay } from './relay.ts'
 import type { Side } from './side.ts'
 
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
@@ -35,15 +34,15 @@ export class Forward {
     private readonly client: Side,
     private readonly passage: Passage,
     private readonly request: ForwardRequest,
-    private readonly clock: () => number,
+    private readonly deps: { readonly clock: () => number; readonly tunnel: CarryTunnel },
     private readonly rest: () => Uint8Array,
     private readonly onOutcome: (outcome: ForwardOutcome) => void,
   ) {
     const { method, upgrade, version, keepAlive } = request
     this.response = new HttpResponseReader({ method, upgrade, clientKeepAlive: keepAlive, clientVersion: version })
     const onExhausted = () => this.finish({ type: 'gone' })
-    this.up = new Pipe('up', client, passage, clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
-    this.down = new Pipe('down', client, passage, clock, { onExhausted })
+    this.up = new Pipe('up', client, passage, deps.clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
+    this.down = new Pipe('down', client, passage, deps.clock, { onExhausted })
     passage.cut = () => {
       passage.tally.cut()
       this.finish({ type: 'gone' })
@@ -100,7 +99,7 @@ export class Forward {
   }
 
   private take(events: readonly ResponseEvent[]): void {
-    this.passage.activeAt = this.clock()
+    this.passage.activeAt = this.deps.clock()
     for (const event of events) {
       if (this.isOver) return
       this.pass(event)
@@ -126,7 +125,7 @@ export class Forward {
     this.up.close()
     this.down.close()
     this.onOutcome({ type: 'switched' })
-    new Relay(this.client, this.passage, this.clock).start(this.rest(), this.response.rest())
+    this.deps.tunnel(this.client, this.passage, this.rest(), this.response.rest())
   }
 
   private finish(outcome: ForwardOutcome): void {

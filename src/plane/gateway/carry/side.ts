@@ -1,4 +1,4 @@
-import type { Socket, SocketHandler } from 'bun'
+import type { After } from '../../../kernel/time.ts'
 
 /** Whoever looks after one end of a conversation. */
 export type SideOwner = {
@@ -9,6 +9,29 @@ export type SideOwner = {
   /** All that was held has gone out. */
   onDrain(): void
   onClose(): void
+}
+
+/** What a side needs of a socket, whatever moves its bytes. Bun's sockets have it. */
+export type SideSocket = {
+  /** Writes as much as the system takes, and tells how much that was; negative when it is broken. */
+  write(bytes: Uint8Array): number
+  /** Nothing more is written. */
+  shutdown(): void
+  /** Closes; what the system has taken still goes out. */
+  end(): unknown
+  /** Closes at once, and lets the peer know that something broke. */
+  terminate(): void
+  pause(): void
+  resume(): void
+  setNoDelay(yes: boolean): unknown
+  readonly localPort: number
+}
+
+/** What all sides of one engine share. */
+export type SideAround = {
+  readonly after: After
+  /** So much is held for one peer that does not take it. */
+  readonly noteHeld: (bytes: number) => void
 }
 
 /** How long a peer that was told the last thing may go on talking, and how much of that is thrown away. */
@@ -30,18 +53,21 @@ export class Side {
   isFinished = false
   /** What counts acknowledged bytes hears of the end here, after the owner. */
   onClosed: (() => void) | undefined
-  private socket: Socket<Side> | undefined
+  private socket: SideSocket | undefined
   private owner: SideOwner
   private held: Uint8Array[] = []
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
-  private timers: ReturnType<typeof setTimeout>[] = []
+  private cancels: (() => void)[] = []
 
-  constructor(owner: SideOwner) {
+  constructor(
+    owner: SideOwner,
+    private readonly around: SideAround,
+  ) {
     this.owner = owner
   }
 
-  attach(socket: Socket<Side>): void {
+  attach(socket: SideSocket): void {
     this.socket = socket
     socket.setNoDelay(true)
   }
@@ -50,9 +76,14 @@ export class Side {
     this.owner = owner
   }
 
+  /** The system's number for the socket. Bun's have it and do not declare it. */
   get descriptor(): number {
-    // Bun has it and does not declare it.
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
+  }
+
+  /** Whatever moves its bytes. */
+  get transport(): SideSocket | undefined {
+    return this.socket
   }
 
   /** The port of ours that it came to. */
@@ -67,6 +98,7 @@ export class Side {
     if (gone === bytes.length) return true
     this.held.push(bytes.subarray(gone))
     this.heldBytes += bytes.length - gone
+    this.around.noteHeld(this.heldBytes)
     return false
   }
 
@@ -91,7 +123,7 @@ export class Side {
     this.ending = 'close'
     this.own(new Discarding(this))
     this.resume()
-    this.timers = [setTimeout(() => this.letGo(), lingerMs), setTimeout(() => this.abort(), flushMs)]
+    this.cancels = [this.around.after(lingerMs, () => this.letGo()), this.around.after(flushMs, () => this.abort())]
     this.endWhenEmpty()
   }
 
@@ -134,7 +166,9 @@ export class Side {
     if (this.ending === 'release') this.socket?.end()
   }
 
-  private flush(): void {
+  /** The system takes bytes again. */
+  onSocketDrain(): void {
+    if (this.isClosed) return
     while (this.held.length > 0) {
       const [first = empty] = this.held
       const gone = this.push(first)
@@ -149,31 +183,38 @@ export class Side {
     this.owner.onDrain()
   }
 
-  private end(): void {
+  /** The socket is closed, whoever closed it. */
+  onSocketClose(): void {
+    if (this.isClosed) return
     this.isClosed = true
     this.held = []
     this.heldBytes = 0
-    for (const timer of this.timers) clearTimeout(timer)
+    for (const cancel of this.cancels) cancel()
     this.owner.onClose()
     this.onClosed?.()
   }
 
-  /** Handlers shared by all sockets: each finds its side in the socket. */
-  static readonly handlers: SocketHandler<Side> = {
-    data: (socket, chunk) => socket.data.owner.onData(chunk),
-    drain: (socket) => {
-      if (!socket.data.isClosed) socket.data.flush()
-    },
-    end: (socket) => socket.data.owner.onEnd(),
-    close: (socket) => {
-      if (!socket.data.isClosed) socket.data.end()
-    },
-    // A reset is followed by close, which says all there is to say.
-    error: () => {},
+  onSocketData(bytes: Uint8Array): void {
+    this.owner.onData(bytes)
+  }
+
+  onSocketEnd(): void {
+    this.owner.onEnd()
+  }
+
+  /** What is held, for whoever writes to this socket from here on. */
+  takeHeld(): Uint8Array | undefined {
+    const held = this.heldBytes > 0 ? Buffer.concat(this.held) : undefined
+    this.held = []
+    this.heldBytes = 0
+    return held
   }
 }
 
 const empty = new Uint8Array(0)
+
+/** Waits for whoever comes next. */
+export const patient: SideOwner = { onData() {}, onEnd() {}, onDrain() {}, onClose() {} }
 
 /** Listens to nobody: reads on until the peer has gone, or has sent too much. */
 class Discarding implements SideOwner {

@@ -1,6 +1,6 @@
 import type { Passage } from './passage.ts'
 import type { Side } from './side.ts'
-import type { Valve } from './valve.ts'
+import { Valve } from './valve.ts'
 
 /** Waits for traffic: bytes to be written, or so many to be paid for that somebody else passes on. */
 type Parked = { bytes: Uint8Array | undefined; due: number; readonly onPassed: (() => void) | undefined }
@@ -36,7 +36,7 @@ export class Pipe {
   ) {
     this.from = direction === 'up' ? client : passage.origin
     this.to = direction === 'up' ? passage.origin : client
-    this.valve = passage.valves[direction]
+    this.valve = new Valve(passage.sockets, this.from, this.to)
   }
 
   /** Nothing waits for traffic. */

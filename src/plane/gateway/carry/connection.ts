@@ -1,20 +1,21 @@
-import type { Admission } from '../../decide/admission.ts'
-import type { Access } from '../../decide/admit.ts'
-import { type RefusalCode, refusalOf } from '../../decide/refusals.ts'
-import type { Target } from '../../protocol/authority.ts'
-import { detect } from '../../protocol/detect.ts'
-import { answer } from '../../protocol/http-answer.ts'
-import { type HttpEvent, HttpRequestReader } from '../../protocol/http-request.ts'
-import { Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../../protocol/socks5.ts'
-import type { Patience } from '../engine.ts'
+import type { Admission } from '../decide/admission.ts'
+import type { Access } from '../decide/admit.ts'
+import { type RefusalCode, refusalOf } from '../decide/refusals.ts'
+import type { Target } from '../protocol/authority.ts'
+import { detect } from '../protocol/detect.ts'
+import { answer } from '../protocol/http-answer.ts'
+import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
+import { Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../protocol/socks5.ts'
+import type { Patience } from './engine.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
-import type { Passage, Passages } from './passage.ts'
-import { Relay } from './relay.ts'
-import { Side, type SideOwner } from './side.ts'
+import type { CarryTunnel, Passage, Passages } from './passage.ts'
+import type { Side, SideOwner } from './side.ts'
 
 export type ConnectionDeps = {
   readonly admission: Admission
   readonly passages: Passages
+  /** Carries bytes both ways as they are; what the client sent early goes first. */
+  readonly tunnel: CarryTunnel
   readonly clock: () => number
   readonly patience: Patience
   /** The address it comes from. */
@@ -32,7 +33,6 @@ const mostRefusals = 20
 
 /** One customer's connection, from its first byte until its bytes are somebody else's business. */
 export class Connection implements SideOwner {
-  readonly side = new Side(this)
   /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
   deadlineAt: number
   private stage: Stage = 'detect'
@@ -49,7 +49,11 @@ export class Connection implements SideOwner {
   /** A SOCKS client is told at its request why it was not let in. */
   private denial: RefusalCode | undefined
 
-  constructor(private readonly deps: ConnectionDeps) {
+  constructor(
+    readonly side: Side,
+    private readonly deps: ConnectionDeps,
+  ) {
+    side.own(this)
     this.deadlineAt = deps.clock() + deps.patience.handshakeMs
   }
 
@@ -186,7 +190,7 @@ export class Connection implements SideOwner {
       this.side,
       passage,
       request,
-      this.deps.clock,
+      this.deps,
       () => this.http.rest(),
       (outcome) => this.afterForward(outcome, request),
     )
@@ -322,7 +326,7 @@ export class Connection implements SideOwner {
 
   private relay(passage: Passage, early: Uint8Array): void {
     this.leave()
-    new Relay(this.side, passage, this.deps.clock).start(early, passage.early)
+    this.deps.tunnel(this.side, passage, early, passage.early)
   }
 
   private isGone(): boolean {

@@ -1,5 +1,5 @@
-import type { Sockets } from '../sockets.ts'
 import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
 
 /** A peer whose machine has acknowledged this much does read. */
 const provenBytes = 1024 * 1024

@@ -1,0 +1,22 @@
+import type { Log } from '../../adapters/log.ts'
+import type { Engine, EngineDeps } from '../../plane/gateway/carry/engine.ts'
+import { createLinuxEngine } from '../../plane/gateway/carry/linux/engine.ts'
+import { findLack } from '../../plane/gateway/carry/linux/lack.ts'
+import { createEngine } from '../../plane/gateway/carry/portable/engine.ts'
+import { createSockets } from '../../plane/gateway/carry/sockets.ts'
+import { BadSetting } from '../settings/config.ts'
+import type { EngineChoice } from '../settings/gateway.ts'
+
+/** The engine that was asked for; left to choose, the fast one where the system allows it, and a line in the log where it does not. */
+export function chooseEngine(choice: EngineChoice, log: Log, deps: EngineDeps): Engine {
+  const portable = (): Engine => createEngine({ ...deps, sockets: createSockets(process.platform) })
+  if (choice === 'portable') return portable()
+  const lack = findLack(process.platform, process.arch)
+  if (lack === undefined) {
+    const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
+    return createLinuxEngine({ ...deps, onRestart })
+  }
+  if (choice === 'linux') throw new BadSetting(`The linux engine cannot run here: ${lack}.`)
+  log.warn('portable engine', { explanation: `the linux engine cannot run here: ${lack}` })
+  return portable()
+}

@@ -1,0 +1,33 @@
+import type { After } from '../../../kernel/time.ts'
+import type { Conversed, Dialler } from '../reach/dial.ts'
+import { patient, type Side } from './side.ts'
+
+/** Holds the handshake of a proxy elsewhere, over whatever side it was reached by. */
+export const createConverse =
+  (after: After): Dialler<Side>['converse'] =>
+  (side, talk, mostMs) =>
+    new Promise((resolve) => {
+      const give = (conversed: Conversed): void => {
+        cancel()
+        // The first outcome counts: closing below is heard by nobody.
+        side.own(patient)
+        side.pause()
+        if ('refusal' in conversed) side.abort()
+        resolve(conversed)
+      }
+      const cancel = after(mostMs, () => give({ refusal: 'connect_timeout' }))
+      side.own({
+        ...patient,
+        onData(bytes) {
+          for (const step of talk.feed(bytes)) {
+            if (step.type === 'write') side.write(step.bytes)
+            else give(step.type === 'open' ? { early: step.rest } : { refusal: 'exit_failed' })
+          }
+        },
+        onEnd: () => give({ refusal: 'exit_failed' }),
+        onClose: () => give({ refusal: 'exit_failed' }),
+      })
+      side.write(talk.begin())
+      if (side.isClosed) give({ refusal: 'exit_failed' })
+      else side.resume()
+    })

@@ -1,0 +1,175 @@
+import type { After } from '../../../kernel/time.ts'
+import type { Found } from '../../../wire/node/state.ts'
+import type { Carrier } from '../../agent/carrier.ts'
+import type { Changed } from '../../agent/snapshot.ts'
+import { createMetering } from '../count/metering.ts'
+import { createAdmission } from '../decide/admission.ts'
+import type { Moment } from '../decide/admit.ts'
+import { createArrivals } from '../decide/arrivals.ts'
+import { createTunnelLimits } from '../decide/limits.ts'
+import { createRecheck } from '../decide/recheck.ts'
+import type { RefusalCode } from '../decide/refusals.ts'
+import { createExitChooser } from '../decide/sessions.ts'
+import { createWayChooser } from '../decide/way.ts'
+import { createDial, type Dialler } from '../reach/dial.ts'
+import { createResolve } from '../reach/resolve.ts'
+import { Connection } from './connection.ts'
+import type { EngineDeps } from './engine.ts'
+import { type CarryTunnel, createPassages, type Passage } from './passage.ts'
+import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
+
+/** How often time is looked at. */
+export const tickMs = 250
+
+/** How an engine moves bytes. Everything else about a gateway is the same for all of them. */
+export type Movement = {
+  readonly sockets: Sockets
+  readonly dialler: Dialler<Side>
+  readonly tunnel: CarryTunnel
+  readonly after: After
+}
+
+/** A gateway without its sockets: who is let in, where they go, what is counted and when they are cut off. */
+export function createCore(deps: EngineDeps & Movement) {
+  const { snapshot, limits, clock, sockets, after } = deps
+  const connections = new Set<Connection>()
+  let mainPort = 0
+  let isStopping = false
+  let isShutOut = false
+  let nowMs = clock()
+
+  const moment = (): Moment => ({ nowMs: clock(), lastContactAt: deps.lastContactAt() })
+  const arrivals = createArrivals({ policy: deps.policy, connections: limits.connections })
+  const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
+  const metering = createMetering<Side>({ agent: deps.agent, watch: (side) => sockets.watch(side.descriptor), clock })
+  const resolve = createResolve({
+    clock,
+    after,
+    namesPerSecond: limits.customer.namesPerSecond,
+    ...(deps.lookup && { lookup: deps.lookup }),
+  })
+  const admission = createAdmission({
+    ...deps,
+    learn,
+    moment,
+    mainPort: () => mainPort,
+    noteSource: metering.noteSource,
+  })
+  const passages = createPassages({
+    snapshot,
+    moment,
+    limits: createTunnelLimits(limits.customer, clock),
+    chooseWay: createWayChooser({
+      ask: deps.ask,
+      learn,
+      moment,
+      chooser: createExitChooser(deps),
+      allowanceOf: metering.allowanceOf,
+      after,
+    }),
+    dial: createDial({ policy: deps.policy, resolve, connectMs: limits.connectMs, dialler: deps.dialler }),
+    metering,
+    sockets,
+    open,
+    closedFor,
+  })
+  const connectionDeps = {
+    admission,
+    passages,
+    tunnel: deps.tunnel,
+    clock: () => nowMs,
+    patience: limits,
+    onClosed: forget,
+    onFault: deps.onFault,
+  }
+
+  function closedFor(): RefusalCode | undefined {
+    if (isStopping || isShutOut) return 'gateway_stopping'
+    return arrivals.isFull ? 'gateway_full' : undefined
+  }
+
+  function learn(found: Found): void {
+    snapshot.learn(found)
+    if (found.subuser) expectMore([found.subuser.id])
+    open.afterAnswer(found)
+  }
+
+  /** Somebody who had used up all traffic may have bought more. */
+  function expectMore(ids: readonly string[]): void {
+    for (const id of ids) {
+      for (const { pool, left } of snapshot.findSubuser(id)?.pools ?? []) if (left > 0) metering.expectMore(id, pool)
+    }
+  }
+
+  function forget(connection: Connection): void {
+    if (connections.delete(connection)) arrivals.leave(connection.source)
+  }
+
+  const carrier: Carrier & { noteAsked(id: string, pool: string): number } = {
+    takeChanged: () => metering.takeChanged(),
+    takeSources: () => metering.takeSources(),
+    noteAsked: (id, pool) => metering.noteAsked(id, pool),
+    allow: (id, pool, upto) => metering.allow(id, pool, upto),
+    get health() {
+      return { tunnels: open.size, carried: metering.carried }
+    },
+  }
+
+  return {
+    carrier,
+    learn,
+
+    /** The port where everybody is asked for a name; every other one stands for somebody. */
+    setMainPort: (port: number): void => void (mainPort = port),
+
+    /** A customer has come. Whoever may not even talk is gone at once. */
+    accepted(side: Side, source: string): void {
+      arrivals.opened()
+      const connection = new Connection(side, { ...connectionDeps, source })
+      if (arrivals.enter(source)) connections.add(connection)
+      else side.abort()
+    },
+
+    /** What was accepted is closed. */
+    departed: (): void => arrivals.closed(),
+
+    tick(): void {
+      nowMs = clock()
+      for (const connection of connections) if (nowMs >= connection.deadlineAt) connection.expire()
+      open.afterTime(nowMs)
+      metering.sweep()
+    },
+
+    changed(change: Changed): void {
+      expectMore(change.subusers)
+      open.afterChange(change)
+    },
+
+    shutOut(yes: boolean): void {
+      isShutOut = yes
+      if (yes) open.cutAll()
+    },
+
+    /** Nobody new is carried. */
+    beginStop(): void {
+      isStopping = true
+      for (const connection of connections) if (connection.isResting) connection.side.release()
+    },
+
+    /** Whoever is left is cut off. */
+    endStop(): void {
+      open.cutAll()
+      for (const connection of connections) connection.side.abort()
+      metering.sweep()
+    },
+
+    get isStopping(): boolean {
+      return isStopping
+    },
+
+    get standing(): { readonly open: number; readonly connections: number; readonly passages: number } {
+      return { open: arrivals.open, connections: connections.size, passages: open.size }
+    },
+  }
+}

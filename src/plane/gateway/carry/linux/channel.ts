@@ -1,0 +1,205 @@
+import type { Side, SideSocket } from '../side.ts'
+import { readBytes } from './kernel.ts'
+import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from './numbers.ts'
+import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
+import type { Tunnel, TunnelEnd } from './tunnel.ts'
+
+/** How often one reads before the others have their turn. */
+const mostReads = 4
+
+/** A socket of the reactor: what a side writes to, and one end of a tunnel once there is one. */
+export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
+  isReadable = false
+  hasHungUp = false
+  hasFailed = false
+  /** Who carries the bytes instead of the side. */
+  private tunnel: Tunnel | undefined
+  /** Called with what became of a connection that is being made. */
+  private onConnected: ((error: number) => void) | undefined
+  private isPaused = false
+  private isBlocked = false
+  private isClosed = false
+  private isQueued = false
+  /** The side was told that the peer has said all. */
+  private hasEnded = false
+
+  constructor(
+    private readonly reactor: Reactor,
+    readonly descriptor: number,
+    private readonly side: Side,
+    readonly localPort: number,
+    private readonly onGone: () => void,
+  ) {}
+
+  /** Where Bun keeps a socket's number. */
+  get fd(): number {
+    return this.descriptor
+  }
+
+  watch(onConnected?: (error: number) => void): void {
+    this.onConnected = onConnected
+    this.reactor.watch(this.descriptor, this)
+  }
+
+  onEvents(events: number): void {
+    if (this.tunnel) this.tunnel.onEvents(this, events)
+    else if (this.onConnected) this.noteConnected(this.onConnected, events)
+    else this.take(events)
+  }
+
+  onFault(): void {
+    if (this.tunnel) this.tunnel.breakOff()
+    else this.terminate()
+  }
+
+  private noteConnected(tell: (error: number) => void, events: number): void {
+    const hasFailed = (events & (EPOLLERR | EPOLLHUP)) !== 0
+    if (!hasFailed && !(events & EPOLLOUT)) return
+    this.onConnected = undefined
+    tell(hasFailed ? this.reactor.kernel.takeError(this.descriptor) : 0)
+    if (!this.isClosed) this.take(events & ~EPOLLOUT)
+  }
+
+  private take(events: number): void {
+    if (events & EPOLLRDHUP) this.hasHungUp = true
+    if (events & EPOLLERR) this.hasFailed = true
+    if (events & EPOLLOUT && this.isBlocked) {
+      this.isBlocked = false
+      this.side.onSocketDrain()
+    }
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) this.isReadable = true
+    this.readOrLose()
+  }
+
+  takeTurn(): void {
+    this.isQueued = false
+    if (!this.tunnel) this.readOrLose()
+  }
+
+  private readOrLose(): void {
+    this.read()
+    // Nobody reads from it now, so nobody would notice that it is gone.
+    if (this.hasFailed && !this.tunnel && (this.isPaused || this.hasEnded)) this.destroy()
+  }
+
+  private get mayRead(): boolean {
+    return this.isReadable && !this.isPaused && !this.isClosed && !this.hasEnded && this.tunnel === undefined
+  }
+
+  private read(): void {
+    for (let reads = 0; reads < mostReads && this.mayRead; reads += 1) {
+      const { kernel } = this.reactor
+      const got = kernel.receive(this.descriptor, readBytes)
+      if (got > 0) {
+        if (got < readBytes && !this.hasHungUp && !this.hasFailed) this.isReadable = false
+        this.side.onSocketData(kernel.received.slice(0, got))
+      } else if (got === 0) {
+        this.hasEnded = true
+        this.side.onSocketEnd()
+      } else if (got === -EAGAIN) this.isReadable = false
+      else this.destroy()
+    }
+    if (this.mayRead) this.askForTurn()
+  }
+
+  private askForTurn(): void {
+    if (this.isQueued) return
+    this.isQueued = true
+    this.reactor.queue(this)
+  }
+
+  // --- as a side's socket and a tunnel's end ---
+
+  write(bytes: Uint8Array): number {
+    if (this.isClosed) return 0
+    let at = 0
+    while (at < bytes.length) {
+      const gone = this.reactor.kernel.send(this.descriptor, at === 0 ? bytes : bytes.subarray(at))
+      if (gone <= 0) {
+        this.isBlocked = true
+        if (gone !== -EAGAIN) this.breakSoon()
+        break
+      }
+      at += gone
+    }
+    return at
+  }
+
+  /** Whoever writes does not expect to be called in the middle of it. */
+  private breakSoon(): void {
+    this.reactor.queue({ takeTurn: () => this.destroy() })
+  }
+
+  shutdown(): void {
+    if (!this.isClosed) this.reactor.kernel.shutWrite(this.descriptor)
+  }
+
+  end(): void {
+    this.destroy()
+  }
+
+  terminate(): void {
+    if (this.isClosed) return
+    this.reactor.kernel.resetOnClose(this.descriptor)
+    this.destroy()
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    if (this.mayRead) this.askForTurn()
+  }
+
+  /** It was set where it was inherited from, or before it was connected. */
+  setNoDelay(): void {}
+
+  private destroy(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.reactor.forget(this.descriptor)
+    this.reactor.descriptors.release(this.descriptor)
+    this.onGone()
+    this.side.onSocketClose()
+  }
+
+  // --- as an end of a tunnel ---
+
+  enter(tunnel: Tunnel): void {
+    this.tunnel = tunnel
+  }
+
+  /** The side has it again. */
+  leave(): void {
+    this.tunnel = undefined
+    this.isBlocked = true
+    if (this.mayRead) this.askForTurn()
+  }
+
+  get written(): number {
+    return this.side.written
+  }
+  set written(bytes: number) {
+    this.side.written = bytes
+  }
+  get isFinished(): boolean {
+    return this.side.isFinished
+  }
+  set isFinished(yes: boolean) {
+    this.side.isFinished = yes
+  }
+  hold(bytes: Uint8Array): void {
+    this.side.write(bytes)
+  }
+  release(): void {
+    this.side.release()
+  }
+  close(): void {
+    this.side.close()
+  }
+  abort(): void {
+    this.side.abort()
+  }
+}

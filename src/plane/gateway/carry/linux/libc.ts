@@ -1,0 +1,54 @@
+import { dlopen, toArrayBuffer } from 'bun:ffi'
+
+/** `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as `i32`: no call here moves 2 GiB. */
+const symbols = {
+  socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+  bind: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
+  listen: { args: ['i32', 'i32'], returns: 'i32' },
+  accept4: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
+  connect: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
+  recv: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
+  send: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
+  read: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
+  write: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
+  close: { args: ['i32'], returns: 'i32' },
+  shutdown: { args: ['i32', 'i32'], returns: 'i32' },
+  setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
+  getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
+  getsockname: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
+  epoll_create1: { args: ['i32'], returns: 'i32' },
+  epoll_ctl: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
+  epoll_wait: { args: ['i32', 'ptr', 'i32', 'i32'], returns: 'i32' },
+  eventfd: { args: ['u32', 'i32'], returns: 'i32' },
+  splice: { args: ['i32', 'ptr', 'i32', 'ptr', 'ptr', 'u32'], returns: 'i32' },
+  pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
+  fcntl: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+  __errno_location: { args: [], returns: 'ptr' },
+} as const
+
+type Call = (...args: number[]) => number
+
+/** The calls of the system's C library, and the number of this thread's last error. */
+export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_location'>, Call>> & {
+  /** A view of this thread's errno, for a call would cost more. Belongs to the thread that opened it. */
+  readonly errno: Int32Array
+}
+
+/** Throws where there is no such library: glibc's name first, then musl's. */
+export function openLibc(): Libc {
+  const calls = openAny(['libc.so.6', 'libc.so'])
+  const errno = new Int32Array(toArrayBuffer(calls['__errno_location']() as never, 0, Int32Array.BYTES_PER_ELEMENT))
+  return { ...calls, errno }
+}
+
+function openAny(names: readonly string[]): Readonly<Record<keyof typeof symbols, Call>> {
+  let fault: unknown
+  for (const name of names) {
+    try {
+      return dlopen(name, symbols).symbols as unknown as Readonly<Record<keyof typeof symbols, Call>>
+    } catch (error) {
+      fault = error
+    }
+  }
+  throw new Error('the C library cannot be opened', { cause: fault })
+}

@@ -1,0 +1,188 @@
+import { receiveMessageOnPort } from 'node:worker_threads'
+import type { Found } from '../../../../wire/node/state.ts'
+import type { Agent } from '../../../agent/carrier.ts'
+import { createSnapshot } from '../../../agent/snapshot.ts'
+import type { Policy } from '../../decide/policy.ts'
+import type { Lookup } from '../../reach/resolve.ts'
+import { createCore, tickMs } from '../core.ts'
+import { createHeldGauge } from '../held-gauge.ts'
+import { createReports } from './counts.ts'
+import { Descriptors } from './descriptors.ts'
+import { createKernel } from './kernel.ts'
+import { openLibc } from './libc.ts'
+import { Listener } from './listener.ts'
+import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
+import { createMovement } from './movement.ts'
+import { PipePool } from './pipes.ts'
+import { Reactor } from './reactor.ts'
+import { viewMemory } from './shared-memory.ts'
+import type { Processor } from './structures.ts'
+
+/** Once stopped, connections that linger may take this long to be closed by the other side. */
+const lingerMs = 35_000
+
+type Answers = { asked: { found: Found } | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
+
+/** Questions to the main thread that are not answered yet, by their number. */
+function createQuestions<Kind extends keyof Answers>() {
+  const waiting = new Map<number, (answer: Answers[Kind]) => void>()
+  let last = 0
+  return {
+    ask(send: (ticket: number) => void): Promise<Answers[Kind]> {
+      last += 1
+      const ticket = last
+      return new Promise((resolve) => {
+        waiting.set(ticket, resolve)
+        send(ticket)
+      })
+    },
+    answer(ticket: number, answer: Answers[Kind]): void {
+      waiting.get(ticket)?.(answer)
+      waiting.delete(ticket)
+    },
+  }
+}
+
+/** Nothing is open to customers until the main thread has said what is. */
+const nothingAllowed: Policy = {
+  allowLoopback: false,
+  ownAddresses: [],
+  denyPrefixes: [],
+  denyNames: new Set(),
+  ports: { allow: [], deny: new Set() },
+}
+
+/**
+ * A whole gateway on a thread that never returns to its own event loop: it waits in epoll, and hears from the main thread through a port that it looks
+ * into itself. It waits for the main thread only with what it does not know: a credential, a name, more bytes.
+ */
+export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => void): void {
+  const { inbox, bell, isStrict } = terms
+  const memory = viewMemory(terms.memory)
+  const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
+  const kernel = createKernel(openLibc(), process.arch as Processor)
+  const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
+  const reactor = new Reactor(kernel, descriptors, onFault)
+  const pipes = new PipePool(kernel.openPipe, descriptors, isStrict)
+  const held = createHeldGauge()
+  const around = { after: reactor.timers.after, noteHeld: held.note }
+  const snapshot = createSnapshot()
+  const asking = createQuestions<'asked'>()
+  const lookingUp = createQuestions<'looked-up'>()
+  const listeners = new Map<number, Listener>()
+  let policy = nothingAllowed
+  let endAt: number | undefined
+  let heard = 0
+
+  const clock = (): number => Date.now() + memory.skewMs
+  /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
+  const wishes: FromReactor[] = []
+  const agent: Agent = {
+    wantLease: (id, pool) => void wishes.push({ type: 'want-lease', id, pool }),
+    giveBack: (id, pool) => void wishes.push({ type: 'give-back', id, pool }),
+    noteNow: () => reports.hurry(),
+  }
+  const core = createCore({
+    ...createMovement(reactor, pipes, around, clock),
+    snapshot,
+    agent,
+    ask: (question, source) => asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
+    async lookup(name, version) {
+      const answer = await lookingUp.ask((ticket) => post({ type: 'look-up', ticket, name, version }))
+      if ('code' in answer) throw Object.assign(new Error('the name was not found'), answer)
+      return answer
+    },
+    policy: () => policy,
+    limits: terms.limits,
+    clock,
+    lastContactAt: () => memory.lastContactAt,
+    sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+    random: Math.random,
+    onFault,
+  })
+  const reports = createReports(core.carrier, post, () => performance.now())
+
+  function apply({ proxies, subusers, exits, goneProxies, goneSubusers, goneExits }: StateChange): void {
+    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits] })
+    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits)
+    core.changed({
+      proxies: [...changed.proxies, ...forgotten.proxies],
+      subusers: [...changed.subusers, ...forgotten.subusers],
+      exits: changed.exits || forgotten.exits,
+      ports: false,
+    })
+  }
+
+  function unlisten(descriptor: number): void {
+    listeners.get(descriptor)?.close()
+    listeners.delete(descriptor)
+    post({ type: 'unlistened', descriptor })
+  }
+
+  function obey(message: ToReactor): void {
+    if (message.type === 'asked') asking.answer(message.ticket, message.answer)
+    else if (message.type === 'looked-up') lookingUp.answer(message.ticket, message.answer)
+    else if (message.type === 'allow') core.carrier.allow(message.id, message.pool, message.upto)
+    else if (message.type === 'state') apply(message.change)
+    else if (message.type === 'learn') core.learn(message.found)
+    else if (message.type === 'policy') policy = message.policy
+    else if (message.type === 'shut-out') core.shutOut(message.yes)
+    else if (message.type === 'unlisten') unlisten(message.descriptor)
+    else if (message.type === 'listen') {
+      if (message.isMain) core.setMainPort(message.port)
+      listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
+    } else if (message.type === 'begin-stop') core.beginStop()
+    else {
+      core.endStop()
+      endAt = performance.now() + lingerMs
+      reports.send()
+      post({ type: 'stopped' })
+    }
+  }
+
+  /** Returns whether there was anything. */
+  function hear(): boolean {
+    if (memory.posted === heard) return false
+    heard = memory.posted
+    for (let got = receiveMessageOnPort(inbox); got; got = receiveMessageOnPort(inbox)) {
+      try {
+        obey(got.message as ToReactor)
+      } catch (fault) {
+        onFault(fault)
+      }
+    }
+    return true
+  }
+
+  function tick(): void {
+    reactor.timers.after(tickMs, tick)
+    core.tick()
+  }
+
+  /** A wish goes with the counts of its moment. */
+  function tell(): void {
+    if (wishes.length > 0) {
+      reports.send()
+      for (const wish of wishes.splice(0)) post(wish)
+    } else reports.sendIfDue(reactor.timers.after)
+    memory.standing = { ...core.standing, mostHeld: held.mostHeld }
+    memory.carried = core.carrier.health.carried
+  }
+
+  reactor.watchLevel(bell, { onEvents: () => kernel.hush(bell), onFault() {} })
+  tick()
+  const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
+  while (!isOver()) {
+    memory.isAsleep = true
+    reactor.turn(hear)
+    memory.isAsleep = false
+    tell()
+  }
+  reports.send()
+  post({ type: 'ended' })
+}
+
+/** An error crosses threads as its text and where it came from. */
+function toPlain(fault: unknown): unknown {
+  return fault instanceof Error ? Object.assign(new Error(fault.message), { stack: fault.stack }) : fault
+}

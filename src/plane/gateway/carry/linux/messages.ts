@@ -1,0 +1,67 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Found, NodeExit, NodeProxy, NodeSubuser } from '../../../../wire/node/state.ts'
+import type { Counts } from '../../../agent/carrier.ts'
+import type { Policy } from '../../decide/policy.ts'
+import type { Lookup } from '../../reach/resolve.ts'
+import type { EngineLimits } from '../engine.ts'
+
+/** What a reactor is given when it begins. */
+export type ReactorTerms = {
+  readonly inbox: MessagePort
+  readonly memory: SharedArrayBuffer
+  /** An eventfd that is rung when it sleeps and a message waits. */
+  readonly bell: number
+  readonly limits: EngineLimits
+  /** Bugs in who owns what are thrown, not passed over. */
+  readonly isStrict: boolean
+}
+
+/** What is to be carried, as far as it has changed. */
+export type StateChange = {
+  readonly proxies: readonly NodeProxy[]
+  readonly goneProxies: readonly string[]
+  readonly subusers: readonly NodeSubuser[]
+  readonly goneSubusers: readonly string[]
+  readonly exits: readonly NodeExit[]
+  readonly goneExits: readonly string[]
+}
+
+type Question = { username: string } | { source: string; port: number }
+type Addresses = Awaited<ReturnType<Lookup>>
+
+/** From the main thread to a reactor. */
+export type ToReactor =
+  | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
+  | { readonly type: 'unlisten'; readonly descriptor: number }
+  | { readonly type: 'state'; readonly change: StateChange }
+  | { readonly type: 'policy'; readonly policy: Policy }
+  | { readonly type: 'learn'; readonly found: Found }
+  | { readonly type: 'asked'; readonly ticket: number; readonly answer: { readonly found: Found } | 'unasked' }
+  | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
+  | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
+  | { readonly type: 'shut-out'; readonly yes: boolean }
+  | { readonly type: 'begin-stop' }
+  | { readonly type: 'end-stop' }
+
+/** From a reactor to the main thread. */
+export type FromReactor =
+  | { readonly type: 'ask'; readonly ticket: number; readonly question: Question; readonly source: string }
+  | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
+  | { readonly type: 'unlistened'; readonly descriptor: number }
+  | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
+  | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
+  | CountsMessage
+  | { readonly type: 'fault'; readonly fault: unknown }
+  | { readonly type: 'stopped' }
+  /** Nothing is open any more, and nothing more is said. */
+  | { readonly type: 'ended' }
+
+/** Counts since the reactor began, of one moment, with what of each sub-user's is on its way and in no count yet. */
+export type CountsMessage = {
+  readonly type: 'counts'
+  readonly counts: Counts
+  readonly moving: readonly { readonly id: string; readonly pool: string; readonly bytes: number }[]
+  readonly sources: readonly { readonly id: string; readonly address: string }[]
+  /** To be written down now, not at the next second. */
+  readonly isUrgent: boolean
+}

@@ -1,0 +1,114 @@
+import { readAddress } from '../../../../kernel/address.ts'
+import type { RefusalCode } from '../../decide/refusals.ts'
+import type { Connected, Dialler } from '../../reach/dial.ts'
+import { createConverse } from '../converse.ts'
+import type { Movement } from '../core.ts'
+import { patient, Side, type SideAround } from '../side.ts'
+import type { Sockets } from '../sockets.ts'
+import { Channel } from './channel.ts'
+import { EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ETIMEDOUT } from './numbers.ts'
+import type { PipePool } from './pipes.ts'
+import type { Reactor } from './reactor.ts'
+import { Tunnel } from './tunnel.ts'
+
+/** See `mostAhead` of the portable engine's sockets: what is taken ahead would be delivered uncounted after a kill. */
+const mostAhead = 256 * 1024
+
+/** How bytes move here: dialled and watched with the system's calls, carried by the kernel where it pays. */
+export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAround, clock: () => number): Movement {
+  const { after } = reactor.timers
+  return {
+    after,
+    sockets: createSockets(reactor),
+    dialler: createDialler(reactor, around),
+    tunnel(client, passage, fromClient, fromOrigin) {
+      const [near, far] = [client.transport, passage.origin.transport]
+      if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')
+      if (client.isClosed || passage.origin.isClosed) {
+        passage.finish()
+        passage.origin.abort()
+        client.close()
+        return
+      }
+      const tunnel = new Tunnel(near, far, passage, {
+        calls: reactor.kernel,
+        pipes,
+        clock,
+        queue: (flow) => reactor.queue(flow),
+        noteHeld: around.noteHeld,
+        onOver() {
+          near.leave()
+          far.leave()
+        },
+      })
+      near.enter(tunnel)
+      far.enter(tunnel)
+      tunnel.start(client.takeHeld(), fromClient, fromOrigin)
+    },
+  }
+}
+
+function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
+  const { kernel, descriptors, timers } = reactor
+  return {
+    converse: createConverse(timers.after),
+
+    connect(there, from, mostMs): Promise<Connected<Side>> {
+      const address = readAddress(there.host)
+      const own = from === undefined ? undefined : readAddress(from)
+      if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
+      const descriptor = kernel.connect(address, there.port, own)
+      if (descriptor < 0) return Promise.resolve({ refusal: toRefusal(-descriptor) })
+      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'unreachable' })
+      const side = new Side(patient, around)
+      const channel = new Channel(reactor, descriptor, side, 0, () => {})
+      side.attach(channel)
+      side.pause()
+      return new Promise((resolve) => {
+        const cancel = timers.after(mostMs, () => {
+          side.abort()
+          resolve({ refusal: 'connect_timeout' })
+        })
+        channel.watch((error) => {
+          cancel()
+          if (error === 0) resolve({ origin: side })
+          else {
+            side.abort()
+            resolve({ refusal: toRefusal(error) })
+          }
+        })
+      })
+    },
+  }
+}
+
+function toRefusal(error: number): RefusalCode {
+  if (error === ECONNREFUSED) return 'connect_refused'
+  if (error === ETIMEDOUT) return 'connect_timeout'
+  return error === EADDRNOTAVAIL || error === EADDRINUSE ? 'address_unavailable' : 'unreachable'
+}
+
+/** The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so nothing is narrowed. */
+function createSockets({ kernel, descriptors }: Reactor): Sockets {
+  return {
+    acknowledged: () => undefined,
+    narrow() {},
+    widen() {},
+    watch(descriptor) {
+      if (!descriptors.isOwned(descriptor)) return undefined
+      descriptors.share(descriptor)
+      kernel.limitAhead(descriptor, mostAhead)
+      let isClosed = false
+      return {
+        standing: () => kernel.standingOf(descriptor),
+        shut: () => kernel.shutBoth(descriptor),
+        close(reset) {
+          if (isClosed) return
+          isClosed = true
+          if (reset) kernel.resetOnClose(descriptor)
+          descriptors.release(descriptor)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,58 @@
+/** Numbers of the Linux kernel's interface, the same on x64 and arm64, by the names of its headers. */
+
+export const AF_INET = 2
+export const AF_INET6 = 10
+export const SOCK_STREAM = 1
+/** SOCK_NONBLOCK and SOCK_CLOEXEC; the same bits mean the same to accept4, pipe2 and eventfd. */
+export const NONBLOCK_CLOEXEC = 0x80800
+export const CLOEXEC = 0x80000
+
+export const SOL_SOCKET = 1
+export const SO_REUSEADDR = 2
+export const SO_ERROR = 4
+export const SO_LINGER = 13
+export const IPPROTO_IP = 0
+export const IP_BIND_ADDRESS_NO_PORT = 24
+export const IPPROTO_TCP = 6
+export const TCP_NODELAY = 1
+export const TCP_INFO = 11
+export const TCP_QUICKACK = 12
+export const TCP_NOTSENT_LOWAT = 25
+export const IPPROTO_IPV6 = 41
+export const IPV6_V6ONLY = 26
+
+export const SHUT_WR = 1
+export const SHUT_RDWR = 2
+export const MSG_PEEK = 0x2
+export const MSG_NOSIGNAL = 0x4000
+export const MSG_MORE = 0x8000
+
+export const EPOLL_CTL_ADD = 1
+export const EPOLL_CTL_DEL = 2
+export const EPOLL_CTL_MOD = 3
+export const EPOLLIN = 0x1
+export const EPOLLOUT = 0x4
+export const EPOLLERR = 0x8
+export const EPOLLHUP = 0x10
+export const EPOLLRDHUP = 0x2000
+export const EPOLLET = 0x80000000 | 0
+
+export const SPLICE_F_MOVE = 1
+export const SPLICE_F_NONBLOCK = 2
+export const F_SETPIPE_SZ = 1031
+
+export const EINTR = 4
+export const EAGAIN = 11
+export const EMFILE = 24
+export const ENFILE = 23
+export const EACCES = 13
+export const EPERM = 1
+export const EINVAL = 22
+export const ENOBUFS = 105
+export const ENOMEM = 12
+export const EAFNOSUPPORT = 97
+export const EADDRINUSE = 98
+export const EADDRNOTAVAIL = 99
+export const ETIMEDOUT = 110
+export const ECONNREFUSED = 111
+export const EINPROGRESS = 115

@@ -1,0 +1,74 @@
+import { constants } from 'node:os'
+import { readAddress } from '../../../../kernel/address.ts'
+import type { Kernel } from './kernel.ts'
+import type { ReactorThread } from './thread.ts'
+
+const backlog = 4096
+
+/** The ports that customers come to. They are opened here, where it can be told at once that one cannot be, and outlive a reactor. */
+export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post'>) {
+  /** Descriptors by port, and those that a reactor has still to let go of. */
+  const open = new Map<number, number>()
+  let hostname = ''
+  let mainPort = 0
+
+  function listen(port: number): number {
+    const address = readAddress(hostname)
+    if (!address) throw systemError('EINVAL', `${hostname} is not an address`)
+    const descriptor = kernel.listen(address, port, backlog)
+    if (descriptor < 0) throw systemError(nameOf(-descriptor), `cannot listen on ${hostname} port ${port}`)
+    const opened = port === 0 ? kernel.portOf(descriptor) : port
+    open.set(opened, descriptor)
+    return opened
+  }
+
+  const announceOne = (port: number, descriptor: number): void =>
+    thread.post({ type: 'listen', descriptor, port, isMain: port === mainPort })
+
+  function drop(port: number, descriptor: number): void {
+    open.delete(port)
+    thread.post({ type: 'unlisten', descriptor })
+  }
+
+  return {
+    openMain(at: string, port: number): number {
+      hostname = at
+      mainPort = listen(port)
+      return mainPort
+    },
+
+    /** Tells a new reactor of all. */
+    announce(): void {
+      for (const [port, descriptor] of open) announceOne(port, descriptor)
+    },
+
+    /** Opens the ports that stand for somebody, and closes those that no longer do. */
+    openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
+      for (const port of wanted) {
+        if (open.has(port)) continue
+        try {
+          announceOne(listen(port), open.get(port) ?? -1)
+        } catch (error) {
+          note(port, error)
+        }
+      }
+      for (const [port, descriptor] of open) if (port !== mainPort && !wanted.has(port)) drop(port, descriptor)
+    },
+
+    closeAll(): void {
+      for (const [port, descriptor] of open) drop(port, descriptor)
+    },
+
+    /** The reactor has let go of it. */
+    close: (descriptor: number): void => kernel.close(descriptor),
+
+    get count(): number {
+      return open.size
+    },
+  }
+}
+
+const systemError = (code: string, message: string): Error => Object.assign(new Error(`${code}: ${message}`), { code })
+
+const names = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]))
+const nameOf = (error: number): string => names.get(error) ?? String(error)

@@ -1,0 +1,77 @@
+import { ownedWords } from './descriptors.ts'
+
+/** What the main thread and a reactor both see. It outlives the reactor. */
+const words = { isAsleep: 0, open: 1, connections: 2, passages: 3, posted: 4, mostHeld: 5 } as const
+const wordBytes = 64
+const numbers = { carried: 0, skewMs: 1, lastContactAt: 2 } as const
+const numberBytes = 64
+
+export type SharedMemory = ReturnType<typeof viewMemory>
+
+export const makeMemory = (): SharedArrayBuffer =>
+  new SharedArrayBuffer(wordBytes + numberBytes + ownedWords * Int32Array.BYTES_PER_ELEMENT)
+
+/** Each number has one writer, and is written whole. */
+export function viewMemory(memory: SharedArrayBuffer) {
+  const counts = new Int32Array(memory, 0, wordBytes / Int32Array.BYTES_PER_ELEMENT)
+  const reals = new Float64Array(memory, wordBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
+  return {
+    /** The reactor waits in the kernel: whoever leaves a message rings. */
+    get isAsleep(): boolean {
+      return Atomics.load(counts, words.isAsleep) === 1
+    },
+    set isAsleep(yes: boolean) {
+      Atomics.store(counts, words.isAsleep, yes ? 1 : 0)
+    },
+    /** How many messages the main thread has left, so that a look into the inbox is only worth it when there are new ones. */
+    get posted(): number {
+      return Atomics.load(counts, words.posted)
+    },
+    notePosted: (): void => void Atomics.add(counts, words.posted, 1),
+    get standing() {
+      const look = (name: 'open' | 'connections' | 'passages' | 'mostHeld') => Atomics.load(counts, words[name])
+      return {
+        open: look('open'),
+        connections: look('connections'),
+        passages: look('passages'),
+        mostHeld: look('mostHeld'),
+      }
+    },
+    set standing({
+      open,
+      connections,
+      passages,
+      mostHeld,
+    }: {
+      open: number
+      connections: number
+      passages: number
+      mostHeld: number
+    }) {
+      Atomics.store(counts, words.mostHeld, mostHeld)
+      Atomics.store(counts, words.open, open)
+      Atomics.store(counts, words.connections, connections)
+      Atomics.store(counts, words.passages, passages)
+    },
+    get carried(): number {
+      return reals[numbers.carried] ?? 0
+    },
+    set carried(bytes: number) {
+      reals[numbers.carried] = bytes
+    },
+    /** The shop's clock less this machine's. */
+    get skewMs(): number {
+      return reals[numbers.skewMs] ?? 0
+    },
+    set skewMs(ms: number) {
+      reals[numbers.skewMs] = ms
+    },
+    get lastContactAt(): number {
+      return reals[numbers.lastContactAt] ?? 0
+    },
+    set lastContactAt(at: number) {
+      reals[numbers.lastContactAt] = at
+    },
+    owned: new Int32Array(memory, wordBytes + numberBytes, ownedWords),
+  }
+}

@@ -1,0 +1,69 @@
+import type { Address } from '../../../../kernel/address.ts'
+import { AF_INET, AF_INET6 } from './numbers.ts'
+
+/** The processors whose kernel interface is known here. Both count bytes from the little end. */
+export type Processor = 'x64' | 'arm64'
+
+/** `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else. */
+export type EventLayout = { readonly bytes: number; readonly oursAt: number }
+export const eventLayoutOf = (processor: Processor): EventLayout =>
+  processor === 'x64' ? { bytes: 12, oursAt: 4 } : { bytes: 16, oursAt: 8 }
+
+/** An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in. */
+export type PollEvent = { readonly events: number; readonly descriptor: number; readonly life: number }
+
+export function writeEvent(into: DataView, at: number, layout: EventLayout, event: PollEvent): void {
+  into.setUint32(at, event.events >>> 0, true)
+  into.setInt32(at + layout.oursAt, event.descriptor, true)
+  into.setInt32(at + layout.oursAt + 4, event.life, true)
+}
+
+export function readEvent(from: DataView, at: number, layout: EventLayout): PollEvent {
+  return {
+    events: from.getUint32(at, true),
+    descriptor: from.getInt32(at + layout.oursAt, true),
+    life: from.getInt32(at + layout.oursAt + 4, true),
+  }
+}
+
+/** The longest of the two: `sockaddr_in6`. */
+export const mostSocketAddressBytes = 28
+const ipv4Bytes = 16
+
+/** `sockaddr_in` or `sockaddr_in6`. The family counts in the processor's order, the port in the network's. Returns the length. */
+export function writeSocketAddress(into: DataView, at: number, { version, bytes }: Address, port: number): number {
+  const length = version === 4 ? ipv4Bytes : mostSocketAddressBytes
+  for (let offset = 0; offset < length; offset += 1) into.setUint8(at + offset, 0)
+  into.setUint16(at, version === 4 ? AF_INET : AF_INET6, true)
+  into.setUint16(at + 2, port, false)
+  const from = at + (version === 4 ? 4 : 8)
+  for (const [offset, byte] of bytes.entries()) into.setUint8(from + offset, byte)
+  return length
+}
+
+/** Undefined for a family that is neither. An IPv4 address mapped into IPv6 is that IPv4 address (RFC 4291, 2.5.5.2). */
+export function readSocketAddress(from: DataView, at: number): { address: Address; port: number } | undefined {
+  const family = from.getUint16(at, true)
+  const port = from.getUint16(at + 2, false)
+  const take = (offset: number, length: number) =>
+    Uint8Array.from({ length }, (_, index) => from.getUint8(at + offset + index))
+  if (family === AF_INET) return { address: { version: 4, bytes: take(4, 4) }, port }
+  if (family !== AF_INET6) return undefined
+  const bytes = take(8, 16)
+  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
+  const address: Address = isMapped ? { version: 4, bytes: bytes.slice(12) } : { version: 6, bytes }
+  return { address, port }
+}
+
+/** `struct tcp_info`, as far as it is read: its state, and `tcpi_bytes_acked`, which an accepted connection counts from 0. */
+export const tcpInfoBytes = 128
+const acknowledgedAt = 120
+const stateClosed = 7
+
+export type TcpStanding = { readonly acknowledged: number; readonly isOver: boolean }
+
+export function readTcpInfo(from: DataView, at: number): TcpStanding {
+  const low = from.getUint32(at + acknowledgedAt, true)
+  const high = from.getUint32(at + acknowledgedAt + 4, true)
+  return { acknowledged: high * 2 ** 32 + low, isOver: from.getUint8(at) === stateClosed }
+}

@@ -1,0 +1,360 @@
+import { type FlowEvent, type FlowState, flowSteps } from './flow-table.ts'
+import { type ByteCalls, type Pipe, readBytes } from './kernel.ts'
+import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from './numbers.ts'
+import { type Pipes, pipeBytes } from './pipes.ts'
+
+/** One end of a tunnel: a socket, what is known of it, and how it is let go. */
+export type TunnelEnd = {
+  readonly descriptor: number
+  /** It had something to read, or an end, that was not read to the end yet. */
+  isReadable: boolean
+  /** The peer has said all; what it said may not be read yet. */
+  hasHungUp: boolean
+  hasFailed: boolean
+  /** Bytes that the system has taken, since the beginning. */
+  written: number
+  /** Nothing more is written. */
+  isFinished: boolean
+  /** Writes what the system takes, and holds the rest. */
+  hold(bytes: Uint8Array): void
+  /** Closes: both have said all. */
+  release(): void
+  /** Closes once what is held has gone out. */
+  close(): void
+  /** Ends at once. */
+  abort(): void
+}
+
+/** What a tunnel carries for whom, as far as carrying is concerned. */
+export type Fare = {
+  readonly tally: {
+    takeSent(bytes: number): number
+    takeReceived(bytes: number): number
+    cut(): void
+    readonly allowance: {
+      readonly left: number
+      readonly isUsedUp: boolean
+      readonly hasSome: boolean
+      askForMore(): void
+      onChange(wake: () => void): () => void
+    }
+  }
+  activeAt: number
+  isHalfOpen: boolean
+  cut: () => void
+  finish(): void
+}
+
+export type TunnelDeps = {
+  readonly calls: ByteCalls
+  readonly pipes: Pipes
+  readonly clock: () => number
+  /** Gives a flow its next turn after everybody else had theirs. */
+  readonly queue: (flow: Flow) => void
+  /** So much is held for an end that does not take it. */
+  readonly noteHeld: (bytes: number) => void
+  /** The ends are nobody's tunnel any more. */
+  readonly onOver: () => void
+}
+
+/** How often one flow reads before the others have their turn. */
+const mostReads = 8
+
+/** One direction. Its states and what is done in them stand in flow-table.ts. */
+export class Flow {
+  state: FlowState = 'open'
+  /** What came before there was anybody to pass it to. */
+  early: Uint8Array | undefined
+  /** What the sink did not take: here, or in the pipe. */
+  held: Uint8Array | undefined
+  pipe: Pipe | undefined
+  /** So much comes at once that it pays to let the kernel move it. */
+  isSplicing = false
+  isQueued = false
+
+  constructor(
+    private readonly tunnel: Tunnel,
+    readonly from: TunnelEnd,
+    readonly to: TunnelEnd,
+  ) {}
+
+  takeTurn(): void {
+    this.isQueued = false
+    this.tunnel.onTurn(this)
+  }
+
+  onFault(): void {
+    this.tunnel.breakOff()
+  }
+}
+
+/** Carries bytes both ways as they are, never more than there is traffic for, until both sides have said all or one is gone. */
+export class Tunnel {
+  private readonly up: Flow
+  private readonly down: Flow
+  private isOver = false
+  private forget: (() => void) | undefined
+
+  constructor(
+    private readonly client: TunnelEnd,
+    private readonly origin: TunnelEnd,
+    private readonly fare: Fare,
+    private readonly deps: TunnelDeps,
+  ) {
+    this.up = new Flow(this, client, origin)
+    this.down = new Flow(this, origin, client)
+  }
+
+  /** `toClient` was said and not written yet; the other two came before there was anybody to pass them to. */
+  start(toClient: Uint8Array | undefined, fromClient: Uint8Array, fromOrigin: Uint8Array): void {
+    this.fare.cut = () => this.cut()
+    if (toClient) {
+      this.down.held = toClient
+      this.down.state = 'held'
+    }
+    if (fromClient.length > 0) this.up.early = fromClient
+    if (fromOrigin.length > 0) this.down.early = fromOrigin
+    for (const flow of [this.up, this.down]) if (!this.isOver) this.step(flow, 'readable')
+  }
+
+  onEvents(end: TunnelEnd, events: number): void {
+    const isClient = end === this.client
+    const own = isClient ? this.up : this.down
+    if (events & EPOLLRDHUP) end.hasHungUp = true
+    if (events & EPOLLERR) end.hasFailed = true
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+      end.isReadable = true
+      this.step(own, 'readable')
+      // Nobody reads from it now, so nobody would notice that it is gone.
+      if (end.hasFailed && !this.isOver && own.state !== 'open') this.lose(end)
+    }
+    if (!this.isOver && events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) this.step(isClient ? this.down : this.up, 'writable')
+  }
+
+  onTurn(flow: Flow): void {
+    if (!this.isOver) this.step(flow, 'readable')
+  }
+
+  private step(flow: Flow, event: FlowEvent): void {
+    const { action, next } = flowSteps[flow.state][event]
+    flow.state = next
+    if (action === 'fill') this.fill(flow)
+    else if (action === 'drain') this.drain(flow)
+    else if (action === 'wait') this.wait()
+    else if (action === 'shut') this.shut(flow)
+    else if (action === 'exhaust') this.endGently()
+    else if (action === 'fault') throw new Error(`a tunnel’s flow met “${event}” where it cannot happen`)
+  }
+
+  private fill(flow: Flow): void {
+    for (let reads = 0; reads < mostReads; reads += 1) {
+      if (!flow.early && !flow.from.isReadable) {
+        this.givePipe(flow)
+        return
+      }
+      const { left } = this.fare.tally.allowance
+      if (left <= 0) this.starve(flow)
+      else if (flow.early) this.passEarly(flow, flow.early, left)
+      else if (flow.isSplicing) this.splice(flow, left)
+      else this.copy(flow, left)
+      if (this.isOver || flow.state !== 'open') return
+    }
+    if (flow.isQueued) return
+    flow.isQueued = true
+    this.deps.queue(flow)
+  }
+
+  /** There is no traffic. An end of the stream needs none. */
+  private starve(flow: Flow): void {
+    this.givePipe(flow)
+    const next = flow.early ? 1 : this.deps.calls.peek(flow.from.descriptor)
+    if (next > 0) this.step(flow, 'dry')
+    else this.noteUnread(flow, next)
+  }
+
+  /** A read that gave nothing: the end, nothing for now, or a failure. */
+  private noteUnread(flow: Flow, outcome: number): void {
+    if (outcome === 0) this.step(flow, 'ended')
+    else if (outcome === -EAGAIN) flow.from.isReadable = false
+    else this.lose(flow.from)
+  }
+
+  private take(flow: Flow, bytes: number): void {
+    this.fare.activeAt = this.deps.clock()
+    if (flow === this.up) this.fare.tally.takeSent(bytes)
+    else this.fare.tally.takeReceived(bytes)
+  }
+
+  private passEarly(flow: Flow, early: Uint8Array, left: number): void {
+    const bytes = Math.min(left, early.length)
+    flow.early = bytes < early.length ? early.subarray(bytes) : undefined
+    this.take(flow, bytes)
+    flow.held = early.subarray(0, bytes)
+    this.passHeld(flow)
+  }
+
+  /** Small pieces are read and written: cheaper than a pipe. */
+  private copy(flow: Flow, left: number): void {
+    const { calls } = this.deps
+    const { from, to } = flow
+    const wanted = Math.min(left, readBytes)
+    const got = calls.receive(from.descriptor, wanted)
+    if (got <= 0) {
+      this.noteUnread(flow, got)
+      return
+    }
+    // Read to the end. An end of the stream that was told of before is not told of again, and came behind these bytes.
+    const isEmpty = got < wanted && !from.hasFailed
+    const isLast = isEmpty && from.hasHungUp
+    if (isEmpty) from.isReadable = false
+    flow.isSplicing = got === readBytes
+    this.take(flow, got)
+    const gone = calls.pass(to.descriptor, got, isLast)
+    if (gone > 0) to.written += gone
+    if (gone < got) {
+      flow.held = calls.received.slice(Math.max(0, gone), got)
+      this.passHeld(flow)
+    }
+    if (isLast && !this.isOver) this.step(flow, 'ended')
+  }
+
+  /** Large ones go through a pipe and are never seen here. */
+  private splice(flow: Flow, left: number): void {
+    flow.pipe ??= this.deps.pipes.take()
+    const { pipe, from } = flow
+    if (!pipe) {
+      this.copy(flow, left)
+      return
+    }
+    const got = this.deps.calls.fill(from.descriptor, pipe, Math.min(left, pipeBytes))
+    if (got <= 0) {
+      this.givePipe(flow)
+      // What cannot be spliced can still be read.
+      if (got === -EINVAL) flow.isSplicing = false
+      else this.noteUnread(flow, got)
+      return
+    }
+    pipe.held = got
+    this.take(flow, got)
+    this.passHeld(flow)
+  }
+
+  /** Writes what is held right after it was read. */
+  private passHeld(flow: Flow): void {
+    if (this.push(flow) === 'blocked') this.step(flow, 'blocked')
+  }
+
+  /** Writes what is held, and reads on once it is gone. */
+  private drain(flow: Flow): void {
+    const outcome = this.push(flow)
+    if (outcome !== 'lost') this.step(flow, outcome)
+  }
+
+  private push(flow: Flow): 'drained' | 'blocked' | 'lost' {
+    while (flow.held || (flow.pipe && flow.pipe.held > 0)) {
+      const gone = this.pushOnce(flow)
+      if (gone > 0) flow.to.written += gone
+      else if (gone === -EAGAIN) {
+        this.deps.noteHeld((flow.held?.length ?? 0) + (flow.pipe?.held ?? 0))
+        return 'blocked'
+      } else {
+        this.lose(flow.to)
+        return 'lost'
+      }
+    }
+    return 'drained'
+  }
+
+  /** What is held here is older than what the pipe holds. */
+  private pushOnce(flow: Flow): number {
+    const { held, pipe, to } = flow
+    const { calls } = this.deps
+    if (held) {
+      const gone = calls.send(to.descriptor, held)
+      if (gone > 0) flow.held = gone < held.length ? held.subarray(gone) : undefined
+      return gone
+    }
+    if (!pipe) return 0
+    const gone = calls.drain(pipe, to.descriptor)
+    if (gone > 0) pipe.held -= gone
+    return gone
+  }
+
+  /** Bytes wait for traffic; when it is sure that none comes, the tunnel ends where it is. */
+  private wait(): void {
+    const { allowance } = this.fare.tally
+    this.forget ??= allowance.onChange(() => this.look())
+    allowance.askForMore()
+    this.look()
+  }
+
+  private look(): void {
+    const { allowance } = this.fare.tally
+    const event = allowance.hasSome ? 'allowed' : allowance.isUsedUp ? 'exhausted' : undefined
+    if (!event) return
+    for (const flow of [this.up, this.down]) if (!this.isOver) this.step(flow, event)
+    if (this.isOver || this.up.state === 'starved' || this.down.state === 'starved') return
+    this.forget?.()
+    this.forget = undefined
+  }
+
+  private shut(flow: Flow): void {
+    this.givePipe(flow)
+    this.fare.isHalfOpen = true
+    if (this.up.state === 'done' && this.down.state === 'done') {
+      this.end()
+      this.client.release()
+      this.origin.release()
+      return
+    }
+    flow.to.isFinished = true
+    this.deps.calls.shutWrite(flow.to.descriptor)
+  }
+
+  /** One end is gone. A customer whose origin is gone still gets what came from it. */
+  private lose(end: TunnelEnd): void {
+    if (this.isOver) return
+    if (end === this.origin) this.endGently()
+    else this.breakOff()
+  }
+
+  /** Ends both at once. */
+  breakOff(): void {
+    if (this.isOver) return
+    this.end()
+    this.client.abort()
+    this.origin.abort()
+  }
+
+  private endGently(): void {
+    const { held, pipe } = this.down
+    const unread = pipe && pipe.held > 0 ? this.deps.calls.takeBack(pipe) : undefined
+    this.end()
+    this.origin.abort()
+    if (held) this.client.hold(held)
+    if (unread) this.client.hold(unread)
+    this.client.close()
+  }
+
+  private cut(): void {
+    if (this.isOver) return
+    this.fare.tally.cut()
+    this.breakOff()
+  }
+
+  private end(): void {
+    this.isOver = true
+    this.forget?.()
+    this.forget = undefined
+    for (const flow of [this.up, this.down]) this.givePipe(flow)
+    this.deps.onOver()
+    this.fare.finish()
+  }
+
+  private givePipe(flow: Flow): void {
+    const { pipe } = flow
+    if (!pipe) return
+    flow.pipe = undefined
+    this.deps.pipes.give(pipe)
+  }
+}
