@@ -6,6 +6,7 @@ import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
+import type { Policy } from '../../src/plane/gateway/decide/policy.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 
@@ -23,6 +24,10 @@ export type Stand = {
 }
 
 export type StandOptions = {
+  /** Where it listens; loopback unless said. */
+  readonly hostname?: string
+  /** What is otherwise than shipped in what customers may reach. */
+  readonly policy?: Partial<Policy>
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
@@ -105,7 +110,7 @@ export function openEngine(options: StandOptions = {}): Stand {
   const asked = { count: 0 }
   const snapshot = createSnapshot()
   const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
-  const policy = policyOf(config, options.mode ?? 'sandbox')
+  const policy = { ...policyOf(config, options.mode ?? 'sandbox'), ...options.policy }
   const leaseBytes = options.leaseBytes ?? 1e12
   let allowed = 0
   const faults: unknown[] = []
@@ -140,7 +145,7 @@ export function openEngine(options: StandOptions = {}): Stand {
     gatewayEngine === 'linux'
       ? createLinuxEngine({ ...engineDeps, isStrict: true })
       : createEngine({ ...engineDeps, sockets: createSockets(process.platform) })
-  const port = engine.start({ hostname: '127.0.0.1', port: 0 })
+  const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)
   })

@@ -61,7 +61,7 @@ export function createPassages(deps: {
       return { refusal }
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const tally = metering.begin(chosen.allowance, client, keepsHosts ? target.host : undefined)
+    const tally = metering.begin(chosen.allowance, client, ownerOf(access), keepsHosts ? target.host : undefined)
     return begin(access, dialled, tally)
   }
 

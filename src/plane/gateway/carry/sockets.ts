@@ -1,5 +1,7 @@
 import { dlopen, ptr } from 'bun:ffi'
-import type { Watch, WatchStanding } from '../count/tally.ts'
+import { nothingShown, type Transmission } from '../count/shown.ts'
+import type { Watch } from '../count/tally.ts'
+import { readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
 
 /** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
 export type Sockets = {
@@ -21,13 +23,6 @@ const soLinger = 13
 const soReceiveBuffer = 8
 const soBufferLock = 72
 const bothWays = 2
-/**
- * Of `struct tcp_info`: its first byte, where TCP_CLOSE is 7, and `tcpi_bytes_acked`, which an accepted connection
- * counts from 0.
- */
-const stateClosed = 7
-const acknowledgedOffset = 120
-const infoBytes = 128
 /** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
 const narrowBytes = 131_072
 /**
@@ -46,7 +41,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
   const libc = platform === 'linux' ? openLibc() : undefined
   if (!libc) return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
   const { dup, close, getsockopt, setsockopt, shutdown } = libc.symbols
-  const info = new DataView(new ArrayBuffer(infoBytes))
+  const info = new DataView(new ArrayBuffer(tcpInfoBytes))
   const length = new Uint32Array(1)
   const value = new Int32Array(1)
   const lingerForNothing = Int32Array.of(1, 0)
@@ -56,14 +51,10 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     setsockopt(descriptor, level, option, ptr(value), value.byteLength)
   }
 
-  function standingOf(descriptor: number): WatchStanding {
-    length[0] = infoBytes
-    if (getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0)
-      return { acknowledged: 0, isOver: true }
-    return {
-      acknowledged: Number(info.getBigUint64(acknowledgedOffset, true)),
-      isOver: info.getUint8(0) === stateClosed,
-    }
+  function standingOf(descriptor: number): Transmission {
+    length[0] = tcpInfoBytes
+    const asked = getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length))
+    return asked === 0 ? readTcpInfo(info, 0) : nothingShown
   }
 
   return {
