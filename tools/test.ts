@@ -80,8 +80,36 @@ async function runStaticSteps(): Promise<Tally> {
   return tally
 }
 
+/** Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once more on the portable one. */
+const ofGateways = [
+  'attack/gateway-*',
+  'journeys/gateway*',
+  'journeys/dedicated-check',
+  'durability/gateway-*',
+  'browser/gateway',
+]
+/** About one engine alone. */
+const ofOneEngine = 'test/attack/gateway-reactor.test.ts'
+
+function gatewayFiles(): string[] {
+  const files = ofGateways.flatMap((pattern) => [...new Bun.Glob(`test/${pattern}.test.ts`).scanSync({ cwd: root })])
+  const isWanted = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter))
+  return files.filter((file) => file !== ofOneEngine && isWanted(file)).toSorted()
+}
+
 async function runTests(postgres: Postgres): Promise<Tally> {
-  const reportFile = join(reportFolder, 'report.xml')
+  const all = await runFiles(postgres, 'tests', 'linux', filters)
+  const again = gatewayFiles()
+  return again.length === 0 ? all : addTallies(all, await runFiles(postgres, 'portable engine', 'portable', again))
+}
+
+async function runFiles(
+  postgres: Postgres,
+  name: string,
+  gatewayEngine: 'linux' | 'portable',
+  files: readonly string[],
+): Promise<Tally> {
+  const reportFile = join(reportFolder, `${gatewayEngine}.xml`)
   // How long each file took once, so that the longest begin first; `TURNPIKE_TEST_TIMINGS=1` writes it anew.
   const timings = [
     `--timings=${join(root, 'tools/timings.json')}`,
@@ -90,14 +118,18 @@ async function runTests(postgres: Postgres): Promise<Tally> {
   const flags = [...timings, '--no-orphans', '--only-failures', `--parallel=${filesAtOnce}`, `--timeout=${perTestMs}`]
   const reporter = ['--reporter=junit', `--reporter-outfile=${reportFile}`]
   const step: Step = {
-    name: 'tests',
-    command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...filters],
-    env: { TURNPIKE_TEST_POSTGRES_URL: postgres.url, TURNPIKE_TEST_LONG: isLong ? '1' : '' },
+    name,
+    command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...files],
+    env: {
+      TURNPIKE_TEST_POSTGRES_URL: postgres.url,
+      TURNPIKE_TEST_LONG: isLong ? '1' : '',
+      TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
+    },
   }
   const outcome = await runStep(step, wholeRunMs)
   const file = Bun.file(reportFile)
   const tally = readTestReport((await file.exists()) ? await file.text() : '', outcome.output, outcome.exitCode)
-  report(`tests: ${toVerdict(tally)}`, tally.failed > 0, outcome.tookMs, outcome.output)
+  report(`${name}: ${toVerdict(tally)}`, tally.failed > 0, outcome.tookMs, outcome.output)
   for (const reason of findNotRun(outcome.output)) console.log(reason)
   return tally
 }

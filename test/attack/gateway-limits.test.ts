@@ -4,7 +4,7 @@ import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
 import { loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
 import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
-import { RawClient } from '../harness/raw-client.ts'
+import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { greet, socksLogin, socksRequest, socksTo } from '../harness/socks-client.ts'
 
@@ -162,7 +162,7 @@ describe('too many', () => {
     const request = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
     const client = await RawClient.open(stand.port)
     client.send(request.repeat(15))
-    await client.hear((text) => tellHeard(text).length === 15)
+    await client.hear((text) => readAnswers(text).answers.length === 15)
     const told = tellHeard(client.text)
     expect(told.filter((line) => line === '403 port_denied')).toHaveLength(10)
     expect(told.filter((line) => line === '429 too_many_new')).toHaveLength(5)
@@ -185,7 +185,7 @@ describe('too many', () => {
         '',
       ),
     )
-    await client.hear((text) => tellHeard(text).length === 15)
+    await client.hear((text) => readAnswers(text).answers.length === 15)
     expect(tellHeard(client.text).filter((line) => line === '429 too_many_names')).toHaveLength(5)
     expect(lookups).toBe(10)
     client.reset()
@@ -233,7 +233,7 @@ describe('10,000 names of sessions', () => {
       clients.map(async (client, number) => {
         for (let index = 0; index < each; index += 1) {
           client.send(get('/a', `pavel-pool-residential-session-c${number}n${index}`))
-          await client.hear((text) => tellHeard(text).length === index + 1)
+          await client.hear((text) => readAnswers(text).answers.length === index + 1)
         }
         expect(tellHeard(client.text)).toEqual(Array.from({ length: each }, () => '200'))
         client.reset()

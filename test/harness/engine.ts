@@ -11,7 +11,8 @@ import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 
 /** Every test of a gateway runs on both; the test command runs them once for each. */
-export const gatewayEngine = process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
+export const gatewayEngine =
+  process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
 /** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
 export type Stand = {
@@ -104,7 +105,8 @@ const exit: NodeExit = {
   drained: false,
 }
 
-export function openEngine(options: StandOptions = {}): Stand {
+/** What an engine without a shop is given, and what it reported. */
+export function makeEngineDeps(options: StandOptions) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
@@ -112,14 +114,15 @@ export function openEngine(options: StandOptions = {}): Stand {
   const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
   const policy = { ...policyOf(config, options.mode ?? 'sandbox'), ...options.policy }
   const leaseBytes = options.leaseBytes ?? 1e12
-  let allowed = 0
   const faults: unknown[] = []
-  const engineDeps: EngineDeps = {
+  let allowed = 0
+  let allow: Engine['carrier']['allow'] = () => {}
+  const deps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
         allowed += leaseBytes
-        setTimeout(() => engine.carrier.allow(id, pool, allowed), options.leaseMs ?? 0)
+        setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
       noteNow() {},
@@ -141,10 +144,19 @@ export function openEngine(options: StandOptions = {}): Stand {
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),
   }
+  const answerTo = (engine: Engine): void => {
+    allow = (id, pool, upto) => engine.carrier.allow(id, pool, upto)
+  }
+  return { deps, change, asked, faults, answerTo }
+}
+
+export function openEngine(options: StandOptions = {}): Stand {
+  const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
     gatewayEngine === 'linux'
-      ? createLinuxEngine({ ...engineDeps, isStrict: true })
-      : createEngine({ ...engineDeps, sockets: createSockets(process.platform) })
+      ? createLinuxEngine({ ...deps, isStrict: true })
+      : createEngine({ ...deps, sockets: createSockets(process.platform) })
+  answerTo(engine)
   const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)

@@ -1,5 +1,3 @@
-export type HeldGauge = ReturnType<typeof createHeldGauge>
-
 /** The most that was held for one peer that does not take it: what such a peer costs, and a promise to the operator. */
 export function createHeldGauge() {
   let mostHeld = 0

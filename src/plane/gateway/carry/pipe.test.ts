@@ -4,6 +4,7 @@ import { Allowance } from '../count/allowance.ts'
 import type { Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
 import type { Side } from './side.ts'
+import { createSockets } from './sockets.ts'
 
 /** One end of a conversation, as far as a pipe knows it: it takes so much, and holds what is more. */
 class FakeSide {
@@ -34,11 +35,10 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}) {
     () => {},
     () => 0,
   )
-  const valve = { passed() {} }
   const passage = {
     origin: origin as unknown as Side,
     tally: { allowance, takeSent: (bytes: number) => allowance.take(bytes) },
-    valves: { up: valve, down: valve },
+    sockets: createSockets('win32'),
     activeAt: 0,
   } as unknown as Passage
   const told: string[] = []

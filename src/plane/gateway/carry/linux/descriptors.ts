@@ -69,6 +69,7 @@ export class Descriptors {
 /** What a reactor has left open, for whoever closes it. */
 export function* ownedIn(owned: Int32Array): Generator<number> {
   for (const [word, bits] of owned.entries()) {
-    for (let bit = 0; bits !== 0 && bit < 32; bit += 1) if ((bits >>> bit) & 1) yield word * 32 + bit
+    if (bits === 0) continue
+    for (let bit = 0; bit < 32; bit += 1) if ((bits >>> bit) & 1) yield word * 32 + bit
   }
 }

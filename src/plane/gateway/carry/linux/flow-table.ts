@@ -53,7 +53,7 @@ const flowActions = [
 
 export type FlowState = (typeof flowStates)[number]
 export type FlowEvent = (typeof flowEvents)[number]
-export type FlowAction = (typeof flowActions)[number]
+type FlowAction = (typeof flowActions)[number]
 
 /** What is done, and the state that follows; the same state unless said. */
 type Cell = FlowAction | readonly [FlowAction, FlowState]

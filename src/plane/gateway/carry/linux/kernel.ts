@@ -16,7 +16,7 @@ import {
 
 /** One read gives at most this much, and so is held for a peer that does not take it. */
 export const readBytes = 64 * 1024
-export const mostEvents = 512
+const mostEvents = 512
 
 /** Where in the arena each thing lies: one allocation that never moves, whose address is taken once. */
 const eventsAt = 0

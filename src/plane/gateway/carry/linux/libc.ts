@@ -1,4 +1,4 @@
-import { dlopen, toArrayBuffer } from 'bun:ffi'
+import { dlopen, type Pointer, toArrayBuffer } from 'bun:ffi'
 
 /** `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as `i32`: no call here moves 2 GiB. */
 const symbols = {
@@ -37,9 +37,11 @@ export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_locati
 /** Throws where there is no such library: glibc's name first, then musl's. */
 export function openLibc(): Libc {
   const calls = openAny(['libc.so.6', 'libc.so'])
-  const errno = new Int32Array(toArrayBuffer(calls['__errno_location']() as never, 0, Int32Array.BYTES_PER_ELEMENT))
+  const errno = new Int32Array(toArrayBuffer(toPointer(calls['__errno_location']()), 0, Int32Array.BYTES_PER_ELEMENT))
   return { ...calls, errno }
 }
+
+const toPointer = (address: number): Pointer => address as Pointer
 
 function openAny(names: readonly string[]): Readonly<Record<keyof typeof symbols, Call>> {
   let fault: unknown

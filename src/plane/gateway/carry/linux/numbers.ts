@@ -29,7 +29,6 @@ export const MSG_MORE = 0x8000
 
 export const EPOLL_CTL_ADD = 1
 export const EPOLL_CTL_DEL = 2
-export const EPOLL_CTL_MOD = 3
 export const EPOLLIN = 0x1
 export const EPOLLOUT = 0x4
 export const EPOLLERR = 0x8
@@ -43,14 +42,7 @@ export const F_SETPIPE_SZ = 1031
 
 export const EINTR = 4
 export const EAGAIN = 11
-export const EMFILE = 24
-export const ENFILE = 23
-export const EACCES = 13
-export const EPERM = 1
 export const EINVAL = 22
-export const ENOBUFS = 105
-export const ENOMEM = 12
-export const EAFNOSUPPORT = 97
 export const EADDRINUSE = 98
 export const EADDRNOTAVAIL = 99
 export const ETIMEDOUT = 110

@@ -75,7 +75,7 @@ export function createThread(deps: {
 
   function post(message: ToReactor): void {
     if (!outbox) return
-    outbox.postMessage(message)
+    outbox.postMessage(message, [])
     memory.notePosted()
     if (memory.isAsleep) kernel.ring(bell)
   }

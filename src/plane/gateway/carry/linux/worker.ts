@@ -5,4 +5,4 @@ import type { ReactorTerms } from './messages.ts'
 /** The thread of a reactor. It ends when the reactor does. */
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
-runReactor(workerData as ReactorTerms, (message) => main.postMessage(message))
+runReactor(workerData as ReactorTerms, (message) => main.postMessage(message, []))

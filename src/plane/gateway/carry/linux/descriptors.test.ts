@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'bun:test'
+import { Descriptors, ownedIn, ownedWords } from './descriptors.ts'
+import type { Pipe } from './kernel.ts'
+import { PipePool } from './pipes.ts'
+
+function open(isStrict = true) {
+  const closed: number[] = []
+  const owned = new Int32Array(ownedWords)
+  const descriptors = new Descriptors(owned, (descriptor) => closed.push(descriptor), isStrict)
+  return { descriptors, closed, owned }
+}
+
+describe('a descriptor', () => {
+  test('is closed once, after the turn in which it was let go', () => {
+    const { descriptors, closed } = open()
+    descriptors.own(7)
+    descriptors.release(7)
+    expect(closed).toEqual([])
+    descriptors.flush()
+    descriptors.flush()
+    expect(closed).toEqual([7])
+    expect(() => descriptors.release(7)).toThrow('closed twice')
+  })
+
+  test('that two hold stays open until both have let go', () => {
+    const { descriptors, closed } = open()
+    descriptors.own(7)
+    descriptors.share(7)
+    descriptors.release(7)
+    descriptors.flush()
+    expect(closed).toEqual([])
+    descriptors.release(7)
+    descriptors.flush()
+    expect(closed).toEqual([7])
+  })
+
+  test('cannot be owned twice, nor shared when it is not open', () => {
+    const { descriptors } = open()
+    descriptors.own(7)
+    expect(() => descriptors.own(7)).toThrow('owned already')
+    expect(() => descriptors.share(8)).toThrow('not open')
+  })
+
+  test('that a dead reactor leaves behind is found by whoever looks after it', () => {
+    const { descriptors, owned } = open()
+    for (const descriptor of [3, 31, 32, 1000, 65_535]) descriptors.own(descriptor)
+    descriptors.release(32)
+    descriptors.flush()
+    expect([...ownedIn(owned)]).toEqual([3, 31, 1000, 65_535])
+  })
+
+  test('beyond the table is closed, not carried', () => {
+    const { descriptors, closed } = open()
+    expect(descriptors.own(5_000_000)).toBeFalse()
+    expect(closed).toEqual([5_000_000])
+  })
+
+  test('let go of twice in service harms nobody', () => {
+    const { descriptors, closed } = open(false)
+    descriptors.own(7)
+    descriptors.release(7)
+    descriptors.release(7)
+    descriptors.flush()
+    expect(closed).toEqual([7])
+  })
+})
+
+describe('pipes', () => {
+  function openPool() {
+    const { descriptors, closed } = open()
+    let last = 100
+    const make = (): Pipe => ({ readEnd: (last += 2), writeEnd: last + 1, held: 0 })
+    return { pool: new PipePool(make, descriptors, true), descriptors, closed }
+  }
+
+  test('that are empty are used again, and no others', () => {
+    const { pool, closed, descriptors } = openPool()
+    const first = pool.take()
+    if (!first) throw new Error('there is no pipe')
+    pool.give(first)
+    expect(pool.take()).toBe(first)
+    first.held = 5
+    pool.give(first)
+    descriptors.flush()
+    expect(closed).toEqual([first.readEnd, first.writeEnd])
+    expect(pool.take()).not.toBe(first)
+  })
+
+  test('are given back once, and empty', () => {
+    const { pool } = openPool()
+    const pipe = pool.take()
+    if (!pipe) throw new Error('there is no pipe')
+    pool.give(pipe)
+    expect(() => pool.give(pipe)).toThrow('twice')
+    pipe.held = 1
+    expect(() => pool.take()).toThrow('holds bytes')
+  })
+
+  test('are so many and no more', () => {
+    const { pool } = openPool()
+    const taken = Array.from({ length: 250 }, () => pool.take())
+    expect(taken.filter((pipe) => pipe !== undefined)).toHaveLength(200)
+    expect(pool.standing).toEqual({ open: 200, idle: 0 })
+  })
+})

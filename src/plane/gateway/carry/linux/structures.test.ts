@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { formatAddress, readAddress } from '../../../../kernel/address.ts'
+import {
+  eventLayoutOf,
+  type Processor,
+  readEvent,
+  readSocketAddress,
+  readTcpInfo,
+  tcpInfoBytes,
+  writeEvent,
+  writeSocketAddress,
+} from './structures.ts'
+
+const hex = (view: DataView, bytes: number): string =>
+  Buffer.from(view.buffer, view.byteOffset, bytes)
+    .toString('hex')
+    .replaceAll(/(..)(?=.)/g, '$1 ')
+const paper = (bytes = 256): DataView => new DataView(new ArrayBuffer(bytes))
+
+describe('struct epoll_event', () => {
+  const event = { events: 0x8000_2005, descriptor: 0x0a0b, life: 0x01020304 }
+  // As sizeof and offsetof say on each: packed on x86-64, aligned to eight bytes on arm64.
+  test.each<[Processor, number, string]>([
+    ['x64', 12, '05 20 00 80 0b 0a 00 00 04 03 02 01'],
+    ['arm64', 16, '05 20 00 80 00 00 00 00 0b 0a 00 00 04 03 02 01'],
+  ])('is laid out as the kernel of %s has it', (processor, bytes, written) => {
+    const layout = eventLayoutOf(processor)
+    const view = paper()
+    writeEvent(view, 0, layout, event)
+    expect({ bytes: layout.bytes, written: hex(view, layout.bytes) }).toEqual({ bytes, written })
+    expect(readEvent(view, 0, layout)).toEqual(event)
+  })
+
+  test.each<Processor>(['x64', 'arm64'])('stands beside others on %s without touching them', (processor) => {
+    const layout = eventLayoutOf(processor)
+    const someEvent = fc.record({
+      events: fc.nat(0xffff_ffff),
+      descriptor: fc.integer({ min: 0, max: 2 ** 20 }),
+      life: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+    })
+    fc.assert(
+      fc.property(fc.array(someEvent, { minLength: 1, maxLength: 8 }), (events) => {
+        const view = paper()
+        for (const [index, each] of events.entries()) writeEvent(view, index * layout.bytes, layout, each)
+        expect(events.map((_, index) => readEvent(view, index * layout.bytes, layout))).toEqual(events)
+      }),
+    )
+  })
+})
+
+describe('sockaddr_in and sockaddr_in6', () => {
+  // Both processors count from the little end, so that one table is right for both.
+  test.each([
+    ['192.0.2.1', 443, '02 00 01 bb c0 00 02 01 00 00 00 00 00 00 00 00'],
+    ['127.0.0.1', 65535, '02 00 ff ff 7f 00 00 01 00 00 00 00 00 00 00 00'],
+    ['2001:db8::1', 80, '0a 00 00 50 00 00 00 00 20 01 0d b8 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00'],
+    ['::', 0, '0a 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00'],
+  ])('%s port %d is written as the kernel reads it', (text, port, written) => {
+    const address = readAddress(text)
+    if (!address) throw new Error(`${text} is no address`)
+    const view = paper()
+    for (let at = 0; at < view.byteLength; at += 1) view.setUint8(at, 0xee)
+    const length = writeSocketAddress(view, 4, address, port)
+    expect(hex(new DataView(view.buffer, 4), length)).toBe(written)
+    expect([view.getUint8(3), view.getUint8(4 + length)]).toEqual([0xee, 0xee])
+    const read = readSocketAddress(view, 4)
+    expect({ text: read && formatAddress(read.address), port: read?.port }).toEqual({ text, port })
+  })
+
+  test('an IPv4 customer of an IPv6 socket is that IPv4 customer', () => {
+    const view = paper()
+    writeSocketAddress(
+      view,
+      0,
+      { version: 6, bytes: Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 192, 0, 2, 7) },
+      9,
+    )
+    const read = readSocketAddress(view, 0)
+    expect(read && formatAddress(read.address)).toBe('192.0.2.7')
+  })
+
+  test('another family is no address', () => {
+    const view = paper()
+    view.setUint16(0, 1, true)
+    expect(readSocketAddress(view, 0)).toBeUndefined()
+  })
+})
+
+describe('struct tcp_info', () => {
+  test.each([
+    [0, 1, 0, false],
+    [5_000_000_000, 1, 5_000_000_000, false],
+    [2 ** 40 + 3, 7, 2 ** 40 + 3, true],
+  ])('%d bytes acknowledged in state %d', (bytes, state, acknowledged, isOver) => {
+    const view = paper(tcpInfoBytes)
+    view.setUint8(0, state)
+    view.setBigUint64(120, BigInt(bytes), true)
+    expect(readTcpInfo(view, 0)).toMatchObject({ acknowledged, isOver })
+  })
+
+  /** As Linux 6.18 told it of a client that has 1,077,480 bytes and acknowledged selectively all but the first 1,460. */
+  function silentClient(state: number, unacknowledged: number): DataView {
+    const view = paper(tcpInfoBytes)
+    view.setUint8(0, state)
+    view.setUint8(5, 6)
+    const shorts = { 16: 1460, 24: unacknowledged, 28: 737, 100: 12, 156: 750, 192: 738 }
+    for (const [at, value] of Object.entries(shorts)) view.setUint32(Number(at), value, true)
+    view.setBigUint64(200, 1_095_000n, true)
+    view.setBigUint64(208, 17_520n, true)
+    return view
+  }
+
+  test('what was sent is told without what was sent again', () => {
+    expect(readTcpInfo(silentClient(1, 738), 0)).toEqual({
+      acknowledged: 0,
+      sent: 1_077_480,
+      selectedSegments: 737,
+      unknownSegments: 1,
+      segmentBytes: 1460,
+      isOver: false,
+    })
+  })
+
+  test('after a reset, when the system has forgotten what was under way, one segment more is in doubt', () => {
+    expect(readTcpInfo(silentClient(7, 0), 0)).toMatchObject({
+      selectedSegments: 737,
+      unknownSegments: 2,
+      isOver: true,
+    })
+  })
+
+  test('duplicate acknowledgements of a client without selective ones show nothing', () => {
+    const view = silentClient(1, 738)
+    view.setUint8(5, 4)
+    expect(readTcpInfo(view, 0).selectedSegments).toBe(0)
+  })
+})

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
+import { findLack } from '../../src/plane/gateway/carry/linux/lack.ts'
+import { makeEngineDeps, passwordOf, until } from '../harness/engine.ts'
+import { openTunnel, startEcho } from '../harness/tunnel.ts'
+
+let echo: ReturnType<typeof startEcho>
+beforeAll(() => {
+  echo = startEcho()
+})
+afterAll(() => echo.stop())
+
+const login = (username: string) => ({ username, password: passwordOf(username) })
+const descriptors = (): number => readdirSync('/proc/self/fd').length
+
+test('a reactor that dies is started again: its connections are closed, what it had counted is kept, and others are served', async () => {
+  const { deps, change, answerTo } = makeEngineDeps({})
+  const deaths: unknown[] = []
+  const before = descriptors()
+  const engine = createLinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  answerTo(engine)
+  const port = engine.start({ hostname: '127.0.0.1', port: 0 })
+  engine.changed(change, () => {})
+  const at = { host: '127.0.0.1', port }
+  const first = await openTunnel('http', at, login('anna'), echo.spot)
+  await first.echo('0123456789')
+  const metered = await openTunnel('http', at, login('pavel-pool-residential'), echo.spot)
+  await metered.echo('01234')
+  const counted = { proxies: 0, subusers: 0 }
+  const look = (): boolean => {
+    const { proxies, subusers } = engine.carrier.takeChanged()
+    for (const { received, sent } of proxies) counted.proxies = received + sent
+    for (const { received, sent } of subusers) counted.subusers = received + sent
+    return counted.proxies === 20 && counted.subusers === 10
+  }
+  await until(look)
+  engine.thread.terminate()
+  await first.closedAt
+  await metered.closedAt
+  await until(() => deaths.length === 1 && engine.standing.open === 0)
+  const again = await openTunnel('http', at, login('anna'), echo.spot)
+  expect(await again.echo('abc')).toBe('abc')
+  const meteredAgain = await openTunnel('http', at, login('pavel-pool-residential'), echo.spot)
+  expect(await meteredAgain.echo('abcd')).toBe('abcd')
+  again.close()
+  meteredAgain.close()
+  await until(() => {
+    look()
+    return counted.proxies === 26 && counted.subusers === 18
+  })
+  await engine.stop(0)
+  await until(() => engine.standing.open === 0)
+  await until(() => descriptors() <= before)
+})
+
+test('where the system does not allow it, it is said why', () => {
+  expect(findLack('linux', process.arch)).toBeUndefined()
+  expect(findLack('darwin', 'arm64')).toBe('it needs Linux, and this is darwin')
+  expect(findLack('linux', 'riscv64')).toBe('it knows no riscv64 processors')
+})

@@ -1,0 +1,330 @@
+import { expect } from 'bun:test'
+import { type ByteCalls, type Pipe, readBytes } from '../../src/plane/gateway/carry/linux/kernel.ts'
+import {
+  EAGAIN,
+  EPOLLERR,
+  EPOLLHUP,
+  EPOLLIN,
+  EPOLLOUT,
+  EPOLLRDHUP,
+} from '../../src/plane/gateway/carry/linux/numbers.ts'
+import { type Flow, Tunnel, type TunnelEnd } from '../../src/plane/gateway/carry/linux/tunnel.ts'
+
+const connectionReset = 104
+const brokenPipe = 32
+const mostTurns = 10_000
+
+type Name = 'client' | 'origin'
+export type Happening =
+  | { readonly do: 'say' | 'room'; readonly side: Name; readonly bytes: number }
+  | { readonly do: 'finish' | 'reset'; readonly side: Name }
+  | { readonly do: 'stir'; readonly side: Name; readonly events: number }
+  | { readonly do: 'allow'; readonly bytes: number }
+  | { readonly do: 'turn' | 'cut' | 'exhaust' }
+
+/** A socket as the kernel has it: what came and was not read, how much the other machine takes, and what there is to tell of it. */
+class Socket {
+  inbox = Buffer.alloc(0)
+  said = Buffer.alloc(0)
+  private taken: Buffer[] = []
+  hasFinished = false
+  isBroken = false
+  wasFinished = false
+  isGone = false
+  edges = EPOLLOUT
+  private space = Number.POSITIVE_INFINITY
+
+  say(text: string | number): void {
+    if (this.hasFinished || this.isBroken) return
+    const bytes = typeof text === 'string' ? Buffer.from(text) : pattern(this.said.length, text)
+    if (bytes.length === 0) return
+    this.said = Buffer.concat([this.said, bytes])
+    this.inbox = Buffer.concat([this.inbox, bytes])
+    this.edges |= EPOLLIN
+  }
+  finish(): void {
+    if (this.isBroken) return
+    this.hasFinished = true
+    this.edges |= EPOLLIN | EPOLLRDHUP
+  }
+  reset(): void {
+    this.isBroken = true
+    this.edges |= EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP | EPOLLERR
+  }
+  get room(): number {
+    return this.space
+  }
+  set room(bytes: number) {
+    this.space = bytes
+    if (bytes > 0) this.edges |= EPOLLOUT
+  }
+  get unread(): number {
+    return this.inbox.length
+  }
+  get heardBytes(): Buffer {
+    return Buffer.concat(this.taken)
+  }
+  get heard(): string {
+    return this.heardBytes.toString('latin1')
+  }
+
+  look(): number {
+    if (this.inbox.length > 0) return 1
+    if (this.isBroken) return -connectionReset
+    return this.hasFinished ? 0 : -EAGAIN
+  }
+  read(most: number): Buffer | number {
+    const next = this.look()
+    if (next <= 0) return next
+    const bytes = this.inbox.subarray(0, most)
+    this.inbox = this.inbox.subarray(bytes.length)
+    return bytes
+  }
+  put(bytes: Uint8Array): number {
+    expect({ isGone: this.isGone, wasFinished: this.wasFinished }).toEqual({ isGone: false, wasFinished: false })
+    if (this.isBroken) return -brokenPipe
+    const count = Math.min(this.space, bytes.length)
+    if (count === 0) return -EAGAIN
+    this.space -= count
+    this.taken.push(Buffer.from(bytes.subarray(0, count)))
+    return count
+  }
+}
+
+/** Bytes that tell where in the stream they stand. */
+const pattern = (from: number, count: number): Buffer =>
+  Buffer.from(Uint8Array.from({ length: count }, (_, index) => (from + index) % 251))
+
+function makeCalls(sockets: readonly Socket[], contents: Map<Pipe, Buffer>): ByteCalls {
+  const received = new Uint8Array(readBytes)
+  const at = (descriptor: number): Socket => sockets[descriptor] ?? new Socket()
+  return {
+    received,
+    receive(descriptor, most) {
+      const got = at(descriptor).read(Math.min(most, readBytes))
+      if (typeof got === 'number') return got
+      received.set(got)
+      return got.length
+    },
+    peek: (descriptor) => at(descriptor).look(),
+    pass: (descriptor, bytes) => at(descriptor).put(received.subarray(0, bytes)),
+    send: (descriptor, bytes) => at(descriptor).put(bytes.subarray(0, readBytes)),
+    fill(descriptor, pipe, most) {
+      expect(contents.get(pipe)?.length ?? 0).toBe(0)
+      const got = at(descriptor).read(most)
+      if (typeof got === 'number') return got
+      contents.set(pipe, Buffer.from(got))
+      return got.length
+    },
+    drain(pipe, descriptor) {
+      const content = contents.get(pipe) ?? Buffer.alloc(0)
+      expect(content.length).toBe(pipe.held)
+      const gone = at(descriptor).put(content)
+      if (gone > 0) contents.set(pipe, content.subarray(gone))
+      return gone
+    },
+    takeBack(pipe) {
+      const content = contents.get(pipe) ?? Buffer.alloc(0)
+      contents.set(pipe, Buffer.alloc(0))
+      pipe.held = 0
+      return content
+    },
+    shutWrite(descriptor) {
+      expect(at(descriptor).wasFinished).toBeFalse()
+      at(descriptor).wasFinished = true
+    },
+  }
+}
+
+/** A tunnel over sockets, pipes and traffic that exist only here, driven by hand. */
+export function openModel(wish: { fromClient?: string; fromOrigin?: string; traffic?: number }) {
+  const [client, origin] = [new Socket(), new Socket()]
+  const contents = new Map<Pipe, Buffer>()
+  const idle: Pipe[] = []
+  const inUse = new Set<Pipe>()
+  const told: string[] = []
+  const queue: Flow[] = []
+  const waiting = new Set<() => void>()
+  const sideHeld: Buffer[] = []
+  let [upto, reserved, sent, asked, mostHeld] = [wish.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
+  let [isUsedUp, isOver, isForced] = [false, false, false]
+
+  function makeEnd(name: Name, descriptor: number, socket: Socket): TunnelEnd {
+    const letGo = (how: string) => () => {
+      expect(socket.isGone).toBeFalse()
+      socket.isGone = how !== 'closed'
+      told.push(`${name} ${how}`)
+    }
+    return {
+      descriptor,
+      isReadable: false,
+      hasHungUp: false,
+      hasFailed: false,
+      written: 0,
+      isFinished: false,
+      hold: (bytes) => void sideHeld.push(Buffer.from(bytes)),
+      release: letGo('released'),
+      close: letGo('closed'),
+      abort: letGo('aborted'),
+    }
+  }
+  const ends = { client: makeEnd('client', 0, client), origin: makeEnd('origin', 1, origin) }
+  const sockets = { client, origin }
+
+  const take = (bytes: number): number => {
+    reserved += bytes
+    return bytes
+  }
+  const fare = {
+    tally: {
+      takeSent: (bytes: number) => {
+        sent += bytes
+        return take(bytes)
+      },
+      takeReceived: take,
+      cut: () => void told.push('cut'),
+      allowance: {
+        get left() {
+          return upto - reserved
+        },
+        get hasSome() {
+          return upto > reserved
+        },
+        get isUsedUp() {
+          return isUsedUp && upto <= reserved
+        },
+        askForMore: () => void (asked += 1),
+        onChange(tell: () => void) {
+          waiting.add(tell)
+          return () => void waiting.delete(tell)
+        },
+      },
+    },
+    activeAt: 0,
+    isHalfOpen: false,
+    cut: () => {},
+    finish: () => void told.push('over'),
+  }
+  const tunnel = new Tunnel(ends.client, ends.origin, fare, {
+    calls: makeCalls([client, origin], contents),
+    pipes: {
+      take() {
+        const pipe = idle.pop() ?? { readEnd: 0, writeEnd: 0, held: 0 }
+        expect({ held: pipe.held, isInUse: inUse.has(pipe) }).toEqual({ held: 0, isInUse: false })
+        inUse.add(pipe)
+        return pipe
+      },
+      give(pipe) {
+        expect(inUse.delete(pipe)).toBeTrue()
+        if (pipe.held === 0) idle.push(pipe)
+      },
+    },
+    clock: () => 1,
+    queue: (flow) => void queue.push(flow),
+    noteHeld: (bytes) => void (mostHeld = Math.max(mostHeld, bytes)),
+    onOver: () => void (isOver = true),
+  })
+  const early = { client: Buffer.from(wish.fromClient ?? ''), origin: Buffer.from(wish.fromOrigin ?? '') }
+  tunnel.start(undefined, early.client, early.origin)
+
+  function turn(): boolean {
+    let hasMoved = false
+    for (const name of ['client', 'origin'] as const) {
+      const events = sockets[name].edges
+      if (events === 0) continue
+      sockets[name].edges = 0
+      hasMoved = true
+      if (!isOver) tunnel.onEvents(ends[name], events)
+    }
+    for (const flow of queue.splice(0)) {
+      hasMoved = true
+      flow.takeTurn()
+    }
+    return hasMoved
+  }
+  function run(): void {
+    let turns = 0
+    while (turn()) if ((turns += 1) > mostTurns) throw new Error('the tunnel never rests')
+  }
+  function wake(): void {
+    const all = [...waiting]
+    for (const each of all) each()
+  }
+  function flushSides(): void {
+    for (const bytes of sideHeld.splice(0)) client.put(bytes)
+  }
+  function allow(total: number): void {
+    if (isUsedUp) return
+    upto = Math.max(upto, total)
+    wake()
+  }
+  function force(act: () => void): void {
+    isForced = true
+    act()
+  }
+  function exhaust(): void {
+    isUsedUp = true
+    wake()
+  }
+
+  function happen(each: Happening): void {
+    if (each.do === 'say') sockets[each.side].say(each.bytes)
+    else if (each.do === 'room') sockets[each.side].room = each.bytes
+    else if (each.do === 'finish') sockets[each.side].finish()
+    else if (each.do === 'reset') force(() => sockets[each.side].reset())
+    else if (each.do === 'stir') sockets[each.side].edges |= each.events & (EPOLLIN | EPOLLOUT)
+    else if (each.do === 'allow') allow(upto + each.bytes)
+    else if (each.do === 'cut') force(() => fare.cut())
+    else if (each.do === 'exhaust') force(exhaust)
+    else turn()
+  }
+
+  /** True at every moment, whatever has happened. */
+  function check(): void {
+    const [up, down] = [Buffer.concat([early.client, client.said]), Buffer.concat([early.origin, origin.said])]
+    const heard = { origin: origin.heardBytes, client: client.heardBytes }
+    expect(up.subarray(0, heard.origin.length).equals(heard.origin)).toBeTrue()
+    expect(down.subarray(0, heard.client.length).equals(heard.client)).toBeTrue()
+    expect(reserved).toBeLessThanOrEqual(upto)
+    expect(sent).toBeGreaterThanOrEqual(heard.origin.length)
+    expect(reserved - sent).toBeGreaterThanOrEqual(heard.client.length)
+    expect(mostHeld).toBeLessThanOrEqual(256 * 1024)
+    if (isOver) expect({ pipes: inUse.size, waiting: waiting.size }).toEqual({ pipes: 0, waiting: 0 })
+  }
+
+  /** Lets everything go through that can, and both sides end. */
+  function settle(): void {
+    for (const socket of [client, origin]) socket.room = Number.POSITIVE_INFINITY
+    allow(Number.POSITIVE_INFINITY)
+    client.finish()
+    origin.finish()
+    run()
+    flushSides()
+    expect(told.filter((each) => each === 'over')).toHaveLength(1)
+    expect(told.filter((each) => / (?:released|closed|aborted)$/.test(each))).toHaveLength(2)
+    if (isForced) return
+    expect(origin.heardBytes.equals(Buffer.concat([early.client, client.said]))).toBeTrue()
+    expect(client.heardBytes.equals(Buffer.concat([early.origin, origin.said]))).toBeTrue()
+    expect(reserved).toBe(origin.heardBytes.length + client.heardBytes.length)
+  }
+
+  return {
+    client,
+    origin,
+    told,
+    run,
+    allow,
+    exhaust,
+    flushSides,
+    happen,
+    check,
+    settle,
+    cut: () => fare.cut(),
+    get asked() {
+      return asked
+    },
+    get mostHeld() {
+      return mostHeld
+    },
+  }
+}
