@@ -53,7 +53,9 @@ const protocolOf = (route: Route): string => ({ direct: '', connect: 'HTTP', soc
 
 const titleOf = ({ name, does }: Carrier): string => (does === undefined ? name : `${name} (${does})`)
 
-/** A new tunnel for each kilobyte, then large files, through each of the carriers in turns. The first of them is ours. */
+/**
+ * A new tunnel for each kilobyte, then large files, through each of the carriers in turns. The first of them is ours.
+ */
 export async function compare(context: Context, tunnels: Tunnels, carriers: readonly Carrier[]): Promise<Row[]> {
   return [
     ...(await compareUnder(churn, context, tunnels, carriers)),
@@ -120,8 +122,8 @@ function toRows(load: Load, title: string, carrier: Carrier, samples: readonly C
 }
 
 /**
- * Tunnels that have carried something and then stand still, and what the proxy's processes hold in memory for each. To be asked before any
- * load: what earlier tunnels left behind would be used again and hide what these take.
+ * Tunnels that have carried something and then stand still, and what the proxy's processes hold in memory for each. To
+ * be asked before any load: what earlier tunnels left behind would be used again and hide what these take.
  */
 export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<Row> {
   const { route, memoryPids } = carrier

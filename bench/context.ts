@@ -1,7 +1,10 @@
 import type { Row } from './report.ts'
 import type { Stage } from './stage.ts'
 
-/** What a bench is given. Each peer is measured for `seconds` in each of `rounds`; `minutes` is for what has to be watched for longer. */
+/**
+ * What a bench is given. Each peer is measured for `seconds` in each of `rounds`; `minutes` is for what has to be
+ * watched for longer.
+ */
 export type Context = {
   readonly stage: Stage
   readonly seconds: number

@@ -8,10 +8,14 @@ const purchases = 200
 const worksWithinMs = 5_000
 const answersWithinMs = 2_000
 const againMs = 1
-/** A gateway asks its shop about logins that it does not know yet, but not more than 20 times a second for one source. */
+/**
+ * A gateway asks its shop about logins that it does not know yet, but not more than 20 times a second for one source.
+ */
 const betweenPurchasesMs = 60
 
-/** From the answer to a purchase to the first byte through what was bought: “they work the moment the answer arrives”. */
+/**
+ * From the answer to a purchase to the first byte through what was bought: “they work the moment the answer arrives”.
+ */
 export async function measureFirstUse(shop: GatewayShop, originPort: number): Promise<Row[]> {
   const tookMs: number[] = []
   let atFirstTry = 0

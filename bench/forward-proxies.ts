@@ -5,7 +5,10 @@ import { findFreePort } from './free-port.ts'
 import type { Stage } from './stage.ts'
 import type { Route } from './tunnels.ts'
 
-/** A forward proxy that others use, set up to do what ours does: ask for user and password, then tunnel to where it is told. */
+/**
+ * A forward proxy that others use, set up to do what ours does: ask for user and password, then tunnel to where it is
+ * told.
+ */
 type ForwardProxy = {
   readonly name: string
   /** How it goes about it, for the table. */

@@ -11,7 +11,10 @@ import { directRoute, openTunnels, type Tunnels } from './tunnels.ts'
 /** More than loopback carries on any machine that this was tried on. */
 const mostGigabytesPerSecond = 6
 
-/** Tunnels through the gateway beside other forward proxies. Each asks for user and password, and none has a name to resolve. */
+/**
+ * Tunnels through the gateway beside other forward proxies. Each asks for user and password, and none has a name to
+ * resolve.
+ */
 export const gateway: Bench = {
   name: 'gateway',
   about: 'new, bulk and idle tunnels through the gateway, beside other forward proxies',

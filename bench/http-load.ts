@@ -5,7 +5,9 @@
 import type { Socket } from 'bun'
 import { percentile } from './measure.ts'
 
-/** Ends after so many seconds or so many requests, whichever is given first. `requests` are sent in turn, over and over. */
+/**
+ * Ends after so many seconds or so many requests, whichever is given first. `requests` are sent in turn, over and over.
+ */
 export type LoadPlan = {
   readonly port: number
   readonly connections: number

@@ -21,7 +21,10 @@ const treatments: Readonly<Record<string, (answer: Buffer) => Buffer>> = {
 
 const seconds = 0.2
 
-/** Has proxies lie to the load generator, one lie after another. A lie that it counts as a success stops the bench: no figure would mean anything. */
+/**
+ * Has proxies lie to the load generator, one lie after another. A lie that it counts as a success stops the bench: no
+ * figure would mean anything.
+ */
 export async function proveTheLoadChecks(tunnels: Tunnels): Promise<void> {
   for (const [name, treat] of Object.entries(treatments)) {
     const liar = startLiar(tunnels.originPort, treat)
@@ -35,7 +38,9 @@ export async function proveTheLoadChecks(tunnels: Tunnels): Promise<void> {
   }
 }
 
-/** The first bytes of a client are its CONNECT, the second its request, which is passed on and whose answer is treated. */
+/**
+ * The first bytes of a client are its CONNECT, the second its request, which is passed on and whose answer is treated.
+ */
 function startLiar(originPort: number, treat: (answer: Buffer) => Buffer) {
   return Bun.listen<{ isTunnel: boolean }>({
     hostname: '127.0.0.1',

@@ -49,8 +49,8 @@ const isMemory = (folder: string): boolean => statfsSync(folder).type === 0x0102
 const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
 
 /**
- * How much of the processors others take now, from 0 to 1. A single busy process elsewhere hurts a shop of one thread more than a
- * database server of many, so ratios measured beside one do not count.
+ * How much of the processors others take now, from 0 to 1. A single busy process elsewhere hurts a shop of one thread
+ * more than a database server of many, so ratios measured beside one do not count.
  */
 export async function measureBusy(): Promise<number> {
   const before = readTimes()

@@ -81,7 +81,10 @@ export async function callAtOnce(
   }
 }
 
-/** Requests over HTTP from a process of their own. An answer other than 200 makes the figure worthless and fails the bench. */
+/**
+ * Requests over HTTP from a process of their own. An answer other than 200 makes the figure worthless and fails the
+ * bench.
+ */
 export async function loadHttp(plan: LoadPlan): Promise<LoadResult> {
   const program = join(import.meta.dir, 'http-load.ts')
   const child = Bun.spawn([process.execPath, '--no-env-file', program], {

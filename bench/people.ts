@@ -45,7 +45,9 @@ const personNumber = (number: number): Person => ({
   token: { id: idOf('tok', number) as TokenId, cap: null },
 })
 
-/** A token for each customer, as text. Every one of them is a row of its own, so shops do not look up a single hot one. */
+/**
+ * A token for each customer, as text. Every one of them is a row of its own, so shops do not look up a single hot one.
+ */
 export async function issueTokens(services: Services, count: number): Promise<string[]> {
   const texts: string[] = []
   for (let number = 1; number <= count; number += 1) {

@@ -7,7 +7,9 @@ const token = 'bench-token-of-the-sandbox'
 const connections = 32
 const warmUpSeconds = 1
 
-/** A list of a thousand proxies, which one customer waits for, and purchases of traffic, all of them into one account. */
+/**
+ * A list of a thousand proxies, which one customer waits for, and purchases of traffic, all of them into one account.
+ */
 export const premium: Bench = {
   name: 'premium',
   about:

@@ -16,7 +16,9 @@ export const nowSql = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) 
 export const orderIdSql = (nowMs: string): string =>
   `'ord_' || lpad(to_hex(${nowMs}), 12, '0') || left(replace(CAST(gen_random_uuid() AS text), '-', ''), 14)`
 
-/** The text that a charge's hash seals, word for word as the ledger writes it, so that `verify` accepts these postings. */
+/**
+ * The text that a charge's hash seals, word for word as the ledger writes it, so that `verify` accepts these postings.
+ */
 export const sealedSql = (of: {
   head: string
   customer: string

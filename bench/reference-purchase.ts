@@ -5,9 +5,9 @@ import { nowSql, orderIdSql, sealedSql } from './reference-charge.ts'
 export const wish = { country: 'DE', ipv: 4, period: 30 } as const
 
 /**
- * A purchase of dedicated proxies as one function: lock, check, take places, lease, proxies, order, posting. It begins its search
- * for free places where it is told to, so that clients do not all meet on the first free row. Passwords are random bytes
- * here and not sealed, which spares it the cipher.
+ * A purchase of dedicated proxies as one function: lock, check, take places, lease, proxies, order, posting. It begins
+ * its search for free places where it is told to, so that clients do not all meet on the first free row. Passwords are
+ * random bytes here and not sealed, which spares it the cipher.
  */
 export const purchaseFunction = `
 CREATE FUNCTION bench_purchase(number bigint, start bigint, count bigint, price bigint) RETURNS text LANGUAGE plpgsql AS $$

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { type Machine, toLines } from './machine.ts'
 import { median } from './measure.ts'
 
-/** One line of the table. Without a target it is there for comparison. `rounds` are the values the figure is the median of. */
+/**
+ * One line of the table. Without a target it is there for comparison. `rounds` are the values the figure is the median
+ * of.
+ */
 export type Row = {
   readonly what: string
   readonly figure: string
@@ -116,7 +119,10 @@ const page = join(import.meta.dir, '..', 'docs', 'performance.md')
 const beginMark = '<!-- bench:begin -->'
 const endMark = '<!-- bench:end -->'
 
-/** Puts the figures between the marks of docs/performance.md, in place of the same benches' earlier ones, and leaves the rest of the page alone. */
+/**
+ * Puts the figures between the marks of docs/performance.md, in place of the same benches' earlier ones, and leaves the
+ * rest of the page alone.
+ */
 export function writePage(
   outcomes: readonly Outcome[],
   order: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- [names…] [--seconds N] [--rounds N] [--minutes N] [--json] [--write]`: measures Turnpike beside its peers and says which targets
- * are met. All that it needs it starts itself, and takes down again, also when a bench fails.
+ * `npm run bench -- [names…] [--seconds N] [--rounds N] [--minutes N] [--json] [--write]`: measures Turnpike beside its
+ * peers and says which targets are met. All that it needs it starts itself, and takes down again, also when a bench
+ * fails.
  */
 import { constants } from 'node:os'
 import { parseArgs } from 'node:util'

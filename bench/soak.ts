@@ -17,7 +17,10 @@ const pollMs = 100
 
 type Reading = { readonly atMs: number; readonly mb: number; readonly descriptors: number }
 
-/** Does the gateway keep anything of what it has carried? Many tunnels stand still beside others that come and go, for minutes. */
+/**
+ * Does the gateway keep anything of what it has carried? Many tunnels stand still beside others that come and go, for
+ * minutes.
+ */
 export const soak: Bench = {
   name: 'soak',
   about: `${idleTunnels} idle tunnels and ${churn.rate} new ones a second through the gateway, for --minutes`,
@@ -89,7 +92,9 @@ function readNow(shop: GatewayShop): Omit<Reading, 'atMs'> {
   return { mb: familyMb(pids), descriptors: descriptorsOf(pids) }
 }
 
-/** Asks for the number of descriptors until it is as low as wanted or time is up, and returns the lowest that was seen. */
+/**
+ * Asks for the number of descriptors until it is as low as wanted or time is up, and returns the lowest that was seen.
+ */
 async function waitForFewest(shop: GatewayShop, wanted: number): Promise<number> {
   let fewest = Number.POSITIVE_INFINITY
   for (let waitedMs = 0; waitedMs < givenBackWithinMs && fewest > wanted; waitedMs += pollMs) {
@@ -113,7 +118,10 @@ function slopeRow(readings: readonly Reading[]): Row {
   return { ...amountRow(what, [slope], ' MB/min', 2), target: `< ${mostSlopeMb} MB/min`, met: slope < mostSlopeMb }
 }
 
-/** A collector lets memory rise for minutes before it falls, which a line takes for growth. What is never given back raises the lowest points. */
+/**
+ * A collector lets memory rise for minutes before it falls, which a line takes for growth. What is never given back
+ * raises the lowest points.
+ */
 function lowestRow(readings: readonly Reading[]): Row {
   const later = counted(readings).map(({ mb }) => mb)
   const half = Math.ceil(later.length / 2)

@@ -5,7 +5,8 @@ import { SQL } from 'bun'
 import { createVault } from '../src/adapters/vault.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/open.ts'
-import { createServices, readMigrations, realSurroundings, type Services } from '../src/main/shop/services.ts'
+import { readMigrations } from '../src/main/shop/database.ts'
+import { createServices, realSurroundings, type Services } from '../src/main/shop/services.ts'
 import { createDatabase, type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { type ShopProcess, startShop } from './shop-process.ts'
 
@@ -21,7 +22,9 @@ const secretKey = '00'.repeat(32)
 
 type Undo = () => Promise<void> | void
 
-/** What the benches stand on: servers, databases and shops, all of them started when first wanted and gone at the end. */
+/**
+ * What the benches stand on: servers, databases and shops, all of them started when first wanted and gone at the end.
+ */
 export type Stage = ReturnType<typeof createStage>
 
 export function createStage(say: (text: string) => void) {
@@ -37,7 +40,9 @@ export function createStage(say: (text: string) => void) {
     return folder
   }
 
-  /** With the server's own settings for durability, because a commit that does not wait for the disk is another product. */
+  /**
+   * With the server's own settings for durability, because a commit that does not wait for the disk is another product.
+   */
   async function startServer(): Promise<Postgres> {
     say('starting PostgreSQL')
     const started = await startPostgres({ durable: true, source: 'system' }).catch(() =>
@@ -142,6 +147,9 @@ export async function runSql(url: string, statements: readonly string[]): Promis
   }
 }
 
-/** What the server's autovacuum does within minutes of a large import, to the tables that were filled, before anything is measured. */
+/**
+ * What the server's autovacuum does within minutes of a large import, to the tables that were filled, before anything
+ * is measured.
+ */
 const settle = (url: string): Promise<void> =>
   runSql(url, ['VACUUM ANALYZE customers, accounts, postings, stock', 'CHECKPOINT'])

@@ -12,7 +12,10 @@ export type Route = {
 
 export const directRoute: Route = { way: 'direct', endpoint: '', user: '', password: '' }
 
-/** So many tunnels at once for so long, each asking the origin for so many bytes; `rate` holds back new ones to that many a second. */
+/**
+ * So many tunnels at once for so long, each asking the origin for so many bytes; `rate` holds back new ones to that
+ * many a second.
+ */
 type TunnelPlan = {
   readonly route: Route
   readonly tunnels: number

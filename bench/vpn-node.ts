@@ -17,7 +17,10 @@ const many = 1000
 const byHand = 'two wireguard-go by hand, Mbit/s'
 const throughNode = 'through the node, Mbit/s'
 
-/** Real tunnels in network namespaces: how soon a node has its peers, and what it costs a customer that it is not set up by hand. */
+/**
+ * Real tunnels in network namespaces: how soon a node has its peers, and what it costs a customer that it is not set up
+ * by hand.
+ */
 export const vpnNode: Bench = {
   name: 'vpn-node',
   about: `${many} peers applied, one change among them, and a TCP stream to an origin behind the node (iperf3, one stream)`,
@@ -82,7 +85,9 @@ const megabitRow = (what: string, rates: readonly number[]): Row => ({
   rounds: rates,
 })
 
-/** What an administrator types: a device, its peer, forwarding, and one rule that hides the customers behind the node. */
+/**
+ * What an administrator types: a device, its peer, forwarding, and one rule that hides the customers behind the node.
+ */
 async function openByHand(stage: Context['stage']): Promise<Net> {
   const net = await openNet()
   stage.atEnd(() => net.close())

@@ -39,8 +39,8 @@ function findRuntime(from = root) {
 }
 
 /**
- * Becomes the runtime where Node can replace itself; otherwise stands in front of it, passing signals down and its end up.
- * The child is then given a pipe, named in TURNPIKE_LEASH, that breaks should this process be killed outright.
+ * Becomes the runtime where Node can replace itself; otherwise stands in front of it, passing signals down and its end
+ * up. The child is then given a pipe, named in TURNPIKE_LEASH, that breaks should this process be killed outright.
  */
 export function run(args) {
   const program = findRuntime()

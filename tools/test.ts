@@ -1,6 +1,6 @@
 /**
- * The test command: every static check, then every test against both database engines, all of them even when one fails, so that one
- * run shows all faults. The last line is the verdict: `N passed, N failed`.
+ * The test command: every static check, then every test against both database engines, all of them even when one fails,
+ * so that one run shows all faults. The last line is the verdict: `N passed, N failed`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'

@@ -10,8 +10,9 @@ export function toVerdict(tally: Tally): string {
 }
 
 /**
- * Counts from the runner's JUnit report, which knows nothing of files that did not load: those are only in the printed summary. A runner
- * that crashed, wrote no report, found no test or ended badly without saying why is one failure more: silence never passes.
+ * Counts from the runner's JUnit report, which knows nothing of files that did not load: those are only in the printed
+ * summary. A runner that crashed, wrote no report, found no test or ended badly without saying why is one failure more:
+ * silence never passes.
  */
 export function readTestReport(xml: string, output: string, exitCode: number): Tally {
   const head = /<testsuites\b[^>]*>/.exec(xml)?.[0]

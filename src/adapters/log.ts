@@ -1,16 +1,12 @@
+import type { Log } from '../kernel/log.ts'
+
 /** From the quietest; each says what those before it say. */
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-export type Log = {
-  error(event: string, fields?: Record<string, unknown>): void
-  warn(event: string, fields?: Record<string, unknown>): void
-  info(event: string, fields?: Record<string, unknown>): void
-  debug(event: string, fields?: Record<string, unknown>): void
-}
-
 /**
- * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets out.
+ * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets
+ * out.
  */
 export function createLog(level: LogLevel, role: string, write: (line: string) => void, forEyes = false): Log {
   const most = logLevels.indexOf(level)
@@ -54,7 +50,10 @@ function toPlainError(error: Error, causesLeft: number): object {
   return { error: name, message, stack, ...shown }
 }
 
-/** API tokens, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys, wherever in a text they stand. */
+/**
+ * API tokens, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys,
+ * wherever in a text they stand.
+ */
 export function redact(text: string): string {
   return text
     .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')

@@ -15,12 +15,13 @@ const limitMs = 10_000
 const mostBytes = 16 * 1024
 
 /**
- * Opens a real tunnel through a proxy, in its own protocol, to the gateway itself: something that surely answers, over IPv4 and IPv6. Outside of a
- * sandbox the gateway refuses its own machine as a destination; it does so only to whom it has let in, so that is a proxy that works as well.
+ * Opens a real tunnel through a proxy, in its own protocol, to the gateway itself: something that surely answers, over
+ * IPv4 and IPv6. Outside of a sandbox the gateway refuses its own machine as a destination; it does so only to whom it
+ * has let in, so that is a proxy that works as well.
  */
 export function createProxyProbe(port: number) {
   return async (proxy: ProbedProxy): Promise<ProbeOutcome> => {
-    const startedMs = performance.now()
+    const startedAt = performance.now()
     const sockets: Socket[] = []
     const open = (): Wire => {
       const socket = connect(port, proxy.host)
@@ -32,7 +33,7 @@ export function createProxyProbe(port: number) {
     const timer = setTimeout(giveUp, limitMs)
     try {
       await (proxy.portType === 'http' ? tryHttp : trySocks)(open, proxy, { host: 'localhost', port })
-      return { works: true, tookMs: Math.round((performance.now() - startedMs) * 10) / 10, problem: null }
+      return { works: true, tookMs: Math.round((performance.now() - startedAt) * 10) / 10, problem: null }
     } catch (error) {
       return { works: false, tookMs: null, problem: toProblem(error) }
     } finally {
@@ -69,7 +70,10 @@ const notFound = 4
 /** RFC 6761, 6.4: nobody's. */
 const nowhere: Target = { host: 'check.invalid', port: 80 }
 
-/** A SOCKS5 reply does not tell a forbidden destination from a forbidden customer; that a name is not found is said only to whom was let in. */
+/**
+ * A SOCKS5 reply does not tell a forbidden destination from a forbidden customer; that a name is not found is said only
+ * to whom was let in.
+ */
 async function trySocks(open: () => Wire, proxy: ProbedProxy, target: Target): Promise<void> {
   const reply = await socks(open(), proxy, target)
   if (reply === 0) return

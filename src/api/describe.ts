@@ -157,7 +157,9 @@ const refer = (...names: (keyof typeof headers)[]) =>
 
 const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
-/** The headers that an answer carries: whoever is not known yet has no limit, and only what passes by itself says when. */
+/**
+ * The headers that an answer carries: whoever is not known yet has no limit, and only what passes by itself says when.
+ */
 function headersOf(status: number): object {
   if (status === 401) return refer('X-Request-Id', 'WWW-Authenticate')
   const isToWait = status === 429 || status === 503

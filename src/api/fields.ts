@@ -29,36 +29,35 @@ export const flag = (description: string) => z.boolean().openapi({ description }
 export const moment = (what: string) =>
   z.string().openapi({ format: 'date-time', description: `${what} ISO 8601, UTC.`, example: toIso(exampleAt) })
 
+/** What a whole number may be, and what it means. */
+type Range = { readonly min: number; readonly max: number; readonly example: number; readonly description?: string }
+
+const describedRange = ({ min, max, example, description }: Range) => ({
+  minimum: min,
+  maximum: max,
+  example,
+  ...(description && { description }),
+})
+
 /**
  * A whole number in a query: plain decimal digits and nothing else. `1e1`, `+5`, ` 5`, `5.0` and `0x5` are refused, and
  * so is anything past 2^53.
  */
-export function queryInteger(range: { min: number; max: number; example: number; description?: string }) {
+export function queryInteger(range: Range) {
   return z
     .string()
     .refine((written) => /^\d{1,16}$/.test(written), 'must be a whole number in plain digits')
     .transform(Number)
     .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
-    .openapi({
-      type: 'integer',
-      minimum: range.min,
-      maximum: range.max,
-      example: range.example,
-      ...(range.description && { description: range.description }),
-    })
+    .openapi({ type: 'integer', ...describedRange(range) })
 }
 
 /** A whole number in a body. */
-export function bodyInteger(range: { min: number; max: number; example: number; description?: string }) {
+export function bodyInteger(range: Range) {
   return z
     .int(`must be a whole number`)
     .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
-    .openapi({
-      minimum: range.min,
-      maximum: range.max,
-      example: range.example,
-      ...(range.description && { description: range.description }),
-    })
+    .openapi(describedRange(range))
 }
 
 const usualLimit = 100
@@ -89,7 +88,9 @@ export const nextCursor = () =>
 const notACursor = () =>
   malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
 
-/** What a list goes on from, read from a cursor that one of its pages has answered with; undefined for the first page. */
+/**
+ * What a list goes on from, read from a cursor that one of its pages has answered with; undefined for the first page.
+ */
 export function positionOf<Position>(
   cursor: string | undefined,
   read: (text: string) => Position | undefined,

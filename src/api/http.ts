@@ -164,7 +164,7 @@ export function createHttp(deps: HttpDeps) {
   })
 
   return async (request: Request, from: Address | undefined): Promise<Response> => {
-    const startedMs = performance.now()
+    const startedAt = performance.now()
     const url = URL.parse(request.url)
     const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
     let response: Response
@@ -192,7 +192,7 @@ export function createHttp(deps: HttpDeps) {
       path: visit.path,
       status: response.status,
       code,
-      tookMs: performance.now() - startedMs,
+      tookMs: performance.now() - startedAt,
       customer: visit.caller?.customer,
       charges: visit.charges,
       fault,

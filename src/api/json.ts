@@ -7,8 +7,9 @@ const mostDepth = 16
 const mostNumberLength = 64
 
 /**
- * Reads JSON as RFC 8259 has it, and refuses what two readers could understand differently: a key given twice, a number
- * that a double would round or overflow, half of a surrogate pair, NUL, `__proto__`, nesting past 16. Money hangs on it.
+ * Reads JSON as RFC 8259 has it, and refuses what two readers could understand differently: a key given twice, a
+ * number that a double would round or overflow, half of a surrogate pair, NUL, `__proto__`, nesting past 16. Money
+ * hangs on it.
  */
 export function readJson(text: string): Json {
   const reader = new JsonReader(text)

@@ -43,8 +43,8 @@ const oneOf = (field: string, allowed: readonly (string | number)[]): FieldProbl
 })
 
 /**
- * A query as an object. A name given twice is a list, which only fields that are lists accept; so is one that is written as
- * programs write lists, `ids[]=1` or `ids[0]=1`.
+ * A query as an object. A name given twice is a list, which only fields that are lists accept; so is one that is
+ * written as programs write lists, `ids[]=1` or `ids[0]=1`.
  */
 export function readQuery(parameters: URLSearchParams): Record<string, string | string[]> {
   const fields = Object.create(null) as Record<string, string | string[]>

@@ -1,7 +1,10 @@
 import type { Json } from './json.ts'
 import type { Operation } from './operation.ts'
 
-/** Something that was sent and did nothing, or not what its name says: named beside the answer, so that a wrong guess is seen. */
+/**
+ * Something that was sent and did nothing, or not what its name says: named beside the answer, so that a wrong guess
+ * is seen.
+ */
 export type Warning = { readonly field: string; readonly problem: string }
 
 type Body = { readonly [name: string]: Json }

@@ -2,7 +2,7 @@ import type { Pricing } from '../domains/pricing/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, mistyped } from './command.ts'
-import type { Opened } from './customers.ts'
+import { type Opened, readTextFile } from './typed.ts'
 
 type Deps = { pricing: Pricing; applyCatalogue: (value: unknown) => Promise<number> }
 
@@ -66,10 +66,9 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
 }
 
 async function readFile(path: string): Promise<unknown> {
-  const file = Bun.file(path)
-  if (!(await file.exists())) throw mistyped(`There is no file ${path}.`)
+  const text = await readTextFile(path)
   try {
-    return Bun.YAML.parse(await file.text())
+    return Bun.YAML.parse(text)
   } catch (error) {
     throw mistyped(`${path} is not YAML: ${error instanceof Error ? error.message : 'it cannot be read'}`)
   }

@@ -6,6 +6,7 @@ import { type CustomerId, readId } from '../kernel/ids.ts'
 import { readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
+import { customerWord, type Opened, readCustomer, readWhole } from './typed.ts'
 
 type Deps = {
   customers: Customers
@@ -13,10 +14,6 @@ type Deps = {
   setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
 }
 
-/** What commands are given to work with, opened only when one runs. */
-export type Opened<Services> = <Result>(given: Given, work: (services: Services) => Promise<Result>) => Promise<Result>
-
-const customerWord = { name: 'CUSTOMER', meaning: "the customer's id, cus_…" }
 const namePattern = /^[^\p{Cc}\p{Cs}]{1,200}$/u
 
 export function customerCommands(open: Opened<Deps>): readonly Command[] {
@@ -42,7 +39,7 @@ export function customerCommands(open: Opened<Deps>): readonly Command[] {
       ],
       run: (given) =>
         open(given, async ({ customers, ledger }) => {
-          const limit = readCount(given.flags['limit'] ?? '100')
+          const limit = readWhole(given, 'limit', 100, { min: 1, max: 10_000 })
           const found = await customers.list(given.flags['after'] ?? '', limit)
           const rows = await Promise.all(
             found.map(async (customer) => ({ customer, balance: (await ledger.balance(customer.id)).balance })),
@@ -196,16 +193,4 @@ function readSources(text: string | undefined): Prefix[] {
 function readName(text = ''): string {
   if (!namePattern.test(text) || text.trim() === '') throw mistyped('A name is 1 to 200 printable characters.')
   return text
-}
-
-export function readCustomer(text = ''): CustomerId {
-  const id = readId('customer', text)
-  if (!id) throw mistyped('CUSTOMER is an id like cus_…, as "customer list" shows it.')
-  return id
-}
-
-function readCount(text: string): number {
-  const count = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > 10_000) throw mistyped('--limit is a whole number from 1 to 10000.')
-  return count
 }

@@ -6,8 +6,7 @@ import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { type Command, mistyped } from './command.ts'
-import { type Opened, readCustomer } from './customers.ts'
-import { readOrder } from './orders.ts'
+import { customerWord, type Opened, orderWord, readCustomer, readNote, readOrder } from './typed.ts'
 
 type Deps = {
   ledger: Ledger
@@ -22,22 +21,19 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
     {
       name: 'credit',
       summary: "Adds money to a customer's balance.",
-      takes: [
-        { name: 'CUSTOMER', meaning: "the customer's id, cus_…" },
-        { name: 'ROUBLES', meaning: 'how much, like 1000 or 99.90' },
-      ],
+      takes: [customerWord, { name: 'ROUBLES', meaning: 'how much, like 1000 or 99.90' }],
       options: [{ flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }],
       run: (given) =>
         open(given, async ({ credit }) => {
           const amount = readAmount(given.words[1] ?? '')
-          const posting = await credit(readCustomer(given.words[0]), amount, readNote(given.flags['note'] ?? 'top-up'))
+          const posting = await credit(readCustomer(given.words[0]), amount, readNote(given, 'top-up'))
           return toOutcome(posting, 'Credited')
         }),
     },
     {
       name: 'refund',
       summary: 'Gives back what an order cost, whole or in part, once. It takes back nothing that was delivered.',
-      takes: [{ name: 'ORDER', meaning: "the order's id, ord_…" }],
+      takes: [orderWord],
       options: [
         { flag: 'amount', value: 'ROUBLES', meaning: 'how much; all of it unless said' },
         { flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' },
@@ -46,7 +42,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
         open(given, async ({ orders }) => {
           const id = readOrder(given.words[0])
           const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
-          const { posting } = await orders.refund(id, amount, readNote(given.flags['note'] ?? 'refund'))
+          const { posting } = await orders.refund(id, amount, readNote(given, 'refund'))
           return toOutcome(posting, 'Refunded')
         }),
     },
@@ -123,9 +119,4 @@ function readAmount(text: string): Kopecks {
   if (amount === undefined || amount === 0n)
     throw mistyped('An amount is roubles like 1000 or 99.90, more than nothing.')
   return amount
-}
-
-function readNote(text: string): string {
-  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(text)) throw mistyped('--note is 1 to 500 printable characters.')
-  return text
 }

@@ -1,16 +1,16 @@
-import type { Fleet, NodeWish } from '../domains/fleet/index.ts'
+import type { Fleet, NewNode } from '../domains/fleet/index.ts'
 import { isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
 import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import type { Opened } from './typed.ts'
 
 type Deps = {
   fleet: Fleet
   now: () => number
   /** Where nodes reach the shop. */
   shopUrl: string
-  addNode: (wish: NodeWish) => Promise<Node>
+  addNode: (wish: NewNode) => Promise<Node>
 }
 
 /** The command that runs a node of each kind. */
@@ -128,7 +128,7 @@ function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: str
   }
 }
 
-function readWish(given: Given): NodeWish {
+function readWish(given: Given): NewNode {
   const name = given.words[0] ?? ''
   if (!isNodeName(name)) throw mistyped('NAME is up to 63 small letters, digits, dots and dashes.')
   const kind = given.flags['kind']
@@ -152,7 +152,7 @@ function readWish(given: Given): NodeWish {
   }
 }
 
-function readEndpoint(given: Given): Pick<NodeWish, 'endpoint'> {
+function readEndpoint(given: Given): Pick<NewNode, 'endpoint'> {
   const host = given.flags['endpoint-host']
   const port = given.flags['endpoint-port']
   if (host === undefined && port === undefined) return {}

@@ -1,24 +1,23 @@
 import type { Orders } from '../domains/orders/index.ts'
 import type { Order } from '../domains/orders/rules.ts'
-import { readId } from '../kernel/ids.ts'
 import { toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
-import { type Command, mistyped, table } from './command.ts'
-import { type Opened, readCustomer } from './customers.ts'
+import { type Command, table } from './command.ts'
+import { customerWord, type Opened, orderWord, readCustomer, readOrder, readWhole } from './typed.ts'
 
 export function orderCommands(open: Opened<{ orders: Orders }>): readonly Command[] {
   return [
     {
       name: 'order list',
       summary: "Lists a customer's orders, newest first.",
-      takes: [{ name: 'CUSTOMER', meaning: "the customer's id, cus_…" }],
+      takes: [customerWord],
       options: [
         { flag: 'limit', value: 'N', meaning: 'how many, 1 to 500; 100 unless said' },
         { flag: 'before', value: 'ORDER', meaning: 'begin below this one' },
       ],
       run: (given) =>
         open(given, async ({ orders }) => {
-          const limit = readLimit(given.flags['limit'] ?? '100')
+          const limit = readWhole(given, 'limit', 100, { min: 1, max: 500 })
           const before = given.flags['before'] === undefined ? undefined : readOrder(given.flags['before'])
           const found = await orders.list(readCustomer(given.words[0]), before, limit)
           return {
@@ -39,7 +38,7 @@ export function orderCommands(open: Opened<{ orders: Orders }>): readonly Comman
     {
       name: 'order show',
       summary: 'Shows one order of any customer: what was asked for and how its price came about.',
-      takes: [{ name: 'ORDER', meaning: "the order's id, ord_…" }],
+      takes: [orderWord],
       options: [],
       run: (given) =>
         open(given, async ({ orders }) => {
@@ -62,15 +61,3 @@ const toJson = (order: Order) => ({
   calculation: order.calculation,
   created_at: toIso(order.createdAt),
 })
-
-export function readOrder(text = '') {
-  const id = readId('order', text)
-  if (!id) throw mistyped('ORDER is an id like ord_…, as "order list" shows it.')
-  return id
-}
-
-function readLimit(text: string): number {
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > 500) throw mistyped('--limit is a whole number from 1 to 500.')
-  return limit
-}

@@ -1,4 +1,4 @@
-import type { ExitWish, Premium } from '../domains/premium/index.ts'
+import type { NewExit, Premium } from '../domains/premium/index.ts'
 import type { Pricing } from '../domains/pricing/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { formatAddress, readAddress } from '../kernel/address.ts'
@@ -8,7 +8,7 @@ import { toSlug } from '../kernel/login.ts'
 import { toRoubles, toRoubleText, zero } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import { type Opened, orderWord, readNote, readOrder, readTextFile } from './typed.ts'
 
 type Deps = { premium: Premium; pricing: Pricing; traffic: Traffic }
 
@@ -144,13 +144,12 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
     {
       name: 'traffic refund',
       summary: 'Takes back what is unused of a purchase of traffic and returns that part of its price, once.',
-      takes: [{ name: 'ORDER', meaning: "the order's id, ord_…" }],
+      takes: [orderWord],
       options: [{ flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }],
       run: (given) =>
         open(given, async ({ premium }) => {
-          const id = readId('order', given.words[0] ?? '')
-          if (!id) throw mistyped('ORDER is an id like ord_….')
-          const refund = await premium.traffic.refund(id, readNote(given.flags['note'] ?? 'unused traffic'))
+          const id = readOrder(given.words[0])
+          const refund = await premium.traffic.refund(id, readNote(given, 'unused traffic'))
           const gb = toGigabytes(refund.returned)
           return {
             json: {
@@ -194,7 +193,7 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
 
 const mostListed = 10_000
 
-async function readExit(given: Given): Promise<ExitWish> {
+async function readExit(given: Given): Promise<NewExit> {
   const country = (given.flags['country'] ?? '').toUpperCase()
   if (!/^[A-Z]{2}$/.test(country)) throw mistyped('--country is two letters, like DE.')
   const asn = given.flags['asn']
@@ -224,7 +223,7 @@ function readPlace(given: Given, flag: string, most: number): string {
   return text
 }
 
-async function readWay(given: Given): Promise<Pick<ExitWish, 'kind' | 'host' | 'port' | 'credentials'>> {
+async function readWay(given: Given): Promise<Pick<NewExit, 'kind' | 'host' | 'port' | 'credentials'>> {
   const { local, upstream, username } = given.flags
   if ((local === undefined) === (upstream === undefined)) throw mistyped('Give --local or --upstream, and not both.')
   if (local !== undefined) {
@@ -251,14 +250,7 @@ async function readWay(given: Given): Promise<Pick<ExitWish, 'kind' | 'host' | '
 async function readPassword(given: Given): Promise<string> {
   const path = given.flags['password-file']
   if (path === undefined) throw mistyped('--username wants a --password-file.')
-  const file = Bun.file(path)
-  if (!(await file.exists())) throw mistyped(`There is no file ${path}.`)
-  const [first = ''] = (await file.text()).split('\n')
+  const [first = ''] = (await readTextFile(path)).split('\n')
   if (!/^[\x21-\x7e]{1,255}$/.test(first)) throw mistyped('A password is 1 to 255 visible characters.')
   return first
-}
-
-function readNote(text: string): string {
-  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(text)) throw mistyped('--note is 1 to 500 printable characters.')
-  return text
 }

@@ -4,7 +4,7 @@ import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/a
 import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import { type Opened, readWhole } from './typed.ts'
 
 type Deps = { stock: Stock; stockDesk: StockDesk }
 
@@ -39,8 +39,8 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
             country: given.flags['country'] === undefined ? '' : readKindCountry(given.flags['country']),
             ipv: given.flags['ipv'] === undefined ? 0 : readKindIpv(given.flags['ipv']),
             state: readState(given.flags['state']),
-            after: readNumber(given.flags['after'] ?? '0', 'after', Number.MAX_SAFE_INTEGER),
-            limit: readNumber(given.flags['limit'] ?? '100', 'limit', 100_000),
+            after: readWhole(given, 'after', 0, { min: 0, max: Number.MAX_SAFE_INTEGER }),
+            limit: readWhole(given, 'limit', 100, { min: 0, max: 100_000 }),
           })
           return {
             json: places.map((place) => ({
@@ -120,7 +120,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       run: (given) =>
         open(given, async ({ stockDesk }) => {
           const address = readStockAddress(given.words[0])
-          const days = readNumber(given.flags['days'] ?? '7', 'days', 3650)
+          const days = readWhole(given, 'days', 7, { min: 0, max: 3650 })
           const places = await stockDesk.quarantine(address, days)
           return {
             json: { address: formatAddress(address), places, days },
@@ -215,12 +215,6 @@ function readState(text = ''): string {
   if (text !== '' && !placeStates.some((state) => state === text))
     throw mistyped(`--state is ${placeStates.join(', ')}.`)
   return text
-}
-
-function readNumber(text: string, flag: string, most: number): number {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : -1
-  if (value < 0 || value > most) throw mistyped(`--${flag} is a whole number up to ${most}.`)
-  return value
 }
 
 function showProgress(done: number): void {

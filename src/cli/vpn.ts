@@ -1,9 +1,10 @@
-import type { Drawing, View, Vpn } from '../domains/vpn/index.ts'
+import type { Drawing, Vpn } from '../domains/vpn/index.ts'
+import type { View } from '../domains/vpn/rules.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../domains/vpn/rules.ts'
 import { type PeerId, readId } from '../kernel/ids.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
-import type { Opened } from './customers.ts'
+import type { Opened } from './typed.ts'
 
 type Deps = { vpn: Vpn; drawing: Drawing }
 

@@ -10,13 +10,15 @@ const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').upda
 
 /**
  * Brings the schema up to date and returns the names of what was applied. Each migration and the note of it are one
- * transaction, so a kill leaves it wholly done or not begun; two starters take turns, and the second finds nothing to do.
+ * transaction, so a kill leaves it wholly done or not begun; two starters take turns, and the second finds nothing to
+ * do.
  */
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   await db.transact(async (tx) => {
     await lock(db, tx)
     await tx.run(
-      'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)',
+      `CREATE TABLE IF NOT EXISTS migrations
+         (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)`,
     )
   })
   const done: string[] = []

@@ -1,8 +1,15 @@
 import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
-import type { Database } from './transaction.ts'
+import type { Database, Reader } from './transaction.ts'
 
 /** Opens the database that an address names: `postgres://…`, or else the path of a SQLite file. */
 export function openDatabase(address: string): Database {
   return /^postgres(ql)?:\/\//.test(address) ? openPostgres(address) : openSqlite(address)
 }
+
+/** Whether the database answers at all now. */
+export const isReachable = (reader: Reader): Promise<boolean> =>
+  reader.first('SELECT 1 AS one').then(
+    () => true,
+    () => false,
+  )

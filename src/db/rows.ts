@@ -51,8 +51,8 @@ export const list = (count: number, after = 0): string =>
 export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
 
 /**
- * A list filled up to one of few lengths with its last item. Inside `IN (…)` that changes nothing, and the engines prepare few statements
- * however many lengths are asked for.
+ * A list filled up to one of few lengths with its last item. Inside `IN (…)` that changes nothing, and the engines
+ * prepare few statements however many lengths are asked for.
  */
 export function padded<Item>(items: readonly Item[]): readonly Item[] {
   const last = items.at(-1)

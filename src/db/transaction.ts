@@ -34,7 +34,9 @@ export type Database = Reader & {
   close(): Promise<void>
 }
 
-/** Gives out whole numbers that nobody else gets, in any process. Gaps are normal; order between processes is not kept. */
+/**
+ * Gives out whole numbers that nobody else gets, in any process. Gaps are normal; order between processes is not kept.
+ */
 export type Counter = { take(count: number): Promise<number[]> }
 
 /** A constraint said no: the code that relies on it may tell this apart from a fault. */

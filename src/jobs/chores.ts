@@ -1,12 +1,14 @@
-import type { LedgerAudit } from '../domains/ledger/index.ts'
+import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import { toHex } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
+import type { Log } from '../kernel/log.ts'
 
 /** What the chores tell. */
-export type Notes = {
-  info(event: string, fields?: Record<string, unknown>): void
-  error(event: string, fields?: Record<string, unknown>): void
-}
+export type Notes = Pick<Log, 'info' | 'error'>
+
+/** One transaction of the shop's database, for what several domains do together. */
+export type Transacting = { transact<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> }
+type Tx = Parameters<Ledger['lock']>[0]
 
 const minuteMs = 60_000
 const checkpointEveryMs = 60 * minuteMs
@@ -38,8 +40,8 @@ export function moneyChores(services: { orders: Orders; ledgerAudit: LedgerAudit
 }
 
 /**
- * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes and
- * to miss: it looks at what the database holds and not at when it last ran.
+ * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes
+ * and to miss: it looks at what the database holds and not at when it last ran.
  */
 export function startChores(chores: readonly Chore[], notes: Notes) {
   const running = new Map<string, Promise<void>>()

@@ -4,7 +4,7 @@ import type { Chore } from './chores.ts'
 
 const atOnce = 200
 
-/** Ends what is over, renews what asks for it, and puts rested addresses back on the shelf. */
+/** Ends what is over, renews what asks for it, and puts rested addresses up for sale again. */
 export function dedicatedChores(services: { dedicatedUpkeep: DedicatedUpkeep; stock: Stock }): readonly Chore[] {
   return [
     { name: 'release proxies', everyMs: 5_000, work: () => untilFewer(() => services.dedicatedUpkeep.release(atOnce)) },

@@ -20,7 +20,10 @@ export function readAddress(text: string): Address | undefined {
   return unmap({ version: 6, bytes: long })
 }
 
-/** An IPv4 address mapped into IPv6 (RFC 4291, 2.5.5.2) is that IPv4 address, for every list as for the kernel's sockets. */
+/**
+ * An IPv4 address mapped into IPv6 (RFC 4291, 2.5.5.2) is that IPv4 address, for every list as for the kernel's
+ * sockets.
+ */
 export const unmap = (address: Address): Address =>
   address.version === 6 && isMapped(address.bytes) ? { version: 4, bytes: address.bytes.slice(12) } : address
 

@@ -16,13 +16,19 @@ export type Buckets = {
 
 const mostShipped = 50_000
 
-/** A token bucket for each name: it refills steadily, so a burst is fine and a flood is not. A name that is new has a full one. */
+/**
+ * A token bucket for each name: it refills steadily, so a burst is fine and a flood is not. A name that is new has a
+ * full one.
+ */
 export function createBuckets(rate: BucketRate, clock: Clock, most = mostShipped): Buckets {
   const buckets = new Map<string, { level: number; filledAt: number }>()
   const levelAt = (bucket: { level: number; filledAt: number }, nowMs: number): number =>
     Math.min(rate.burst, bucket.level + (Math.max(0, nowMs - bucket.filledAt) * rate.perSecond) / 1000)
 
-  /** A full bucket says no more than none. Should many be in use, starting afresh is kinder than growing or looking for ever. */
+  /**
+   * A full bucket says no more than none. Should many be in use, starting afresh is kinder than growing or looking for
+   * ever.
+   */
   function makeRoom(nowMs: number): void {
     for (const [name, bucket] of buckets) if (levelAt(bucket, nowMs) >= rate.burst) buckets.delete(name)
     if (buckets.size > most / 2) buckets.clear()

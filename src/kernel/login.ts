@@ -1,6 +1,7 @@
 /**
- * What a premium proxy's user name says: who, and from where the traffic is to leave. The grammar is in docs/login-grammar.md.
- * Values are slugs; an empty list asks for nothing. A session makes the exit stick; without one it changes with each connection.
+ * What a premium proxy's user name says: who, and from where the traffic is to leave. The grammar is in
+ * docs/login-grammar.md. Values are slugs; an empty list asks for nothing. A session makes the exit stick; without one
+ * it changes with each connection.
  */
 export type ProxyLogin = {
   readonly login: string
@@ -37,8 +38,9 @@ const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'
 type Key = (typeof keys)[number]
 
 /**
- * Reads a user name, or undefined for anything that the grammar does not know: a part it does not have, a part given twice, a
- * value out of range. Letters may be of any case. Nothing is guessed, because a guess would bill somebody for the wrong exit.
+ * Reads a user name, or undefined for anything that the grammar does not know: a part it does not have, a part given
+ * twice, a value out of range. Letters may be of any case. Nothing is guessed, because a guess would bill somebody for
+ * the wrong exit.
  */
 export function readProxyLogin(text: string): ProxyLogin | undefined {
   if (text.length === 0 || text.length > mostLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
@@ -63,7 +65,10 @@ export function readProxyLogin(text: string): ProxyLogin | undefined {
   return { login, pool, countries, states, cities, zips, asns, session }
 }
 
-/** Writes the user name that reads back as the same. It may be longer than a proxy's user name can be: see `mostLoginLength`. */
+/**
+ * Writes the user name that reads back as the same. It may be longer than a proxy's user name can be: see
+ * `mostLoginLength`.
+ */
 export function writeProxyLogin(of: ProxyLogin): string {
   const parts = [of.login]
   const add = (key: Key, values: readonly (string | number)[]): void => {

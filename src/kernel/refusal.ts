@@ -18,8 +18,8 @@ export type RefusalKind =
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
 
 /**
- * One faulty field of a request. `allowed` lists what would have been accepted, where that is a short list, and `see` tells
- * where there is more to read.
+ * One faulty field of a request. `allowed` lists what would have been accepted, where that is a short list, and `see`
+ * tells where there is more to read.
  */
 export type FieldProblem = {
   readonly field: string

@@ -1,6 +1,8 @@
 import type { RandomBytes } from './ids.ts'
 
-/** Curve25519 (RFC 7748): the public key of a private one, 32 bytes each. Handed in; this house writes no cryptography. */
+/**
+ * Curve25519 (RFC 7748): the public key of a private one, 32 bytes each. Handed in; this house writes no cryptography.
+ */
 export type PublicKeyOf = (privateKey: Uint8Array) => Uint8Array
 
 /** Two keys as `wg` writes them: base64 of 32 bytes. */
@@ -14,7 +16,10 @@ export function makeKeyPair(random: RandomBytes, publicKeyOf: PublicKeyOf): KeyP
   return { privateKey: toBase64(bytes), publicKey: toBase64(publicKeyOf(bytes)) }
 }
 
-/** The points whose order is small, as they may be written: a tunnel with one of them has no secret (RFC 7748, section 6.1). */
+/**
+ * The points whose order is small, as they may be written: a tunnel with one of them has no secret (RFC 7748, section
+ * 6.1).
+ */
 const weakKeys = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000000',
@@ -26,8 +31,8 @@ const weakKeys = new Set([
 ])
 
 /**
- * Reads a public key strictly: the one base64 text of its 32 bytes, and the one number below 2^255 that they stand for, so
- * that a key has one spelling and cannot be held twice under two.
+ * Reads a public key strictly: the one base64 text of its 32 bytes, and the one number below 2^255 that they stand for,
+ * so that a key has one spelling and cannot be held twice under two.
  */
 export function readPublicKey(text: string): string | undefined {
   const bytes = readKey(text)

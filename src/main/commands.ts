@@ -10,21 +10,16 @@ import { premiumCommands } from '../cli/premium.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
-import type { NodeWish } from '../domains/fleet/index.ts'
+import type { NewNode } from '../domains/fleet/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
-import { configOf, logOf, untilStopped, upCommand } from './roles.ts'
+import { configOf, logOf, untilStopped } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
-import {
-  arrangementsOf,
-  createServices,
-  openConfigured,
-  readMigrations,
-  realSurroundings,
-  type Services,
-} from './shop/services.ts'
+import { openConfigured, readMigrations } from './shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
+import { upCommand } from './up.ts'
 
 type Credit = Parameters<Services['ledger']['credit']>
 
@@ -38,7 +33,7 @@ function createToolbox(services: Services, config: Config) {
     credit: (customer: Credit[1], amount: Credit[2], note: string) =>
       db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
     shopUrl: shopUrl(config),
-    addNode: (wish: NodeWish) => db.transact((tx) => fleet.add(tx, wish)),
+    addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
   }
 }

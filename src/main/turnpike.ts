@@ -2,8 +2,9 @@ import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
 import { type Command, helpText, type Outcome, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { commonOptions, upCommand } from './roles.ts'
-import { BadSetting } from './settings/config.ts'
+import { commonOptions } from './process.ts'
+import { BadSetting } from './settings/reading.ts'
+import { upCommand } from './up.ts'
 
 /** 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
 async function main(typed: readonly string[]): Promise<number> {
@@ -21,7 +22,10 @@ async function main(typed: readonly string[]): Promise<number> {
   return print(await command.run(given), json)
 }
 
-/** What runs all the time needs none of the others, and neither `up` nor a node the database or the API: each loads what it is made of. */
+/**
+ * What runs all the time needs none of the others, and neither `up` nor a node the database or the API: each loads what
+ * it is made of.
+ */
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
@@ -48,7 +52,9 @@ function explain(error: unknown, json: boolean): number {
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
 }
 
-/** Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave. */
+/**
+ * Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave.
+ */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (!(error instanceof Refusal && error.kind === 'unavailable' && error.cause instanceof Error)) return error.message

@@ -1,7 +1,11 @@
-import type { Log } from '../adapters/log.ts'
+import { join } from 'node:path'
+import type { Command } from '../cli/command.ts'
+import type { Log } from '../kernel/log.ts'
+import { realTiming } from '../plane/agent/surroundings.ts'
+import { configOf, logOf, untilStopped } from './process.ts'
 
 /** One process that `turnpike up` looks after. */
-export type Role = { readonly name: string; readonly command: readonly string[] }
+type Role = { readonly name: string; readonly command: readonly string[] }
 
 const firstPauseMs = 250
 const mostPauseMs = 15_000
@@ -18,10 +22,12 @@ const othersLaterMs = 400
  * stop on. The first role is stopped last: nodes have a last word for the shop. Returns the exit code once all have
  * ended: 0 when told to stop, 1 when a role could not be kept alive.
  */
-export async function supervise(roles: readonly Role[], log: Log, stop: AbortSignal): Promise<number> {
+async function supervise(roles: readonly Role[], log: Log, stop: AbortSignal): Promise<number> {
   const [first, ...others] = roles
   // Nodes can do nothing before their shop is there, and would only slow its start.
-  const rest = pause(othersLaterMs, stop).then(() => Promise.all(others.map((role) => keepAlive(role, log, stop))))
+  const rest = realTiming
+    .pause(othersLaterMs, stop)
+    .then(() => Promise.all(others.map((role) => keepAlive(role, log, stop))))
   const stopFirst = new AbortController()
   const onStop = (): void => void rest.then(() => stopFirst.abort())
   stop.addEventListener('abort', onStop)
@@ -35,10 +41,10 @@ async function keepAlive(role: Role, log: Log, stop: AbortSignal): Promise<boole
   let pauseMs = firstPauseMs
   let earlyDeaths = 0
   while (!stop.aborted) {
-    const startedMs = performance.now()
+    const startedAt = performance.now()
     const code = await runOnce(role, log, stop)
     if (stop.aborted) return code === 0
-    const livedMs = performance.now() - startedMs
+    const livedMs = performance.now() - startedAt
     // A setting that cannot be used is not mended by trying again.
     if (code === 2) return false
     earlyDeaths = livedMs < healthyMs ? earlyDeaths + 1 : 0
@@ -48,7 +54,7 @@ async function keepAlive(role: Role, log: Log, stop: AbortSignal): Promise<boole
       return false
     }
     log.warn('died', { part: role.name, exit: code, again_in_ms: pauseMs })
-    await pause(pauseMs, stop)
+    await realTiming.pause(pauseMs, stop)
     pauseMs = Math.min(pauseMs * 2, mostPauseMs)
   }
   return true
@@ -76,14 +82,31 @@ async function runOnce(role: Role, log: Log, stop: AbortSignal): Promise<number>
   return code
 }
 
-function pause(ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done(): void {
-      clearTimeout(timer)
-      stop.removeEventListener('abort', done)
-      resolve()
-    }
-    stop.addEventListener('abort', done)
-  })
+/**
+ * It only looks after others, so it is kept apart from all that they need: it starts the sooner and weighs the less.
+ */
+export const upCommand: Command = {
+  name: 'up',
+  summary:
+    'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node. ' +
+    'Each is started again if it dies, and all are stopped in order.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    const log = logOf(config, 'up')
+    const stop = new AbortController()
+    void untilStopped().then(() => stop.abort())
+    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+      flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
+    )
+    const role = (name: string, ...more: string[]) => ({
+      name,
+      command: [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), name, ...flags, ...more],
+    })
+    const isVpn = config.localNodes.includes('vpn')
+    const shop = role('shop', `--local-nodes=${isVpn ? 'gateway,vpn' : 'gateway'}`)
+    const roles = [shop, role('gateway'), ...(isVpn ? [role('vpn-node')] : [])]
+    return { json: null, lines: [], exit: await supervise(roles, log, stop.signal) }
+  },
 }

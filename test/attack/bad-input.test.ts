@@ -571,7 +571,8 @@ test('a body that drips in byte by byte is cut off after ten seconds, and others
   const head = String(post(till.token, '{"count": 1}')[0])
   const slow = sendRaw(
     till.port,
-    // The last byte goes well before the ten seconds are over: one that meets a closed connection would destroy the answer.
+    // The last byte goes well before the ten seconds are over: one that meets a closed connection would destroy the
+    // answer.
     [head, ...'{"cou'.split('').flatMap((character) => [character, 1500]), 5000],
     15_000,
   )

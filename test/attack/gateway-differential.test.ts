@@ -5,8 +5,8 @@ import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, readRequest, startRecordingOrigin } from '../harness/recording-origin.ts'
 
 /**
- * What is sent, and what our origin sees of it: nothing for what we refuse. ORIGIN stands for the origin's authority, /NNNN for a
- * path of the framing's own, LOGIN for the line with a name and a password, which our peers do not ask for.
+ * What is sent, and what our origin sees of it: nothing for what we refuse. ORIGIN stands for the origin's authority,
+ * /NNNN for a path of the framing's own, LOGIN for the line with a name and a password, which our peers do not ask for.
  */
 type Framing = readonly [name: string, sent: string, ...seen: string[]]
 

@@ -10,7 +10,10 @@ import { socksLogin, socksRequest } from '../harness/socks-client.ts'
 const full = 200_000
 const count = scaled(full)
 const atOnce = 250
-/** How long a client waits for an answer or an end before that is a failure. The gateway gives up on a silent one long before. */
+/**
+ * How long a client waits for an answer or an end before that is a failure. The gateway gives up on a silent one long
+ * before.
+ */
 const mostWaitMs = 8000
 const handshakeMs = 150
 
@@ -49,7 +52,9 @@ const outcomes = new Set<string>()
 const outcomeOf = ({ text, bytes }: RawClient): string =>
   text.startsWith('HTTP') ? text.slice(9, 12) : bytes.subarray(0, 6).toString('hex')
 
-/** One handshake, cut anywhere, given up anywhere. True when it was answered, closed, or given up by the client itself. */
+/**
+ * One handshake, cut anywhere, given up anywhere. True when it was answered, closed, or given up by the client itself.
+ */
 async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
   const client = await RawClient.open(stand.port)
   const cuts = dice(3)

@@ -23,7 +23,10 @@ const connectLine = (): string => `CONNECT ${origin.authority} HTTP/1.1\r\n${log
 const ok = 'HTTP/1.1 200 OK\r\n'
 const failed = '502 origin_failed'
 
-/** What the origin answers before it closes, and what the client is told of it. The answer is given whole and byte by byte. */
+/**
+ * What the origin answers before it closes, and what the client is told of it. The answer is given whole and byte by
+ * byte.
+ */
 type OriginCase = readonly [name: string, answer: string, told: readonly string[], body?: string]
 
 const answers: readonly OriginCase[] = [

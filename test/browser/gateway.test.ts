@@ -53,7 +53,10 @@ afterAll(async () => {
   await road.stop()
 })
 
-/** Opens both sites with a proxy, and tells from where they were visited. Every file was fetched, and none with a trace of us. */
+/**
+ * Opens both sites with a proxy, and tells from where they were visited. Every file was fetched, and none with a trace
+ * of us.
+ */
 async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, ...(proxy && { proxy }) })
   const sources = new Set<string>()

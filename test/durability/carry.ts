@@ -1,7 +1,7 @@
 /**
- * A node's agent with a carrier that carries without pause, until it is killed or told to end. Run as a process of its own:
- * `carry.ts URL FOLDER KEY SUBUSER…`. Prints `will BOOT SUBUSER TOTAL` before bytes are counted and `noted BOOT SUBUSER TOTAL` once they are in
- * the journal, so that whoever killed it knows what there was to lose.
+ * A node's agent with a carrier that carries without pause, until it is killed or told to end. Run as a process of its
+ * own: `carry.ts URL FOLDER KEY SUBUSER…`. Prints `will BOOT SUBUSER TOTAL` before bytes are counted and `noted BOOT
+ * SUBUSER TOTAL` once they are in the journal, so that whoever killed it knows what there was to lose.
  */
 import { writeSync } from 'node:fs'
 import { makeBoot } from '../../src/plane/agent/boot-id.ts'

@@ -2,11 +2,17 @@ import type { ByteOrigin } from '../harness/byte-origin.ts'
 import { basic, lineOf, openTunnel, type Pass } from '../harness/transfers.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
-/** Ways to keep a gateway busy with one connection: reading as fast as it goes, steadily, hardly; sending; request after request. */
+/**
+ * Ways to keep a gateway busy with one connection: reading as fast as it goes, steadily, hardly; sending; request after
+ * request.
+ */
 export const loads = ['down', 'steady', 'hardly', 'up', 'requests'] as const
 export type Load = (typeof loads)[number]
 
-/** What a client has really sent and got, between two bounds that differ only in what it sent, and the most within a second. */
+/**
+ * What a client has really sent and got, between two bounds that differ only in what it sent, and the most within a
+ * second.
+ */
 export type Carried = { readonly most: number; readonly least: number; readonly second: number }
 
 const endless = 2_000_000_000
@@ -52,7 +58,9 @@ async function pour(client: WireClient, sent: { bytes: number }): Promise<void> 
   }
 }
 
-/** Looks at what comes and goes, and lets the client sip if it does. Returns how to ask for the most within a second. */
+/**
+ * Looks at what comes and goes, and lets the client sip if it does. Returns how to ask for the most within a second.
+ */
 function watch(client: WireClient, sent: { bytes: number }, every: number | undefined): () => number {
   const seen: { atMs: number; bytes: number }[] = []
   let most = 0

@@ -1,6 +1,7 @@
 /**
- * Buys without pause until it is killed, and prints a line for each purchase once it has been acknowledged. Run as a process of its
- * own: `load.ts ADDRESS CUSTOMER…`. How a purchase is made is one function, so that it can as well go over HTTP.
+ * Buys without pause until it is killed, and prints a line for each purchase once it has been acknowledged. Run as a
+ * process of its own: `load.ts ADDRESS CUSTOMER…`. How a purchase is made is one function, so that it can as well go
+ * over HTTP.
  */
 import { writeSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'

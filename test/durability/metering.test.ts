@@ -17,7 +17,10 @@ const kills = scaled(50)
 const pool = 'residential'
 const subuserCount = 3
 
-/** What one run of the agent said of one sub-user: the most that it may have carried, and what it has surely written down. */
+/**
+ * What one run of the agent said of one sub-user: the most that it may have carried, and what it has surely written
+ * down.
+ */
 type Said = { will: number; noted: number }
 
 class Agents {

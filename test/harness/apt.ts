@@ -49,8 +49,8 @@ const programs = {
 }
 
 /**
- * Installs what is missing of them, once and before any test looks. Tells what could not be had; whether that matters is for the tests to say, which find out for
- * themselves.
+ * Installs what is missing of them, once and before any test looks. Tells what could not be had; whether that matters
+ * is for the tests to say, which find out for themselves.
  */
 export async function prepareMachine(): Promise<string | undefined> {
   const missing = Object.entries(programs).filter(([name]) => Bun.which(name) === null)

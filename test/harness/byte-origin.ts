@@ -4,7 +4,10 @@ import type { Socket } from 'bun'
 export type Errand = {
   /** Names it: the first line of a raw connection, or the path of a request. */
   readonly id: string
-  /** It answers once so many bytes have come, that line among them, or once the other side has ended. A request is answered when it is whole. */
+  /**
+   * It answers once so many bytes have come, that line among them, or once the other side has ended. A request is
+   * answered when it is whole.
+   */
   readonly up: number | 'end'
   readonly down: number
   /** What it does when all is said. */
@@ -164,7 +167,9 @@ export function openByteOrigin(hostname = '127.0.0.1') {
     port: listener.port,
     /** What it is to do when somebody comes with this errand. */
     expect: (errand: Errand): void => void errands.set(errand.id, errand),
-    /** How much of it has come: of a raw errand all bytes, of a request its body. Less than nothing before it has begun. */
+    /**
+     * How much of it has come: of a raw errand all bytes, of a request its body. Less than nothing before it has begun.
+     */
     arrived: (id: string): number => visits.get(id)?.received ?? -1,
     /** What has gone out for it, once it has been told to say no more. */
     finish(id: string): number {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
-import { readMigrations } from '../../src/main/shop/services.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
 import { createDatabase, postgresUrl } from './postgres.ts'
 
 export type Engine = 'sqlite' | 'postgres'

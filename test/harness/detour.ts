@@ -1,6 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A way to a port of this machine that can be closed and opened again. While it is closed nobody gets through, and who was on it is cut off. */
+/**
+ * A way to a port of this machine that can be closed and opened again. While it is closed nobody gets through, and who
+ * was on it is cut off.
+ */
 export class Detour {
   private readonly sockets = new Set<Socket>()
   private server: Server | undefined

@@ -9,6 +9,7 @@ import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Policy } from '../../src/plane/gateway/decide/policy.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+import { until } from './until.ts'
 
 /** Every test of a gateway runs on both; the test command runs them once for each. */
 export const gatewayEngine =
@@ -64,7 +65,10 @@ function proxy(id: number, username: string, options: Partial<NodeProxy> = {}): 
   }
 }
 
-/** `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 one, `clara` and `emil` the same from IPv6; the others may not pass. */
+/**
+ * `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 one, `clara` and `emil` the same from IPv6; the others may not
+ * pass.
+ */
 const proxies = (): NodeProxy[] => [
   proxy(1, 'anna'),
   proxy(2, 'boris'),
@@ -174,11 +178,4 @@ export function openEngine(options: StandOptions = {}): Stand {
   }
 }
 
-/** Waits for what must come true by itself, and says so if it does not. */
-export async function until(isTrue: () => boolean, mostMs = 5000): Promise<void> {
-  const giveUpAt = performance.now() + mostMs
-  while (!isTrue()) {
-    if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${mostMs} ms`)
-    await Bun.sleep(2)
-  }
-}
+export { until }

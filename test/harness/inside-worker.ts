@@ -1,6 +1,6 @@
 /**
- * What tests let happen inside a network namespace: the VPN node itself, an origin, a customer's program. One JSON object a line in,
- * one out. Ends when its input does.
+ * What tests let happen inside a network namespace: the VPN node itself, an origin, a customer's program. One JSON
+ * object a line in, one out. Ends when its input does.
  */
 
 import { openWireguardNode, type WireguardNode } from '../../src/plane/wireguard/node.ts'

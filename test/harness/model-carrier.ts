@@ -3,8 +3,8 @@ import type { Agent, Carrier, SubuserCount } from '../../src/plane/agent/carrier
 type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
 
 /**
- * A carrier as it should be: it never passes what it was allowed, and what it has given back it does not use. What it has carried in truth is kept
- * apart from what it was asked for, so that a test can tell what a death may cost.
+ * A carrier as it should be: it never passes what it was allowed, and what it has given back it does not use. What it
+ * has carried in truth is kept apart from what it was asked for, so that a test can tell what a death may cost.
  */
 export class ModelCarrier implements Carrier {
   readonly subjects = new Map<string, Subject>()

@@ -12,7 +12,10 @@ const programs = {
 
 let looked: Promise<string | undefined> | undefined
 
-/** Why real tunnels cannot be tried on this machine, or undefined when they can. What is missing is installed where that is allowed. */
+/**
+ * Why real tunnels cannot be tried on this machine, or undefined when they can. What is missing is installed where that
+ * is allowed.
+ */
 export function findObstacle(): Promise<string | undefined> {
   looked ??= lookForObstacle()
   return looked
@@ -36,7 +39,9 @@ async function lookForObstacle(): Promise<string | undefined> {
   return tun.code === 0 ? undefined : `no TUN device can be made (${tun.err.trim()})`
 }
 
-/** Where everything is. Public addresses, because a node lets nobody reach others; nothing here leaves its namespaces. */
+/**
+ * Where everything is. Public addresses, because a node lets nobody reach others; nothing here leaves its namespaces.
+ */
 export const places = {
   endpoint: '45.13.0.1',
   node4: '45.12.0.1',

@@ -42,7 +42,9 @@ backend out
   server origin 127.0.0.1:${origin}
 `
 
-/** Squid and tinyproxy carry requests as we do; HAProxy stands before an origin and reads what a proxy has made of them. */
+/**
+ * Squid and tinyproxy carry requests as we do; HAProxy stands before an origin and reads what a proxy has made of them.
+ */
 const peers = {
   squid: { settings: squidSettings, command: (program: string, file: string) => [program, '-N', '-f', file] },
   tinyproxy: { settings: tinyproxySettings, command: (program: string, file: string) => [program, '-d', '-c', file] },

@@ -8,7 +8,10 @@ import { SQL } from 'bun'
 export type Postgres = { readonly url: string; stop(): Promise<void> }
 export type Database = { readonly url: string; drop(): Promise<void> }
 
-/** `durable` keeps PostgreSQL's own defaults for measuring; without it nothing waits for the disk. `source` picks one place. */
+/**
+ * `durable` keeps PostgreSQL's own defaults for measuring; without it nothing waits for the disk. `source` picks one
+ * place.
+ */
 export type PostgresOptions = { readonly durable?: boolean; readonly source?: Source }
 
 type Source = 'system' | 'embedded'
@@ -28,9 +31,10 @@ const projectRoot = resolve(import.meta.dir, '../..')
 const superuser = 'turnpike'
 
 /**
- * Initialises and runs one server, and lives exactly as long as it. The standard input is the leash: it closes when the process that
- * holds it stops the server or dies in any way, `kill -9` included, and then the server is ended and its folder removed. SIGQUIT is
- * PostgreSQL's immediate shutdown; it is repeated because the server ignores it for its first few milliseconds.
+ * Initialises and runs one server, and lives exactly as long as it. The standard input is the leash: it closes when the
+ * process that holds it stops the server or dies in any way, `kill -9` included, and then the server is ended and its
+ * folder removed. SIGQUIT is PostgreSQL's immediate shutdown; it is repeated because the server ignores it for its
+ * first few milliseconds.
  */
 const guardScript = `
 folder=$1; bin=$2; shift 2
@@ -194,7 +198,9 @@ function giveAway(path: string, dropping: Dropping): void {
     Bun.spawnSync(['chown', '-R', '-h', `${dropping.ownerUid}:${dropping.ownerUid}`, path])
 }
 
-/** Where the server can be run from: in place, or copied when its links were never made or its user may not look there. */
+/**
+ * Where the server can be run from: in place, or copied when its links were never made or its user may not look there.
+ */
 async function placeBuild(build: Build, folder: string, dropping: Dropping): Promise<string> {
   const reachable =
     dropping.prefix.length === 0 || succeeds([...dropping.prefix, 'test', '-x', join(build.bin, 'postgres')])

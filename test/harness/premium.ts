@@ -9,7 +9,9 @@ import { type Engine, openTestDatabase } from './database.ts'
 import { quietly } from './wired.ts'
 
 export const pool = 'residential'
-/** A lease of ten megabytes: a purchase of the smallest size is ten of them, so histories run out of traffic quickly. */
+/**
+ * A lease of ten megabytes: a purchase of the smallest size is ten of them, so histories run out of traffic quickly.
+ */
 export const leaseBytes = 10_000_000n
 export const leaseLastsMs = shippedTerms.leaseLastsMs
 

@@ -20,8 +20,8 @@ export function splitAt(bytes: Uint8Array, places: readonly number[]): Uint8Arra
 export const byteByByte = (bytes: Uint8Array): Uint8Array[] => Array.from(bytes, (byte) => Uint8Array.of(byte))
 
 /**
- * What a client that sends these pieces is told, a line for each event, bodies joined. A request on a kept connection is followed by the next;
- * a CONNECT is opened, unless the test refuses it the way a 407 does.
+ * What a client that sends these pieces is told, a line for each event, bodies joined. A request on a kept connection
+ * is followed by the next; a CONNECT is opened, unless the test refuses it the way a 407 does.
  */
 export function tellRequests(pieces: readonly Uint8Array[], refusesTunnels = false): string[] {
   const reader = new HttpRequestReader()
@@ -99,7 +99,10 @@ function joinBodies(lines: readonly string[]): string[] {
   return joined
 }
 
-/** A copy between other bytes of the same buffer, as sockets hand them out: a reader that ignores the offset is found out. */
+/**
+ * A copy between other bytes of the same buffer, as sockets hand them out: a reader that ignores the offset is found
+ * out.
+ */
 function amidOthers(piece: Uint8Array): Uint8Array {
   const buffer = new Uint8Array(piece.length + 6).fill(0x58)
   buffer.set(piece, 3)

@@ -4,8 +4,8 @@ import { RawClient, readAnswers, tellAnswer } from './raw-client.ts'
 import { findTraces, type RecordingOrigin, tellSeen } from './recording-origin.ts'
 
 /**
- * What is sent, what the client is told, and what the origin saw of it. In what is sent `ORIGIN` stands for the origin's authority and
- * `LOGIN` for a line with anna's name and password; LOGIN:name for somebody else's.
+ * What is sent, what the client is told, and what the origin saw of it. In what is sent `ORIGIN` stands for the
+ * origin's authority and `LOGIN` for a line with anna's name and password; LOGIN:name for somebody else's.
  */
 export type RawCase = readonly [name: string, sent: string, told: readonly string[], seen?: readonly string[]]
 
@@ -48,8 +48,8 @@ export async function converse(
 }
 
 /**
- * Lets the gateway do with what has come to it by now all that it will do: strangers who come later, one after another, are heard and refused, each in
- * several turns of its loop.
+ * Lets the gateway do with what has come to it by now all that it will do: strangers who come later, one after another,
+ * are heard and refused, each in several turns of its loop.
  */
 export async function letItWork(port: number, strangers = 20): Promise<void> {
   for (let index = 0; index < strangers; index += 1) {

@@ -143,7 +143,9 @@ export type Answer = {
   readonly closes: boolean
 }
 
-/** The answers in what was received, one after another; after a 200 to CONNECT the rest is what came through the tunnel. */
+/**
+ * The answers in what was received, one after another; after a 200 to CONNECT the rest is what came through the tunnel.
+ */
 export function readAnswers(text: string): { answers: Answer[]; rest: string } {
   const answers: Answer[] = []
   let rest = text

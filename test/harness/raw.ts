@@ -6,8 +6,8 @@ export type RawAnswer = { readonly status: number; readonly head: string; readon
 const patienceMs = 4_000
 
 /**
- * Sends bytes over a socket as they are and reads until the server closes or has said nothing for a while. The pieces are sent one
- * after another; a number among them is a pause in milliseconds.
+ * Sends bytes over a socket as they are and reads until the server closes or has said nothing for a while. The pieces
+ * are sent one after another; a number among them is a pause in milliseconds.
  */
 export async function sendRaw(
   port: number,

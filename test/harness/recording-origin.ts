@@ -24,8 +24,8 @@ export type ReadRequest = {
 const ok = (body: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
 /**
- * A server on loopback that keeps every byte it is sent and reads it by the letter of RFC 9112, with a reader that shares nothing with the gateway's.
- * Unless told otherwise it answers each whole request with `ok`.
+ * A server on loopback that keeps every byte it is sent and reads it by the letter of RFC 9112, with a reader that
+ * shares nothing with the gateway's. Unless told otherwise it answers each whole request with `ok`.
  */
 export function startRecordingOrigin(hostname = '127.0.0.1') {
   const records: Recorded[] = []

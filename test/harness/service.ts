@@ -5,6 +5,7 @@ import { openShop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { type Engine, makePlace, type Place } from './database.ts'
+import { until } from './until.ts'
 
 /** A whole shop in this process: real database, real sockets, a clock that is moved by hand. */
 export type Service = Caller & {
@@ -15,6 +16,8 @@ export type Service = Caller & {
   readonly services: Services
   readonly place: Place
   readonly log: string[]
+  /** Until so many requests are with the shop, run or wait. */
+  untilPending(count: number): Promise<void>
   /** Another customer, with money and a token. */
   newCustomer(roubles?: bigint): Promise<{ customer: import('../../src/kernel/ids.ts').CustomerId; token: string }>
   stop(): Promise<void>
@@ -53,6 +56,7 @@ export async function startService(
     services: shop.services,
     place,
     log,
+    untilPending: (count) => until(() => shop.pending() >= count),
     ...caller,
     async newCustomer(roubles = 0n) {
       const { customers, ledger, db } = shop.services

@@ -25,7 +25,9 @@ export const emptyPage: StatePage = {
   peers: [],
 }
 
-/** What a shop says to nodes, as the wire has it, with a fault for each request that is to go wrong. No books behind it. */
+/**
+ * What a shop says to nodes, as the wire has it, with a fault for each request that is to go wrong. No books behind it.
+ */
 export async function openStandInShop() {
   const shop = {
     secret: '',

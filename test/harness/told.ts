@@ -2,7 +2,10 @@ import type { NodeSide, Position, Told } from '../../src/domains/fleet/index.ts'
 import type { ReportBody } from '../../src/wire/node/report.ts'
 import type { StatePart, StateParts } from '../../src/wire/node/state.ts'
 
-/** All that a product tells its nodes of one sort of thing, page by page: changes since a moment, or the whole without what is gone. */
+/**
+ * All that a product tells its nodes of one sort of thing, page by page: changes since a moment, or the whole without
+ * what is gone.
+ */
 export async function toldOf<Part extends StatePart>(
   side: NodeSide,
   name: Part,

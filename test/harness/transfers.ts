@@ -10,7 +10,10 @@ export type Passed = { sent: number; received: number }
 
 export type Via = 'connect' | 'socks'
 
-/** Opens a tunnel, with the first bytes sent right behind the handshake. Tells how many bytes the handshake's answers were. */
+/**
+ * Opens a tunnel, with the first bytes sent right behind the handshake. Tells how many bytes the handshake's answers
+ * were.
+ */
 export async function openTunnel(
   pass: Pass,
   via: Via,
@@ -103,7 +106,10 @@ const ways = [
 let made = 0
 const newId = (): string => `errand-${++made}`
 
-/** One tunnel with random sizes, ended in a random way. Resolves with what its client has really sent and got: nothing if it was refused. */
+/**
+ * One tunnel with random sizes, ended in a random way. Resolves with what its client has really sent and got: nothing
+ * if it was refused.
+ */
 export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
   try {
     return await passRandomTunnel(pass, origin, draw)

@@ -3,7 +3,10 @@ import { connect, type Socket } from 'node:net'
 export type Login = { readonly username: string; readonly password: string } | undefined
 export type Spot = { readonly host: string; readonly port: number }
 
-/** How an attempt to get through went: 200 or 0 and an open connection, or the status and code of HTTP, or where SOCKS5 said no. */
+/**
+ * How an attempt to get through went: 200 or 0 and an open connection, or the status and code of HTTP, or where SOCKS5
+ * said no.
+ */
 export type Attempt = { readonly status: number; readonly code: string | undefined; readonly head: string }
 export type Tunnel = {
   /** Sends, and waits for as many bytes in return. */

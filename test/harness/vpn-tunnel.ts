@@ -103,7 +103,10 @@ export type Client = {
   connect(): Promise<void>
 }
 
-/** Sets a client up as `wg-quick` would: `wg setconf` with the stripped text, its addresses, MTU and routes. Then shakes hands. */
+/**
+ * Sets a client up as `wg-quick` would: `wg setconf` with the stripped text, its addresses, MTU and routes. Then shakes
+ * hands.
+ */
 export async function openClient(net: Net, index: 0 | 1, config: string): Promise<Client> {
   const namespace = net.clients[index]
   const device = `c${index}${net.tag}`

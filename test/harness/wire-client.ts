@@ -15,7 +15,10 @@ const soReceiveBuffer = 8
 /** What is kept of what came, to be looked into: heads and handshakes. The rest is only counted. */
 const mostKept = 64 * 1024
 const patienceMs = 60_000
-/** Longer than Linux puts off to acknowledge what is not read (200 ms): by then the other side knows of all that has come. */
+/**
+ * Longer than Linux puts off to acknowledge what is not read (200 ms): by then the other side knows of all that has
+ * come.
+ */
 const standsStillMs = 250
 
 /** A client that knows what its own system has got, byte by byte, whether it has read it or not. */
@@ -93,7 +96,9 @@ export class WireClient {
     libc.setsockopt(this.descriptor, solSocket, soReceiveBuffer, ptr(most), most.byteLength)
   }
 
-  /** Reads at most so many bytes, more or less, until it is told again; once nothing more can come, whatever is left. */
+  /**
+   * Reads at most so many bytes, more or less, until it is told again; once nothing more can come, whatever is left.
+   */
   sip(bytes: number): void {
     this.pauseAt = this.hasEnded ? Number.POSITIVE_INFINITY : this.total + bytes
     this.socket?.resume()

@@ -25,7 +25,9 @@ class Shop {
     return new Shop(running, url)
   }
 
-  /** Ends it without warning. Where Node cannot become the runtime it stands before it: the runtime is what is killed. */
+  /**
+   * Ends it without warning. Where Node cannot become the runtime it stands before it: the runtime is what is killed.
+   */
   async kill(): Promise<void> {
     const { pid } = this.running
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openSandbox } from '../../src/main/shop/sandbox.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
+import { openSandbox } from '../../src/jobs/sandbox/open.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -47,7 +48,7 @@ describe.each([...engines])('a sandbox on %s', (engine) => {
       await addStock(services, prefix, prefix.startsWith('127.10') ? 'DE' : 'FR', 4)
     }
     const later = wire(db)
-    expect(await openSandbox(later, undefined)).toBeUndefined()
+    expect(await openSandbox(later, shippedCatalogue, undefined)).toBeUndefined()
     for (const country of countries) {
       for (const ipv of [3, 4, 6] as const) {
         expect(await wire(db).stock.available(kindIn(country, ipv))).toBeGreaterThanOrEqual(1_000)
@@ -55,7 +56,7 @@ describe.each([...engines])('a sandbox on %s', (engine) => {
     }
     const states = await placesByState(later)
     expect(states).toEqual({ free: 6 * 1024 * 4, leased: 0, resting: 0, retired: 0 })
-    await openSandbox(wire(db), undefined)
+    await openSandbox(wire(db), shippedCatalogue, undefined)
     expect(await placesByState(later)).toEqual(states)
     expect(await findingsOf(later)).toEqual([])
     await opened.close()

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
-import { admitLocalNodes, keyFile } from '../../src/main/shop/local-nodes.ts'
+import { admitLocalNodes } from '../../src/jobs/local-nodes.ts'
+import { joinKeyFile } from '../../src/main/settings/config.ts'
+import { joinKeysIn } from '../../src/main/shop/join-keys.ts'
 import { engines } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -128,10 +130,13 @@ describe.each([...engines])('nodes of this machine on %s', (engine) => {
   })
   afterAll(() => service.stop())
 
-  const pathOf = (kind: NodeKind) => keyFile(service.place.folder, kind)
+  const pathOf = (kind: NodeKind) => joinKeyFile(service.place.folder, kind)
   const keyOf = (kind: NodeKind) => readFileSync(pathOf(kind), 'utf8').trim()
   const restart = () =>
-    admitLocalNodes(service.services, { clock: service.clock.read }, service.place.folder, ['gateway', 'vpn'])
+    admitLocalNodes({ ...service.services, clock: service.clock.read, keys: joinKeysIn(service.place.folder) }, [
+      'gateway',
+      'vpn',
+    ])
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
 
   test('each finds a key that its owner alone can read, and joins with it', async () => {
@@ -207,7 +212,7 @@ describe.each([...engines])('nodes of this machine on %s', (engine) => {
 
 test('without the setting no key is written', async () => {
   const service = await startService('sqlite')
-  expect(existsSync(keyFile(service.place.folder, 'gateway'))).toBe(false)
+  expect(existsSync(joinKeyFile(service.place.folder, 'gateway'))).toBe(false)
   expect(await service.services.fleet.nodes('gateway')).toEqual([])
   await service.stop()
 })

@@ -64,7 +64,10 @@ describe.each([...engines])(
     })
     afterAll(() => service.stop())
 
-    /** The nodes, the price list, the stock, the subscription, a sub-user, the money and every scope but the one that buying needs. */
+    /**
+     * The nodes, the price list, the stock, the subscription, a sub-user, the money and every scope but the one that
+     * buying needs.
+     */
     async function takeAway(customer: CustomerId, heir: SubuserId): Promise<void> {
       const { db, fleet, ledger, orders, premium, vpn } = service.services
       for (const { name } of [...(await fleet.nodes('vpn')), ...(await fleet.nodes('gateway'))])

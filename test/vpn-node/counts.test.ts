@@ -16,7 +16,10 @@ import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()
 
-/** What WireGuard adds to each packet inside a tunnel, and counts: a header of 16 bytes and a tag of 16 (whitepaper, 5.4.6). */
+/**
+ * What WireGuard adds to each packet inside a tunnel, and counts: a header of 16 bytes and a tag of 16 (whitepaper,
+ * 5.4.6).
+ */
 const overheadBytes = 32
 const tolerance = 0.02
 const megabyte = 1_000_000
@@ -51,7 +54,10 @@ describe('what a device carries', () => {
   /** What went through the tunnels that are gone. */
   let before = { received: 0, sent: 0 }
 
-  /** What went through the node's device, which has one peer, with WireGuard's overhead. Packets that get lost later were carried too. */
+  /**
+   * What went through the node's device, which has one peer, with WireGuard's overhead. Packets that get lost later
+   * were carried too.
+   */
   async function carried() {
     const path = (name: string) => `/sys/class/net/${scene.deviceName}/statistics/${name}`
     const names = ['tx_bytes', 'tx_packets', 'rx_bytes', 'rx_packets'].map(path)

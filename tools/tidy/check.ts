@@ -1,4 +1,6 @@
 import { checkAmbient } from './ambient.ts'
+import { checkColumns } from './columns.ts'
+import { checkFunctions } from './functions.ts'
 import { checkHonesty } from './honesty.ts'
 import { checkImports } from './imports.ts'
 import { checkManifest } from './manifest.ts'
@@ -6,8 +8,22 @@ import { checkNames } from './names.ts'
 import { checkOrigin } from './origin.ts'
 import type { Files, Violation } from './source.ts'
 import { checkSql } from './sql.ts'
+import { checkTimes } from './times.ts'
+import { checkWaiting } from './waiting.ts'
 
-const checks = [checkImports, checkAmbient, checkSql, checkNames, checkHonesty, checkOrigin, checkManifest]
+const checks = [
+  checkImports,
+  checkAmbient,
+  checkSql,
+  checkNames,
+  checkTimes,
+  checkColumns,
+  checkFunctions,
+  checkHonesty,
+  checkWaiting,
+  checkOrigin,
+  checkManifest,
+]
 
 /** Every house rule over every file, in the order of the files. */
 export function checkAll(files: Files): Violation[] {

@@ -5,7 +5,10 @@ const partial =
 const hollow = /\bexpect\s*\(\s*true\s*\)/
 const promise = /\b(?:TODO|FIXME|XXX)\b/
 
-/** Tests of real tunnels cannot run everywhere. This one place may leave them out: it says so, and the run's summary repeats it. */
+/**
+ * Tests of real tunnels cannot run everywhere. This one place may leave them out: it says so, and the run's summary
+ * repeats it.
+ */
 const announced = 'test/harness/ground.ts'
 
 /** A test that does not run, or cannot fail, is worse than none: it is counted. */

@@ -1,6 +1,6 @@
 /**
- * Which room of the house a file is in. The rooms of a domain are told apart by the file's name, in the domain's own folder or in a
- * folder for one part of it.
+ * Which room of the house a file is in. The rooms of a domain are told apart by the file's name, in the domain's own
+ * folder or in a folder for one part of it.
  */
 export type Room =
   | 'kernel'
@@ -27,9 +27,9 @@ export type Room =
 type GatewayRoom = 'gateway-protocol' | 'gateway-decide' | 'gateway-reach' | 'gateway-count'
 
 /**
- * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each domain that one
- * may see; `pure` is a domain's rules.ts and any further file that is not one of the other rooms. `packages` are globs of package, `node:`
- * and `bun:` names. Type imports obey the same law.
+ * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each
+ * domain that one may see; `pure` is a domain's rules.ts and any further file that is not one of the other rooms.
+ * `packages` are globs of package, `node:` and `bun:` names. Type imports obey the same law.
  */
 export type Sight = { readonly files: readonly string[]; readonly packages: readonly string[] }
 

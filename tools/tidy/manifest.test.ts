@@ -16,6 +16,13 @@ describe('versions and migrations', () => {
     }
   })
 
+  test('only a dependency of our own may run a script while it is installed', () => {
+    const allowing = (name: string) =>
+      JSON.stringify({ dependencies: { bun: '1.2.3' }, allowScripts: { [name]: true } }, undefined, 2)
+    expect(rulesBroken(checkManifest, 'package.json', allowing('bun'))).toEqual([])
+    expect(rulesBroken(checkManifest, 'package.json', allowing('stranger'))).toEqual(['install-script'])
+  })
+
   test('migrations are numbered from 0001 without a gap or a repeat', () => {
     expect(brokenBy('0001-start.sql', '0002-more-tables.sql', 'README.md')).toEqual([])
     expect(brokenBy('0002-start.sql')).toEqual(['migrations/0002-start.sql'])

@@ -3,14 +3,16 @@ import { type Files, lineAt, type Violation } from './source.ts'
 const groups = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
 const exact = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/
 
+type Manifest = Readonly<Record<string, Readonly<Record<string, string>> | undefined>>
+
 export function checkManifest(files: Files): Violation[] {
-  return [...checkVersions(files.get('package.json')), ...checkMigrations(files)]
+  const text = files.get('package.json')
+  const manifest = text === undefined ? {} : (JSON.parse(text) as Manifest)
+  return [...checkVersions(manifest, text ?? ''), ...checkScripts(manifest, text ?? ''), ...checkMigrations(files)]
 }
 
 /** An exact version is the one that was tested. */
-function checkVersions(text: string | undefined): Violation[] {
-  if (text === undefined) return []
-  const manifest = JSON.parse(text) as Record<string, Record<string, string> | undefined>
+function checkVersions(manifest: Manifest, text: string): Violation[] {
   const wanted = groups.flatMap((group) => Object.entries(manifest[group] ?? {}))
   const loose = wanted.filter(([, version]) => !exact.test(version))
   return loose.map(([name, version]) => ({
@@ -21,7 +23,22 @@ function checkVersions(text: string | undefined): Violation[] {
   }))
 }
 
-/** Migrations run in the order of their numbers, so a gap or a repeat means that one was lost or two were written at once. */
+/** Who may run a program while it is installed is somebody whose version we have chosen. */
+function checkScripts(manifest: Manifest, text: string): Violation[] {
+  const chosen = new Set(groups.flatMap((group) => Object.keys(manifest[group] ?? {})))
+  const strangers = Object.keys(manifest['allowScripts'] ?? {}).filter((name) => !chosen.has(name))
+  return strangers.map((name) => ({
+    path: 'package.json',
+    line: lineAt(text, Math.max(0, text.indexOf(`"${name}":`))),
+    rule: 'install-script',
+    explanation: `${name} is not one of our own dependencies; its install script must not run`,
+  }))
+}
+
+/**
+ * Migrations run in the order of their numbers, so a gap or a repeat means that one was lost or two were written at
+ * once.
+ */
 function checkMigrations(files: Files): Violation[] {
   const paths = [...files.keys()].filter((path) => path.startsWith('migrations/') && !path.endsWith('.md')).toSorted()
   return paths.flatMap((path, index) => {

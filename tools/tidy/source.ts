@@ -8,10 +8,14 @@ export type Violation = {
   readonly explanation: string
 }
 
-/** A string or template: where its text begins, and the text without quotes. Substitutions of a template are left out. */
+/**
+ * A string or template: where its text begins, and the text without quotes. Substitutions of a template are left out.
+ */
 type Literal = { readonly at: number; readonly text: string }
 
-/** A source file taken apart, so that prose never looks like code: `code` has the same length, with all else blanked. */
+/**
+ * A source file taken apart, so that prose never looks like code: `code` has the same length, with all else blanked.
+ */
 export type Source = {
   readonly code: string
   readonly comments: readonly Literal[]
@@ -38,7 +42,9 @@ class Scanner {
     this.code = text.split('')
   }
 
-  /** Reads code from `at` to the end, or past the brace that closes a template's substitution. Returns where it stopped. */
+  /**
+   * Reads code from `at` to the end, or past the brace that closes a template's substitution. Returns where it stopped.
+   */
   readCode(at: number, inSubstitution: boolean): number {
     let depth = 0
     let position = at

@@ -3,7 +3,10 @@ import { type Files, isShipped, lineAt, takeApart, type Violation } from './sour
 const shouted =
   /\bSELECT\b[\s\S]*\bFROM\b|\bINSERT\s+INTO\b|\bUPDATE\b[\s\S]*\bSET\b|\bDELETE\s+FROM\b|\bCREATE\s+(?:TEMP\w*\s+)?TABLE\b/
 
-/** In small letters SQL reads like prose, so there it must also begin like a statement and hold a sign that prose does not. */
+/**
+ * In small letters SQL reads like prose, so there it must also begin like a statement and hold a sign that prose does
+ * not.
+ */
 const whispered = /^\s*(?:select\b[\s\S]*\bfrom|insert\s+into|update\b[\s\S]*\bset|delete\s+from|create\s+table)\b/
 const signs = /[*=$?(]/
 

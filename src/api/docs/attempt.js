@@ -70,7 +70,10 @@ const notes = (operation) => [
   operation.parameters.some(isKey) && 'A real request: it may charge your balance.',
 ]
 
-/** What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd page. */
+/**
+ * What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd
+ * page.
+ */
 function parameterInput(operation, parameter) {
   const schema = plain(parameter.schema)
   const id = `docs-${operation.id}-${parameter.in}-${parameter.name}`
@@ -166,11 +169,11 @@ async function send(operation, form, outcome, example) {
   button.disabled = true
   outcome.line.replaceChildren(el('span', { class: 'note' }, 'Waiting for the answer…'))
   outcome.rest.replaceChildren()
-  const startedMs = performance.now()
+  const startedAt = performance.now()
   try {
     const response = await ask(readRequest(operation, form))
     const text = await response.text()
-    outcome.line.replaceChildren(...toStatus(response, performance.now() - startedMs))
+    outcome.line.replaceChildren(...toStatus(response, performance.now() - startedAt))
     outcome.rest.replaceChildren(toHeaders(response), codeBlock(prettyOf(text), 'The answer'))
     if (response.ok) learn(example, JSON.parse(text))
   } catch (error) {
@@ -216,7 +219,8 @@ function prettyOf(text) {
 
 function troubleOf(error) {
   if (error.name === 'TimeoutError') {
-    return `No answer within ${answerWithinMs / 1000} seconds. It may still have had its effect: send it again with the same key.`
+    const wait = `No answer within ${answerWithinMs / 1000} seconds.`
+    return `${wait} It may still have had its effect: send it again with the same key.`
   }
   return `It could not be sent: ${error.message}. Check the connection, and the token for stray characters.`
 }

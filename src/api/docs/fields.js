@@ -5,7 +5,9 @@ const mostDepth = 12
 
 const isRepeated = (schema, path) => schema.reference !== undefined && path.includes(schema.reference)
 
-/** The fields of an object as a list, with those of their objects below them. `outer` is the way here, so that it ends. */
+/**
+ * The fields of an object as a list, with those of their objects below them. `outer` is the way here, so that it ends.
+ */
 export function fieldList(of, isRequest, outer = []) {
   const schema = plain(of)
   if (outer.length > mostDepth || isRepeated(schema, outer)) return undefined

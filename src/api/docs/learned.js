@@ -1,6 +1,6 @@
 /**
- * Ids that answers have brought. An example names things that do not exist, always by the same ids; once an answer stands where
- * its example stood, each of those ids has a real one, which the other forms can begin with.
+ * Ids that answers have brought. An example names things that do not exist, always by the same ids; once an answer
+ * stands where its example stood, each of those ids has a real one, which the other forms can begin with.
  */
 const realOf = new Map()
 const followers = new Set()

@@ -1,6 +1,7 @@
 /**
- * The interactive description: reads openapi.json, lists its operations and lets each be tried. Whatever comes from the
- * document or from an answer is put on the page as text, never as markup. The token lives in its field and nowhere else.
+ * The interactive description: reads openapi.json, lists its operations and lets each be tried. Whatever comes from
+ * the document or from an answer is put on the page as text, never as markup. The token lives in its field and nowhere
+ * else.
  */
 import { tryPanel } from './attempt.js'
 import { codeBlock, el, literal, paragraph, prose } from './elements.js'
@@ -19,7 +20,8 @@ const wide = matchMedia('(min-width: 64rem)')
 const methodMark = (operation) => el('span', { class: `method ${operation.method}` }, operation.method)
 
 function listOperations(description) {
-  // The page may be open under another name of the shop than the description gives; what is tried is tried where it came from.
+  // The page may be open under another name of the shop than the description gives; what is tried is tried where it
+  // came from.
   const { pathname } = new URL(description.servers?.[0]?.url ?? '', location.origin)
   const server = location.origin + pathname.replace(/\/$/, '')
   const found = Object.entries(description.paths ?? {}).flatMap(([path, item]) =>

@@ -1,12 +1,12 @@
 /**
- * How far a node has read one table. A round goes through the table in the order of changes, from `since` on; `after`
- * is the last row given in this round and `round` is when it began. The first round is the whole table without what is
- * gone.
+ * How far a node has read one table. A round goes through the table in the order of changes, from `sinceAt` on; `after`
+ * is the last row given in this round and `roundAt` is when it began. The first round is the whole table without what
+ * is gone.
  */
 export type Place = {
   readonly phase: 'whole' | 'changes'
-  readonly since: number
-  readonly round: number
+  readonly sinceAt: number
+  readonly roundAt: number
   readonly after: { readonly changedAt: number; readonly id: string } | null
 }
 
@@ -22,8 +22,8 @@ export const overlapMs = 30_000
 /** Where the round after this one begins. */
 export const nextRound = (place: Place): Place => ({
   phase: 'changes',
-  since: Math.max(place.since, place.round - overlapMs, 0),
-  round: 0,
+  sinceAt: Math.max(place.sinceAt, place.roundAt - overlapMs, 0),
+  roundAt: 0,
   after: null,
 })
 
@@ -31,9 +31,9 @@ const number = '(\\d{1,15})'
 const placePattern = new RegExp(`^([wc])${number}-${number}(?:~${number}~([0-9a-z_]{1,40}))?$`)
 
 export function writeCursor(cursor: Cursor): string {
-  const places = cursor.places.map(({ phase, since, round, after }) => {
+  const places = cursor.places.map(({ phase, sinceAt, roundAt, after }) => {
     const rest = after ? `~${after.changedAt}~${after.id}` : ''
-    return `${phase === 'whole' ? 'w' : 'c'}${since}-${round}${rest}`
+    return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}`
   })
   return [cursor.era, cursor.serial, ...places].join('.')
 }
@@ -46,11 +46,11 @@ export function readCursor(text: string, tables: number): Cursor | undefined {
   for (const part of parts) {
     const match = placePattern.exec(part)
     if (!match) return undefined
-    const [, phase, since, round, changedAt, id] = match
+    const [, phase, sinceAt, roundAt, changedAt, id] = match
     places.push({
       phase: phase === 'w' ? 'whole' : 'changes',
-      since: Number(since),
-      round: Number(round),
+      sinceAt: Number(sinceAt),
+      roundAt: Number(roundAt),
       after: id === undefined ? null : { changedAt: Number(changedAt), id },
     })
   }

@@ -9,7 +9,7 @@ const node = 'nod_1' as NodeId
 const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
 
 /** A table whose commits become visible when they like, as in a database with many writers. */
-class Shelf {
+class LateTable {
   nowMs = 1_000_000
   private readonly commits: { row: Told; gone: boolean; visibleAt: number }[] = []
   private said = 0
@@ -94,25 +94,25 @@ describe('what a node is fed', () => {
   test('adds up to what there is, however late commits appear, answers are lost and processes restart', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
-        const shelf = new Shelf()
+        const late = new LateTable()
         const reader = new Reader()
-        let feed = shelf.open()
+        let feed = late.open()
         const lockedUntil = new Map<string, number>()
         for (const each of steps) {
-          if (each.do === 'pass') shelf.nowMs += each.ms
-          else if (each.do === 'restart') feed = shelf.open()
+          if (each.do === 'pass') late.nowMs += each.ms
+          else if (each.do === 'restart') feed = late.open()
           else if (each.do === 'read') {
             const page = await feed.read(node, reader.cursor)
             if (!each.lost) reader.hear(page)
-          } else if ((lockedUntil.get(each.id) ?? 0) <= shelf.nowMs) {
-            shelf.commit(each.id, each.gone, each.lateMs)
-            lockedUntil.set(each.id, shelf.nowMs + each.lateMs)
+          } else if ((lockedUntil.get(each.id) ?? 0) <= late.nowMs) {
+            late.commit(each.id, each.gone, each.lateMs)
+            lockedUntil.set(each.id, late.nowMs + each.lateMs)
           }
         }
-        shelf.nowMs += overlapMs - 1
+        late.nowMs += overlapMs - 1
         await catchUp(feed, reader)
         await catchUp(feed, reader)
-        const there = shelf.visible().flatMap(({ row, gone }) => (gone ? [] : [row.shape as Thing]))
+        const there = late.visible().flatMap(({ row, gone }) => (gone ? [] : [row.shape as Thing]))
         expect([...reader.known.values()].toSorted((a, b) => a.said - b.said)).toEqual(
           there.toSorted((a, b) => a.said - b.said),
         )
@@ -122,50 +122,50 @@ describe('what a node is fed', () => {
   })
 
   test('a page has at most 500 things, and thousands of one moment are read without a gap', async () => {
-    const shelf = new Shelf()
-    for (let index = 0; index < 1700; index += 1) shelf.commit(`t${index}`, false)
+    const late = new LateTable()
+    for (let index = 0; index < 1700; index += 1) late.commit(`t${index}`, false)
     const reader = new Reader()
-    const feed = shelf.open()
+    const feed = late.open()
     expect(await catchUp(feed, reader)).toEqual([500, 500, 500, 200])
     expect(reader.known.size).toBe(1700)
     expect(await catchUp(feed, reader)).toEqual([0])
   })
 
   test('what changes twice in one moment is told twice', async () => {
-    const shelf = new Shelf()
+    const late = new LateTable()
     const reader = new Reader()
-    const feed = shelf.open()
-    shelf.commit('t1', false)
+    const feed = late.open()
+    late.commit('t1', false)
     await catchUp(feed, reader)
-    shelf.commit('t1', false)
+    late.commit('t1', false)
     expect(await catchUp(feed, reader)).toEqual([1])
     expect(reader.known.get('t1')?.said).toBe(2)
   })
 
   test('a slow reader misses nothing that appears behind it while it reads', async () => {
-    const shelf = new Shelf()
-    for (let index = 0; index < 600; index += 1) shelf.commit(`t${1000 + index}`, false)
+    const late = new LateTable()
+    for (let index = 0; index < 600; index += 1) late.commit(`t${1000 + index}`, false)
     const reader = new Reader()
-    const feed = shelf.open()
+    const feed = late.open()
     await catchUp(feed, reader)
-    shelf.nowMs += 1000
-    shelf.commit('late', false, 20_000)
-    shelf.nowMs += 1
-    for (let index = 0; index < 600; index += 1) shelf.commit(`t${1000 + index}`, false)
-    shelf.nowMs += 1
+    late.nowMs += 1000
+    late.commit('late', false, 20_000)
+    late.nowMs += 1
+    for (let index = 0; index < 600; index += 1) late.commit(`t${1000 + index}`, false)
+    late.nowMs += 1
     reader.hear(await feed.read(node, reader.cursor))
-    shelf.nowMs += 90_000
+    late.nowMs += 90_000
     await catchUp(feed, reader)
     await catchUp(feed, reader)
     expect(reader.known.has('late')).toBe(true)
   })
 
   test('two requests of one node at once each tell all that the node has not heard', async () => {
-    const shelf = new Shelf()
+    const late = new LateTable()
     const reader = new Reader()
-    const feed = shelf.open()
+    const feed = late.open()
     await catchUp(feed, reader)
-    shelf.commit('t1', false)
+    late.commit('t1', false)
     const pages = await Promise.all([feed.read(node, reader.cursor), feed.read(node, reader.cursor)])
     expect(pages.map((page) => page.count)).toEqual([1, 1])
     for (const page of pages) {
@@ -180,8 +180,8 @@ describe('what a node is fed', () => {
     const after = fc.option(fc.record({ changedAt: number, id: fc.stringMatching(/^[0-9a-z_]{1,40}$/) }))
     const place = fc.record({
       phase: fc.constantFrom('whole' as const, 'changes' as const),
-      since: number,
-      round: number,
+      sinceAt: number,
+      roundAt: number,
       after,
     })
     fc.assert(

@@ -61,10 +61,12 @@ export function createFeed(deps: {
   function recall(node: NodeId, cursor: Cursor): Memory {
     const memory = memories.get(node)
     if (memory?.era !== cursor.era) return begin(node)
-    const oldest = new Map<string, number>(tables.map((table, index) => [table.name, cursor.places[index]?.since ?? 0]))
+    const oldest = new Map<string, number>(
+      tables.map((table, index) => [table.name, cursor.places[index]?.sinceAt ?? 0]),
+    )
     for (const [key, given] of memory.given) {
-      const since = oldest.get(key.slice(0, key.indexOf(' '))) ?? 0
-      if (given.serial > cursor.serial || given.changedAt < since) memory.given.delete(key)
+      const sinceAt = oldest.get(key.slice(0, key.indexOf(' '))) ?? 0
+      if (given.serial > cursor.serial || given.changedAt < sinceAt) memory.given.delete(key)
     }
     return memory
   }
@@ -81,7 +83,7 @@ export function createFeed(deps: {
     const limit = isWhole ? room : pageRows
     let after = from.after
     for (let stretch = 0; stretch < mostStretches; stretch += 1) {
-      const found = await table.read(after ?? { changedAt: from.since, id: '' }, limit, isWhole)
+      const found = await table.read(after ?? { changedAt: from.sinceAt, id: '' }, limit, isWhole)
       for (const row of found) {
         after = { changedAt: row.changedAt, id: row.id }
         const hash = Bun.hash(JSON.stringify(row.shape))
@@ -104,12 +106,12 @@ export function createFeed(deps: {
       }
       const memory = cursor ? recall(node, cursor) : begin(node)
       const heard = cursor?.era === memory.era ? cursor.serial : 0
-      const fresh: Place = { phase: 'whole', since: 0, round: nowMs, after: null }
+      const fresh: Place = { phase: 'whole', sinceAt: 0, roundAt: nowMs, after: null }
       const stretches: Stretch[] = []
       let room = pageRows
       for (const [index, table] of tables.entries()) {
         const at = cursor?.places[index] ?? fresh
-        const from = at.phase === 'changes' && at.after === null ? { ...at, round: nowMs } : at
+        const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
         // Of two polls of one node at once, neither has heard what the other was given.
         const isKnown = (row: Told, hash: bigint): boolean => {
           const given = memory.given.get(keyOf(table, row))
@@ -138,7 +140,7 @@ export function createFeed(deps: {
     for (const [index, { rows, from }] of stretches.entries()) {
       const table = tables[index]
       for (const { row, hash } of rows) {
-        if (!table || row.changedAt < from.round - overlapMs) continue
+        if (!table || row.changedAt < from.roundAt - overlapMs) continue
         memory.given.set(keyOf(table, row), { hash, changedAt: row.changedAt, serial: memory.serial })
       }
     }

@@ -120,7 +120,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   return async (request: Request, url: URL, from: Address | undefined): Promise<Response> => {
-    const startedMs = performance.now()
+    const startedAt = performance.now()
     const visit: Visit = { request, url, from }
     const id = deps.requestId()
     let fault: unknown
@@ -139,7 +139,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
       path: url.pathname,
       status: response.status,
       code,
-      tookMs: performance.now() - startedMs,
+      tookMs: performance.now() - startedAt,
       customer: undefined,
       node: visit.node?.id,
       charges: false,

@@ -80,16 +80,16 @@ export function createNodeState(deps: {
       stillMay: () => Promise<void>,
     ): Promise<StatePage> {
       const { names, feed, watch } = readings[node.kind]
-      const until = performance.now() + asked.waitMs
+      const untilAt = performance.now() + asked.waitMs
       const place = hold(node.id, signal)
       try {
         for (;;) {
           if (asked.waitMs > 0) await watch.ready()
           const told = watch.told()
-          const startedMs = performance.now()
+          const startedAt = performance.now()
           const page = await feed.read(node.id, asked.cursor)
-          watch.spent(performance.now() - startedMs)
-          const leftMs = until - performance.now()
+          watch.spent(performance.now() - startedAt)
+          const leftMs = untilAt - performance.now()
           if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted) return await toState(page, names)
           await watch.wait(told, leftMs, place.signal)
           await stillMay()

@@ -11,11 +11,11 @@ const order: readonly StatePart[] = ['exits', 'subusers', 'proxies', 'peers']
 export function tablesOf(
   kind: NodeKind,
   sides: readonly NodeSide[],
-): { readonly tables: readonly ToldTable[]; readonly mark: (since: number) => Promise<string> } {
+): { readonly tables: readonly ToldTable[]; readonly mark: (sinceAt: number) => Promise<string> } {
   const mine = sides.filter((side) => side.kind === kind)
   const tables = mine.flatMap((side) => side.tables)
   return {
     tables: tables.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
-    mark: async (since) => (await Promise.all(mine.map((side) => side.mark(since)))).join(' '),
+    mark: async (sinceAt) => (await Promise.all(mine.map((side) => side.mark(sinceAt)))).join(' '),
   }
 }

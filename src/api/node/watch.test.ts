@@ -14,33 +14,41 @@ function open() {
     },
     clock: () => place.nowMs,
   })
-  const waitMs = async (limitMs: number): Promise<number> => {
+  /** How long a wait took. `onBegun` is called once it waits. */
+  const waitMs = async (limitMs: number, onBegun = () => {}): Promise<number> => {
     await watch.ready()
     const told = watch.told()
-    const startedMs = performance.now()
-    await watch.wait(told, limitMs, never)
-    return performance.now() - startedMs
+    const startedAt = performance.now()
+    const waiting = watch.wait(told, limitMs, never)
+    onBegun()
+    await waiting
+    return performance.now() - startedAt
   }
-  return { place, watch, waitMs }
+  /** A wait of five seconds that has begun. */
+  const beginWaiting = async (): Promise<{ readonly tookMs: Promise<number> }> => {
+    const { promise: begun, resolve } = Promise.withResolvers<void>()
+    const tookMs = waitMs(5000, resolve)
+    await begun
+    return { tookMs }
+  }
+  return { place, watch, waitMs, beginWaiting }
 }
 
 describe('the look-out for changes', () => {
   test('whoever waits hears of a change elsewhere within a second, and of none when there is none', async () => {
-    const { place, watch, waitMs } = open()
+    const { place, watch, waitMs, beginWaiting } = open()
     expect(await waitMs(500)).toBeGreaterThan(490)
-    const waiting = waitMs(5000)
-    await Bun.sleep(20)
+    const { tookMs } = await beginWaiting()
     place.mark = 'b'
-    expect(await waiting).toBeLessThan(1000)
+    expect(await tookMs).toBeLessThan(1000)
     watch.stop()
   })
 
   test('a word from within is heard at once', async () => {
-    const { watch, waitMs } = open()
-    const waiting = waitMs(5000)
-    await Bun.sleep(20)
+    const { watch, beginWaiting } = open()
+    const { tookMs } = await beginWaiting()
     watch.poke()
-    expect(await waiting).toBeLessThan(100)
+    expect(await tookMs).toBeLessThan(100)
     watch.stop()
   })
 
@@ -49,9 +57,9 @@ describe('the look-out for changes', () => {
     await watch.ready()
     const told = watch.told()
     watch.poke()
-    const startedMs = performance.now()
+    const startedAt = performance.now()
     await watch.wait(told, 5000, never)
-    expect(performance.now() - startedMs).toBeLessThan(100)
+    expect(performance.now() - startedAt).toBeLessThan(100)
     watch.stop()
   })
 
@@ -66,11 +74,11 @@ describe('the look-out for changes', () => {
     const { watch } = open()
     await watch.ready()
     const before = watch.told()
-    const until = performance.now() + 500
-    while (performance.now() < until) {
+    const endsAt = performance.now() + 500
+    while (performance.now() < endsAt) {
       watch.poke()
       watch.spent(20)
-      await Bun.sleep(1)
+      await new Promise(setImmediate)
     }
     expect(watch.told() - before).toBeLessThan(12)
     expect(watch.told() - before).toBeGreaterThan(0)
@@ -78,20 +86,18 @@ describe('the look-out for changes', () => {
   })
 
   test('trouble with the database is not waited out in silence', async () => {
-    const { place, watch, waitMs } = open()
-    const waiting = waitMs(5000)
-    await Bun.sleep(20)
+    const { place, watch, waitMs, beginWaiting } = open()
+    const { tookMs } = await beginWaiting()
     place.fails = true
-    expect(await waiting).toBeLessThan(1000)
+    expect(await tookMs).toBeLessThan(1000)
     expect(await waitMs(10).catch((error: unknown) => String(error))).toContain('no database')
     watch.stop()
   })
 
   test('stopping lets everybody go', async () => {
-    const { watch, waitMs } = open()
-    const waiting = waitMs(5000)
-    await Bun.sleep(20)
+    const { watch, beginWaiting } = open()
+    const { tookMs } = await beginWaiting()
     watch.stop()
-    expect(await waiting).toBeLessThan(1000)
+    expect(await tookMs).toBeLessThan(1000)
   })
 })

@@ -13,8 +13,8 @@ const mostRestMs = 400
  * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look
  * at the database a few times a second, for what other processes changed, and a word from within this process at once.
  */
-export function createWatch(deps: { readonly mark: (since: number) => Promise<string>; readonly clock: Clock }) {
-  let base: { since: number; mark: string } | undefined
+export function createWatch(deps: { readonly mark: (sinceAt: number) => Promise<string>; readonly clock: Clock }) {
+  let base: { sinceAt: number; mark: string } | undefined
   let looking: Promise<void> | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let due: ReturnType<typeof setTimeout> | undefined
@@ -51,13 +51,13 @@ export function createWatch(deps: { readonly mark: (since: number) => Promise<st
   /** What changed while the window moves could slip between two marks, so whoever waits looks for himself then. */
   async function look(): Promise<void> {
     const nowMs = deps.clock()
-    const isFresh = base !== undefined && nowMs - base.since >= 0 && nowMs - base.since <= 2 * overlapMs
-    const since = base && isFresh ? base.since : nowMs - overlapMs
+    const isFresh = base !== undefined && nowMs - base.sinceAt >= 0 && nowMs - base.sinceAt <= 2 * overlapMs
+    const sinceAt = base && isFresh ? base.sinceAt : nowMs - overlapMs
     try {
-      const mark = await deps.mark(since)
-      const isSame = base?.since === since && base.mark === mark
+      const mark = await deps.mark(sinceAt)
+      const isSame = base?.sinceAt === sinceAt && base.mark === mark
       const isFirst = base === undefined
-      base = { since, mark }
+      base = { sinceAt, mark }
       if (!isSame && !isFirst) tell()
     } catch (error) {
       // Whoever waits asks for himself, meets the same trouble and says so.
@@ -93,8 +93,8 @@ export function createWatch(deps: { readonly mark: (since: number) => Promise<st
     },
 
     /** Until something was told since, or the time is over, or the signal comes. */
-    async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
-      if (told > since || ms <= 0 || stopped || signal.aborted) return
+    async wait(heard: number, ms: number, signal: AbortSignal): Promise<void> {
+      if (told > heard || ms <= 0 || stopped || signal.aborted) return
       await new Promise<void>((resolve) => {
         const wake = () => {
           clearTimeout(limit)

@@ -1,11 +1,14 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
-/** One answer for a token that is missing, malformed, unknown, expired or revoked: a stranger learns nothing from it. */
+/**
+ * One answer for a token that is missing, malformed, unknown, expired or revoked: a stranger learns nothing from it.
+ */
 export const invalidToken = (): Refusal =>
   new Refusal(
     'unauthenticated',
     'invalid_token',
-    'Send a valid API token as "Authorization: Bearer <token>". This one is missing, malformed, unknown, expired or revoked.',
+    'Send a valid API token as "Authorization: Bearer <token>". ' +
+      'This one is missing, malformed, unknown, expired or revoked.',
   )
 
 export const customerBlocked = (): Refusal =>

@@ -1,4 +1,5 @@
 import { type Address, contains, type Prefix } from '../../kernel/address.ts'
+import { base32Digit, randomBase32 } from '../../kernel/base32.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 
@@ -28,8 +29,6 @@ export type Token = {
   readonly revokedAt: number | null
 }
 
-/** Digits and letters without those that look alike. 32 of them, so a random byte picks one without bias. */
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const randomLength = 32
 const checkLength = 7
 
@@ -39,8 +38,7 @@ export const tokenRandomBytes = randomLength
 /** `tp_live_` or `tp_test_`, 160 random bits, and a checksum that catches every slip of the keyboard. */
 export function makeTokenText(mode: ShopMode, random: Uint8Array): string {
   if (random.length !== tokenRandomBytes) throw new RangeError('a token is made of 32 random bytes')
-  const body = [...random].map((byte) => alphabet.charAt(byte & 31)).join('')
-  const text = `${mode === 'sandbox' ? 'tp_test_' : 'tp_live_'}${body}`
+  const text = `${mode === 'sandbox' ? 'tp_test_' : 'tp_live_'}${randomBase32(random)}`
   return text + checkOf(text)
 }
 
@@ -93,7 +91,7 @@ function checkOf(text: string): string {
   let rest = (crc ^ 0xffffffff) >>> 0
   let check = ''
   for (let index = 0; index < checkLength; index += 1) {
-    check = alphabet.charAt(rest & 31) + check
+    check = base32Digit(rest) + check
     rest >>>= 5
   }
   return check

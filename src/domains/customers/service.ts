@@ -3,6 +3,7 @@ import type { Address, Prefix } from '../../kernel/address.ts'
 import { type CustomerId, makeId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
+import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {
@@ -51,8 +52,6 @@ export type TokenWish = {
   readonly expiresAt?: number | null
 }
 
-type Known = Awaited<ReturnType<typeof store.findTokenByDigest>>
-
 export function createCustomers(deps: {
   db: Database
   ledger: Pick<Ledger, 'open'>
@@ -61,22 +60,16 @@ export function createCustomers(deps: {
   sha256: (text: string) => Uint8Array
 }) {
   const { db, clock, random } = deps
-  const remembered = new Map<string, { known: Promise<Known>; askedAt: number }>()
+  /** Many requests of one token share a look-up. What is not a token is forgotten at once. */
+  const tokens = remember({
+    ask: (text: string) => store.findTokenByDigest(db, deps.sha256(text)),
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+    isWorthKeeping: (found) => found !== undefined,
+  })
   /** The one text without a checksum that is let through to the look-up, in a sandbox that was given it. */
   let sandboxText: string | undefined
-
-  /** Many requests of one token share a look-up, and it is believed for half a second. */
-  function lookUp(text: string): Promise<Known> {
-    const nowMs = clock()
-    const entry = remembered.get(text)
-    if (entry && nowMs - entry.askedAt < rememberMs && nowMs >= entry.askedAt) return entry.known
-    const known = store.findTokenByDigest(db, deps.sha256(text))
-    if (remembered.size >= mostRemembered) remembered.clear()
-    remembered.set(text, { known, askedAt: nowMs })
-    // What is not a token is forgotten at once, and so is a failure to ask.
-    known.then((found) => found ?? remembered.delete(text)).catch(() => remembered.delete(text))
-    return known
-  }
 
   async function addCustomer(tx: Tx, name: string): Promise<Customer> {
     const nowMs = clock()
@@ -108,7 +101,7 @@ export function createCustomers(deps: {
     /** Lets a caller in, or refuses. The checksum is looked at before the database is. */
     async authenticate(text: string | undefined, from: Address | undefined, needed: Scope): Promise<Caller> {
       if (text === undefined || !(isTokenText(text) || text === sandboxText)) throw invalidToken()
-      const known = await lookUp(text)
+      const known = await tokens.get(text)
       if (!known || !sameBytes(known.digest, deps.sha256(text))) throw invalidToken()
       const { token } = known
       if (whyClosed(token, clock())) throw invalidToken()
@@ -119,8 +112,9 @@ export function createCustomers(deps: {
     },
 
     /**
-     * Why nothing may be bought for a customer now, through a token or without one; undefined if it may. Asked inside the purchase's
-     * transaction: whoever was let in when the request began may have been shut out before its body had come.
+     * Why nothing may be bought for a customer now, through a token or without one; undefined if it may. Asked inside
+     * the purchase's transaction: whoever was let in when the request began may have been shut out before its body had
+     * come.
      */
     async findObjection(reader: Reader, customer: CustomerId, token: TokenId | null): Promise<Refusal | undefined> {
       const standing = await store.findStanding(reader, customer, token)
@@ -151,7 +145,10 @@ export function createCustomers(deps: {
       return customer
     },
 
-    /** Blocks a customer or lets him go on, in the caller's transaction: what he has must be touched with it, for nodes to hear. */
+    /**
+     * Blocks a customer or lets him go on, in the caller's transaction: what he has must be touched with it, for nodes
+     * to hear.
+     */
     async setBlocked(tx: Tx, id: CustomerId, blocked: boolean): Promise<void> {
       if (!(await store.setBlocked(tx, id, blocked ? clock() : null))) throw noSuchCustomer()
     },
@@ -176,7 +173,7 @@ export function createCustomers(deps: {
     async revokeToken(id: TokenId): Promise<void> {
       const found = await db.transact((tx) => store.revokeToken(tx, id, clock()))
       if (!found) throw noSuchToken()
-      remembered.clear()
+      tokens.forget()
     },
 
     /** Makes the sandbox customer's token, with the text that scripts were promised or a fresh one. */

@@ -54,7 +54,9 @@ export async function findMode(reader: Reader): Promise<ShopMode | undefined> {
   return (await reader.first<{ mode: ShopMode }>('SELECT mode FROM shop WHERE one = 1'))?.mode
 }
 
-/** The first word on what kind of shop this is stands; a later one changes nothing. Tells whether this was the first. */
+/**
+ * The first word on what kind of shop this is stands; a later one changes nothing. Tells whether this was the first.
+ */
 export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number): Promise<boolean> {
   const added = await tx.run(
     'INSERT INTO shop (one, mode, opened_at) VALUES (1, $1, $2) ON CONFLICT (one) DO NOTHING',
@@ -128,7 +130,8 @@ export async function findTokenByDigest(
   digest: Uint8Array,
 ): Promise<{ token: Token; digest: Uint8Array; blocked: boolean } | undefined> {
   const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null }>(
-    'SELECT tokens.*, customers.blocked_at FROM tokens JOIN customers ON customers.id = tokens.customer_id WHERE tokens.digest = $1',
+    `SELECT tokens.*, customers.blocked_at FROM tokens JOIN customers ON customers.id = tokens.customer_id
+     WHERE tokens.digest = $1`,
     [digest],
   )
   return row && { token: toToken(row), digest: row.digest, blocked: row.blocked_at !== null }

@@ -59,7 +59,7 @@ export function createDedicatedNodes(deps: {
       },
     ],
 
-    mark: (since) => store.changeMark(db, since),
+    mark: (sinceAt) => store.changeMark(db, sinceAt),
 
     async find(asked) {
       const id = 'username' in asked ? readUsername(asked.username) : undefined

@@ -64,7 +64,9 @@ async function readProxies(reader: Reader): Promise<Map<number, Proxy>> {
   }
 }
 
-/** What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging. */
+/**
+ * What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging.
+ */
 type Sold = {
   readonly bought: Map<string, { customer: string; count: number; expiresAt: number; country: string; ipv: number }>
   readonly until: Map<number, number>

@@ -72,7 +72,10 @@ export function insertProxies(tx: Tx, proxies: readonly Proxy[]): void {
   )
 }
 
-/** A customer's proxies among these numbers, locked in one order, so that two requests never wait for each other in turn. */
+/**
+ * A customer's proxies among these numbers, locked in one order, so that two requests never wait for each other in
+ * turn.
+ */
 export async function lockProxies(tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
   const rows = await tx.all<Row>(
     `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id FOR UPDATE`,
@@ -179,7 +182,8 @@ export function setAddress(tx: Tx, id: number, place: { id: number; address: str
 /** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */
 export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<Proxy[]> {
   const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1
+     ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     [nowMs - graceMs, most],
   )
   return rows.map(toProxy)
@@ -210,7 +214,10 @@ export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<
   await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
 }
 
-/** What changed after a position, oldest change first; only what is held, or what is gone too, so that a node lets it go. */
+/**
+ * What changed after a position, oldest change first; only what is held, or what is gone too, so that a node lets it
+ * go.
+ */
 export async function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: number },
@@ -225,11 +232,14 @@ export async function changedAfter(
   return rows.map(toProxy)
 }
 
-/** Differs from what it was whenever something changed at `since` or later, whichever order commits became visible in. */
-export async function changeMark(reader: Reader, since: number): Promise<string> {
+/**
+ * Differs from what it was whenever something changed at `sinceAt` or later, whichever order commits became visible in.
+ */
+export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum FROM proxies WHERE changed_at >= $1`,
-    [since],
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM proxies WHERE changed_at >= $1`,
+    [sinceAt],
   )
   return `${row?.n} ${row?.sum}`
 }

@@ -34,7 +34,7 @@ export type NodeSide = {
    * Another text whenever anything that nodes are told changed at a moment or later. It is asked for a few times a
    * second.
    */
-  readonly mark: (since: number) => Promise<string>
+  readonly mark: (sinceAt: number) => Promise<string>
   /**
    * One credential that a node has not heard of yet. Undefined when it is not this product's; what is gone is found as
    * nothing.

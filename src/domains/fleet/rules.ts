@@ -1,3 +1,4 @@
+import { randomBase32 } from '../../kernel/base32.ts'
 import type { NodeId } from '../../kernel/ids.ts'
 
 export type NodeKind = 'gateway' | 'vpn'
@@ -56,13 +57,12 @@ export const isNodeName = (text: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,61}
 /** How long a key lets a node join. */
 export const keyLastsMs = 24 * 3_600_000
 
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 /** How many random bytes a key is made of: 40 characters of 5 bits, 200 in all. */
 export const keyRandomBytes = 40
 
 export function makeKeyText(random: Uint8Array): string {
   if (random.length !== keyRandomBytes) throw new RangeError('a key is made of 40 random bytes')
-  return `tpj_${[...random].map((byte) => alphabet.charAt(byte & 31)).join('')}`
+  return `tpj_${randomBase32(random)}`
 }
 
 /** Whether a text can be a node's secret at all. It costs no look-up to turn away what is not. */

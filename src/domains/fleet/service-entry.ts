@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
+import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { sameBytes } from '../customers/rules.ts'
 import { invalidJoinKey, invalidNodeSecret, nodeClosed, noSuchNode } from './errors.ts'
@@ -10,8 +11,6 @@ import * as store from './store.ts'
 const rememberMs = 500
 const mostRemembered = 10_000
 
-type Known = Awaited<ReturnType<typeof store.findBySecret>>
-
 /** How nodes get in and are kept out. `changed` is called whenever a node is no more what it was. */
 export function createEntry(deps: {
   db: Database
@@ -21,24 +20,18 @@ export function createEntry(deps: {
   changed: () => void
 }) {
   const { db, clock } = deps
-  const remembered = new Map<string, { known: Promise<Known>; askedAt: number }>()
+  /** Many requests of one node share a look-up. What is nobody's secret is forgotten at once. */
+  const secrets = remember({
+    ask: (text: string) => store.findBySecret(db, deps.sha256(text)),
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+    isWorthKeeping: (found) => found !== undefined,
+  })
 
   function forget(): void {
-    remembered.clear()
+    secrets.forget()
     deps.changed()
-  }
-
-  /** Many requests of one node share a look-up, and it is believed for half a second. */
-  function lookUp(text: string): Promise<Known> {
-    const nowMs = clock()
-    const entry = remembered.get(text)
-    if (entry && nowMs - entry.askedAt < rememberMs && nowMs >= entry.askedAt) return entry.known
-    const known = store.findBySecret(db, deps.sha256(text))
-    if (remembered.size >= mostRemembered) remembered.clear()
-    remembered.set(text, { known, askedAt: nowMs })
-    // What is nobody's secret is forgotten at once, and so is a failure to ask.
-    known.then((found) => found ?? remembered.delete(text)).catch(() => remembered.delete(text))
-    return known
   }
 
   async function change(name: string, work: (tx: Tx, node: Node) => Promise<void>): Promise<Node> {
@@ -97,7 +90,7 @@ export function createEntry(deps: {
     /** Which node shows this secret. Its shape is looked at before the database is. */
     async authenticate(secret: string | undefined): Promise<Node> {
       if (secret === undefined || !isSecretText(secret)) throw invalidNodeSecret()
-      const known = await lookUp(secret)
+      const known = await secrets.get(secret)
       if (!known || !sameBytes(known.digest, deps.sha256(secret)) || known.node.state === 'closed') {
         throw invalidNodeSecret()
       }

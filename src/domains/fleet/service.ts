@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import { makeId, type NodeId, type RandomBytes } from '../../kernel/ids.ts'
+import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
@@ -10,10 +11,11 @@ import * as store from './store.ts'
 
 /** How long a look at the fleet is believed; a node counts as live for far longer. */
 const rememberMs = 500
+const nodeKinds = 2
 
 export type Fleet = ReturnType<typeof createFleet>
 
-export type NodeWish = {
+export type NewNode = {
   readonly kind: NodeKind
   readonly name: string
   readonly location: string
@@ -31,28 +33,33 @@ export function createFleet(deps: {
   publicKeyOf: PublicKeyOf
 }) {
   const { db, clock, random } = deps
-  const remembered = new Map<NodeKind, { nodes: Promise<Node[]>; askedAt: number }>()
+  const lists = remember({
+    ask: (kind: NodeKind) => store.listNodes(db, kind),
+    clock,
+    forMs: rememberMs,
+    most: nodeKinds,
+  })
 
   return {
-    ...createEntry({ ...deps, changed: () => remembered.clear() }),
+    ...createEntry({ ...deps, changed: lists.forget }),
 
     /**
      * Adds a node. The shop makes the keys of a VPN node and keeps the private one sealed until the node fetches it.
      */
-    async add(tx: Tx, wish: NodeWish): Promise<Node> {
-      if (!isLocationName(wish.location)) throw new RangeError('a location is small letters, digits and dashes')
-      if (!isNodeName(wish.name)) throw new RangeError('a node is named like a host')
-      if (await store.findByName(tx, wish.name)) throw nameTaken()
+    async add(tx: Tx, asked: NewNode): Promise<Node> {
+      if (!isLocationName(asked.location)) throw new RangeError('a location is small letters, digits and dashes')
+      if (!isNodeName(asked.name)) throw new RangeError('a node is named like a host')
+      if (await store.findByName(tx, asked.name)) throw nameTaken()
       const nowMs = clock()
-      const pair = wish.kind === 'vpn' ? makeKeyPair(random, deps.publicKeyOf) : undefined
+      const pair = asked.kind === 'vpn' ? makeKeyPair(random, deps.publicKeyOf) : undefined
       const node: Node = {
         id: makeId('node', nowMs, random),
-        kind: wish.kind,
-        name: wish.name,
-        location: wish.location,
-        countryCode: wish.countryCode ?? null,
-        city: wish.city ?? null,
-        endpoint: wish.endpoint ?? null,
+        kind: asked.kind,
+        name: asked.name,
+        location: asked.location,
+        countryCode: asked.countryCode ?? null,
+        city: asked.city ?? null,
+        endpoint: asked.endpoint ?? null,
         publicKey: pair?.publicKey ?? null,
         state: 'open',
         version: null,
@@ -63,20 +70,12 @@ export function createFleet(deps: {
         health: null,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
-      remembered.clear()
+      lists.forget()
       return node
     },
 
     /** All nodes of a kind, as they were at most half a second ago. */
-    nodes(kind: NodeKind): Promise<Node[]> {
-      const nowMs = clock()
-      const entry = remembered.get(kind)
-      if (entry && Math.abs(nowMs - entry.askedAt) < rememberMs) return entry.nodes
-      const nodes = store.listNodes(db, kind)
-      remembered.set(kind, { nodes, askedAt: nowMs })
-      nodes.catch(() => remembered.delete(kind))
-      return nodes
-    },
+    nodes: (kind: NodeKind): Promise<Node[]> => lists.get(kind),
 
     findByName: (name: string): Promise<Node | undefined> => store.findByName(db, name),
 
@@ -86,7 +85,7 @@ export function createFleet(deps: {
         if (!(await store.markSeen(tx, id, clock(), said.version))) throw noSuchNode()
         if (said.health) store.writeHealth(tx, id, said.health)
       })
-      remembered.clear()
+      lists.forget()
     },
 
     /** The private key that the shop has made for a node, for that node alone. */

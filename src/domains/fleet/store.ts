@@ -142,8 +142,8 @@ export async function writeJoin(tx: Tx, id: NodeId, secretDigest: Uint8Array, no
 /** From this commit on neither its secret nor its key opens anything. */
 export async function forgetSecrets(tx: Tx, id: NodeId): Promise<void> {
   await tx.run(
-    `UPDATE nodes SET secret_digest = NULL, joined_at = NULL, key_digest = NULL, key_expires_at = NULL,
-       key_used_at = NULL
+    `UPDATE nodes SET secret_digest = NULL, joined_at = NULL,
+       key_digest = NULL, key_expires_at = NULL, key_used_at = NULL
      WHERE id = $1`,
     [id],
   )

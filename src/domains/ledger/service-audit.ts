@@ -3,6 +3,7 @@ import { emptyHead, type Sha256 } from '../../kernel/chain.ts'
 import type { Finding } from '../../kernel/finding.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubleText, zero } from '../../kernel/money.ts'
+import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type Account, checkpointText, type Posting, toHex } from './rules.ts'
 import { AccountWalk, type Checkpoint, CheckpointFold } from './rules-audit.ts'
@@ -14,7 +15,9 @@ import * as store from './store-audit.ts'
  * transaction may run, with room for clocks that disagree.
  */
 const settledMs = 60_000
-/** How many checkpoints `verify` recomputes from the postings; the older ones are held by the chain that leads to them. */
+/**
+ * How many checkpoints `verify` recomputes from the postings; the older ones are held by the chain that leads to them.
+ */
 const checkpointsVerified = 32
 const page = 500
 
@@ -28,17 +31,13 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
   async function walkAccount(reader: Reader, account: Account, folds: readonly Folded[]): Promise<AccountWalk> {
     const walk = new AccountWalk(account.customer, sha256)
     const standing: (Posting | undefined)[] = folds.map(() => undefined)
-    for (let after = 0; ; ) {
-      const postings = await store.postingsAfter(reader, account.customer, after, page)
+    for await (const postings of postingsOf(reader, account.customer)) {
       for (const posting of postings) {
         walk.step(posting)
         for (const [index, { checkpoint }] of folds.entries()) {
           if (posting.at <= checkpoint.upto) standing[index] = posting
         }
       }
-      const last = postings.at(-1)
-      if (!last || postings.length < page) break
-      after = last.seq
     }
     walk.finish(account)
     for (const [index, { fold }] of folds.entries()) addStanding(fold, account.customer, standing[index])
@@ -68,8 +67,7 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       let accounts = 0
       let walked = 0
       let balances = 0n
-      for (let after = ''; ; ) {
-        const batch = await store.accountsAfter(reader, after, page)
+      for await (const batch of allAccounts(reader)) {
         for (const account of batch) {
           const walk = await walkAccount(reader, account, folds)
           findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
@@ -78,9 +76,6 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
           walked += account.seq
           balances += account.balance
         }
-        const last = batch.at(-1)
-        if (!last || batch.length < page) break
-        after = last.customer
       }
       findings.push(...(await checkTotals(reader, walked, balances)))
       findings.push(...(await checkSpending(reader, spent, caps)))
@@ -90,19 +85,15 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
 
     /** Writes down how every account stands. Returns its hash, worth keeping where this database cannot reach. */
     async makeCheckpoint(): Promise<Checkpoint | undefined> {
-      const upto = deps.clock() - settledMs
+      const settledAt = deps.clock() - settledMs
       const made = await db.snapshot(async (reader) => {
         const previous = await store.latestCheckpoint(reader)
-        if (previous && previous.upto >= upto) return undefined
+        if (previous && previous.upto >= settledAt) return undefined
         const fold = new CheckpointFold(sha256)
-        for (let after = ''; ; ) {
-          const batch = await store.accountsAfter(reader, after, page)
-          for (const account of batch) await foldAccount(reader, fold, account, upto)
-          const last = batch.at(-1)
-          if (!last || batch.length < page) break
-          after = last.customer
+        for await (const batch of allAccounts(reader)) {
+          for (const account of batch) await foldAccount(reader, fold, account, settledAt)
         }
-        return sealCheckpoint(fold, previous, upto, deps.clock(), sha256)
+        return sealCheckpoint(fold, previous, settledAt, deps.clock(), sha256)
       })
       if (!made) return undefined
       return (await db.transact((tx) => store.insertCheckpoint(tx, made))) ? made : undefined
@@ -111,6 +102,20 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
     houseBalances: () => store.houseBalances(db),
   }
 }
+
+const allAccounts = (reader: Reader) =>
+  pagesOf((after: string, limit) => store.accountsAfter(reader, after, limit), {
+    start: '',
+    size: page,
+    keyOf: (account) => account.customer,
+  })
+
+const postingsOf = (reader: Reader, customer: CustomerId) =>
+  pagesOf((after: number, limit) => store.postingsAfter(reader, customer, after, limit), {
+    start: 0,
+    size: page,
+    keyOf: (posting) => posting.seq,
+  })
 
 type Folded = { readonly checkpoint: Checkpoint; readonly fold: CheckpointFold }
 
@@ -182,7 +187,9 @@ async function checkSpending(
   return findings
 }
 
-/** Follows the checkpoints from the first, so that none is missing or changed. Hands back the newest, to be recomputed. */
+/**
+ * Follows the checkpoints from the first, so that none is missing or changed. Hands back the newest, to be recomputed.
+ */
 async function walkCheckpoints(
   reader: Reader,
   sha256: Sha256,
@@ -190,16 +197,21 @@ async function walkCheckpoints(
   const findings: Finding[] = []
   let newest: Checkpoint[] = []
   let previous: Checkpoint | undefined
-  for (let count = 0; ; ) {
-    const batch = await store.checkpointsAfter(reader, previous?.number ?? 0, page)
+  let count = 0
+  const all = pagesOf((after: number, limit) => store.checkpointsAfter(reader, after, limit), {
+    start: 0,
+    size: page,
+    keyOf: (checkpoint) => checkpoint.number,
+  })
+  for await (const batch of all) {
     for (const checkpoint of batch) {
       findings.push(...checkLink(checkpoint, previous, sha256))
       previous = checkpoint
     }
     count += batch.length
     newest = [...newest, ...batch].slice(-checkpointsVerified)
-    if (batch.length < page) return { findings, newest, count }
   }
+  return { findings, newest, count }
 }
 
 function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Finding[] {

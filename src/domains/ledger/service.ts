@@ -74,7 +74,9 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       })
     },
 
-    /** Gives back a charge, whole or in part, once. It returns to where the charge was counted, token and revenue alike. */
+    /**
+     * Gives back a charge, whole or in part, once. It returns to where the charge was counted, token and revenue alike.
+     */
     async refund(tx: Tx, customer: CustomerId, seq: number, amount: Kopecks | 'all', note: string): Promise<Posting> {
       const account = await lock(tx, customer)
       const charge = await store.findPosting(tx, customer, seq)

@@ -76,7 +76,10 @@ export function insertAccount(tx: Tx, account: Account): void {
   )
 }
 
-/** The balance and the posting that explains it change together. The row is locked, so the account is the one decided on. */
+/**
+ * The balance and the posting that explains it change together. The row is locked, so the account is the one decided
+ * on.
+ */
 export function writePosting(tx: Tx, account: Account, posting: Posting): void {
   tx.send(
     'UPDATE accounts SET balance = $2, api_spent = $3, seq = $4, head = $5, last_at = $6 WHERE customer_id = $1',
@@ -125,7 +128,10 @@ export async function listCharges(
   return rows.map((row) => row.order_id as OrderId)
 }
 
-/** The newest charge for an order that sorts below this one. It looks at every charge that is newer, so it is for rare questions. */
+/**
+ * The newest charge for an order that sorts below this one. It looks at every charge that is newer, so it is for rare
+ * questions.
+ */
 export async function findChargeBelow(
   reader: Reader,
   customer: CustomerId,

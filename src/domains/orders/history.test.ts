@@ -274,7 +274,9 @@ class Play {
     this.model.post({ kind: 'refund', amount: given, order, token: charge.token, refundOf: seq })
   }
 
-  /** At once, in any order: those that succeeded fit one after another, and each refusal was due at some moment of it. */
+  /**
+   * At once, in any order: those that succeeded fit one after another, and each refusal was due at some moment of it.
+   */
   private async together(prices: readonly bigint[], by: number): Promise<void> {
     const attempts = await Promise.allSettled(
       prices.map((cost, index) => this.place(cost, by, undefined, `together ${index}`, 'well')),

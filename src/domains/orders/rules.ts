@@ -5,8 +5,8 @@ import type { Kopecks } from '../../kernel/money.ts'
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
 
 /**
- * What a customer asks for, as it was understood. Two requests with one key are the same if this is: so what a customer may leave out
- * and did is absent here, and a field that a later version adds does not make an old request another one.
+ * What a customer asks for, as it was understood. Two requests with one key are the same if this is: so what a customer
+ * may leave out and did is absent here, and a field that a later version adds does not make an old request another one.
  */
 export type Asked = { readonly product: string; readonly action: string; readonly wish: Plain }
 
@@ -46,8 +46,8 @@ const spellingLength = 32
 export const toRequestDigest = (digest: Uint8Array): Uint8Array => Uint8Array.of(meaningMark, ...digest)
 
 /**
- * Whether a stored answer is this request's. One that remembers only how its request was spelled cannot be compared, and is given
- * to whoever repeats its key: a wrong "use a new key" would buy twice.
+ * Whether a stored answer is this request's. One that remembers only how its request was spelled cannot be compared,
+ * and is given to whoever repeats its key: a wrong "use a new key" would buy twice.
  */
 export const isSameRequest = (stored: Uint8Array, asked: Uint8Array): boolean =>
   stored.length === spellingLength ||

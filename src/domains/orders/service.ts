@@ -15,8 +15,8 @@ const pageSize = 500
 export type Orders = ReturnType<typeof createOrders>
 
 /**
- * A purchase as it is asked for: who pays, under which key, and how its answer is written. The answer is written inside the
- * transaction, so that what is stored under the key is what was sent. Without a key every request is a new one.
+ * A purchase as it is asked for: who pays, under which key, and how its answer is written. The answer is written inside
+ * the transaction, so that what is stored under the key is what was sent. Without a key every request is a new one.
  */
 export type PurchaseRequest<Bought> = {
   readonly by: Payer
@@ -74,7 +74,7 @@ export function createOrders(deps: {
       request: digestOf(what),
       body: deps.vault.seal(body, answerContext(customer, key)).toBase64(),
       at: nowMs,
-      since: nowMs - keyKeptMs,
+      sinceAt: nowMs - keyKeptMs,
     })
   }
 
@@ -135,8 +135,8 @@ export function createOrders(deps: {
 
   return {
     /**
-     * Sells once for each key. A repeated key is answered with the first answer before anything else is looked at, so `make`, in
-     * which all stands that could refuse, is not even begun.
+     * Sells once for each key. A repeated key is answered with the first answer before anything else is looked at, so
+     * `make`, in which all stands that could refuse, is not even begun.
      */
     async sell<Bought>(
       request: PurchaseRequest<Bought>,
@@ -155,8 +155,9 @@ export function createOrders(deps: {
     },
 
     /**
-     * A page of orders, newest first; without `before`, from the newest. What is bought meanwhile comes above and moves nothing. Those that were charged
-     * for come in the order of the charges, and those that cost nothing among them by their ids.
+     * A page of orders, newest first; without `before`, from the newest. What is bought meanwhile comes above and moves
+     * nothing. Those that were charged for come in the order of the charges, and those that cost nothing among them by
+     * their ids.
      */
     async list(customer: CustomerId, before: OrderId | undefined, limit: number): Promise<Order[]> {
       const last = before && (await store.findOrder(db, customer, before))
@@ -208,7 +209,10 @@ export function createOrders(deps: {
       }
     },
 
-    /** Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was delivered. */
+    /**
+     * Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was
+     * delivered.
+     */
     refund: (id: OrderId, amount: Kopecks | 'all', note: string): Promise<{ order: Order; posting: Posting }> =>
       db.transact(async (tx) => {
         const order = await store.findAnyOrder(tx, id)

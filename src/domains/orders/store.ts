@@ -110,23 +110,23 @@ export async function findAnswer(
   reader: Reader,
   customer: CustomerId,
   key: string,
-  since: number,
+  sinceAt: number,
 ): Promise<StoredAnswer | undefined> {
   return reader.first<StoredAnswer>(
     'SELECT request, body FROM answers WHERE customer_id = $1 AND key = $2 AND created_at > $3',
-    [customer, key, since],
+    [customer, key, sinceAt],
   )
 }
 
 /** The key's first effect. A record past its time gives way; one that is still kept makes the transaction fail. */
 export function insertAnswer(
   tx: Tx,
-  answer: { customer: CustomerId; key: string; request: Uint8Array; body: string; at: number; since: number },
+  answer: { customer: CustomerId; key: string; request: Uint8Array; body: string; at: number; sinceAt: number },
 ): void {
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
     answer.customer,
     answer.key,
-    answer.since,
+    answer.sinceAt,
   ])
   tx.send('INSERT INTO answers (customer_id, key, request, body, created_at) VALUES ($1, $2, $3, $4, $5)', [
     answer.customer,

@@ -1,4 +1,4 @@
-export type { ExitWish } from './exits/service.ts'
+export type { NewExit } from './exits/service.ts'
 export { problemOfTemplate, templateOf } from './generate/rules.ts'
 export { createPremium, type Premium } from './service.ts'
 export { createPremiumVerifier } from './traffic/service-audit.ts'

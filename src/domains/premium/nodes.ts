@@ -123,7 +123,7 @@ export function createPremiumNodes(deps: {
       },
     ],
 
-    mark: (since) => store.changeMark(db, since),
+    mark: (sinceAt) => store.changeMark(db, sinceAt),
 
     async find(asked) {
       const subuser = await findSubuser(asked)

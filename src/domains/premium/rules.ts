@@ -1,7 +1,5 @@
 import type { LeaseTerms } from '../traffic/leases/rules.ts'
 
-export { type Limits, noLimits, type Subuser } from './subusers/rules.ts'
-
 /** What is set by the operator about premium proxies. */
 export type PremiumTerms = LeaseTerms & {
   readonly mostWhitelisted: number

@@ -2,6 +2,7 @@ import type { Database } from '../../db/transaction.ts'
 import type { Bytes } from '../../kernel/bytes.ts'
 import type { OrderId, RandomBytes, SubuserId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
+import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
@@ -105,8 +106,12 @@ export function createPremium(deps: {
      */
     async passOn(): Promise<number> {
       let passed = 0
-      for (let after = ''; ; ) {
-        const deleted = await store.listDeleted(db, after, deletedAtOnce)
+      const all = pagesOf((after: string, limit) => store.listDeleted(db, after, limit), {
+        start: '',
+        size: deletedAtOnce,
+        keyOf: (each) => each.id,
+      })
+      for await (const deleted of all) {
         const ids = deleted.map((each) => each.id)
         const free = (await deps.traffic.accounts.list(db, ids)).filter((account) => account.balance > 0n)
         const holding = new Set(free.map((account) => account.subuser))
@@ -115,10 +120,8 @@ export function createPremium(deps: {
           await db.transact((tx) => traffic.inherit(tx, id, to, order))
         }
         passed += holding.size
-        const last = deleted.at(-1)
-        if (!last || deleted.length < deletedAtOnce) return passed
-        after = last.id
       }
+      return passed
     },
   }
 }

@@ -64,15 +64,15 @@ export async function findById(reader: Reader, id: SubuserId): Promise<NodeRow |
   return row && toNodeRow(row)
 }
 
-/** Differs from what it was whenever a sub-user or an exit changed at `since` or later. */
-export async function changeMark(reader: Reader, since: number): Promise<string> {
+/** Differs from what it was whenever a sub-user or an exit changed at `sinceAt` or later. */
+export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ subusers: bigint; exits: bigint; subuser_sum: bigint; exit_sum: bigint }>(
     `SELECT
        (SELECT COUNT(*) FROM subusers WHERE changed_at >= $1) AS subusers,
        (SELECT CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) FROM subusers WHERE changed_at >= $1) AS subuser_sum,
        (SELECT COUNT(*) FROM exits WHERE changed_at >= $1) AS exits,
        (SELECT CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) FROM exits WHERE changed_at >= $1) AS exit_sum`,
-    [since],
+    [sinceAt],
   )
   return `${row?.subusers} ${row?.subuser_sum} ${row?.exits} ${row?.exit_sum}`
 }

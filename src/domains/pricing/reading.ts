@@ -3,7 +3,9 @@ import { type Kopecks, readRoubles } from '../../kernel/money.ts'
 import { badCatalogue } from './errors.ts'
 import type { Catalogue, DedicatedKind, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
 
-/** A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted. */
+/**
+ * A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted.
+ */
 const mostPrice = 100_000_000n
 
 type Plain = { readonly [name: string]: unknown }

@@ -110,8 +110,8 @@ function priceLine(
 }
 
 /**
- * Base price times count, less both discounts; a fraction of a kopeck goes up, once. A line that is only compared with may
- * be larger than any amount that is ever charged, so it is not an amount of money yet.
+ * Base price times count, less both discounts; a fraction of a kopeck goes up, once. A line that is only compared with
+ * may be larger than any amount that is ever charged, so it is not an amount of money yet.
  */
 function rawLine(kind: DedicatedKind, rate: Rate, period: number, count: number): bigint {
   const full = basePrice(rate, period) * BigInt(count)
@@ -151,7 +151,9 @@ export type TrafficPrice = {
   readonly next: { readonly tier: Tier; readonly missingTenths: number } | null
 }
 
-/** The price of traffic, counted in tenths of a gigabyte: the tier's price for all of it, and never more than for more. */
+/**
+ * The price of traffic, counted in tenths of a gigabyte: the tier's price for all of it, and never more than for more.
+ */
 export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
   const known = catalogue.premium.pools.get(pool)
   if (!known) throw notSold(`Traffic of the pool ${pool}`)

@@ -1,4 +1,5 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { noCatalogue } from './errors.ts'
 import { readCatalogue } from './reading.ts'
@@ -15,7 +16,6 @@ export type Pricing = ReturnType<typeof createPricing>
 export function createPricing(deps: { db: Database; clock: Clock }) {
   const { db, clock } = deps
   const versions = new Map<number, Catalogue>()
-  let latest: { catalogue: Promise<Catalogue>; askedAt: number } | undefined
 
   function parse(stored: store.StoredCatalogue): Catalogue {
     const known = versions.get(stored.version)
@@ -26,24 +26,20 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
     return catalogue
   }
 
-  async function readLatest(): Promise<Catalogue> {
-    const stored = await store.findLatest(db)
-    if (!stored) throw noCatalogue()
-    return parse(stored)
-  }
+  const latest = remember({
+    async ask(): Promise<Catalogue> {
+      const stored = await store.findLatest(db)
+      if (!stored) throw noCatalogue()
+      return parse(stored)
+    },
+    clock,
+    forMs: rememberMs,
+    most: 1,
+  })
 
   return {
     /** The price list in force, at most half a second old. */
-    current(): Promise<Catalogue> {
-      const nowMs = clock()
-      if (latest && Math.abs(nowMs - latest.askedAt) < rememberMs) return latest.catalogue
-      const catalogue = readLatest()
-      latest = { catalogue, askedAt: nowMs }
-      catalogue.catch(() => {
-        latest = undefined
-      })
-      return catalogue
-    },
+    current: (): Promise<Catalogue> => latest.get(undefined),
 
     /** The price list of an order, to compute its price again. */
     async version(reader: Reader, version: number): Promise<Catalogue | undefined> {
@@ -59,7 +55,7 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
       const version = (before?.version ?? 0) + 1
       readCatalogue(version, value)
       await store.insertVersion(tx, { version, text: JSON.stringify(value), appliedAt: clock() })
-      latest = undefined
+      latest.forget()
       return version
     },
 

@@ -22,8 +22,8 @@ export const mostWrittenOut = 1n << 20n
 export const sizeOf = (prefix: Prefix): bigint => 1n << BigInt(prefix.base.bytes.length * 8 - prefix.length)
 
 /**
- * The addresses of a block in an order that looks shuffled: neighbours come far apart, each comes once, and nothing needs
- * to be remembered. A block's size is a power of two, so counting in odd steps visits every address.
+ * The addresses of a block in an order that looks shuffled: neighbours come far apart, each comes once, and nothing
+ * needs to be remembered. A block's size is a power of two, so counting in odd steps visits every address.
  */
 export function* scattered(prefix: Prefix): Generator<string> {
   const size = sizeOf(prefix)

@@ -24,8 +24,8 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
   const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
 
   /**
-   * Looks for places after the cursor, and once more from the beginning for what is missing. The cursor moves on before the
-   * answer is there, so that sales at the same moment look in different places.
+   * Looks for places after the cursor, and once more from the beginning for what is missing. The cursor moves on before
+   * the answer is there, so that sales at the same moment look in different places.
    */
   async function lookAround(tx: Tx, kind: Kind, count: number): Promise<Place[]> {
     const name = nameOf(kind)
@@ -76,7 +76,9 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
     return choose(tx, await lookAround(tx, kind, wanted(kind, count, held)), count, held)
   }
 
-  /** What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing. */
+  /**
+   * What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing.
+   */
   async function takeInTurn(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
     const all = { after: 0, upto: lastId }
     return choose(tx, await store.lockFree(tx, kind, all, wanted(kind, count, held), 'wait'), count, held)
@@ -105,7 +107,9 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
     /** Numbers for places that may have to be minted, fetched before the transaction begins. */
     spareIds: async (kind: Kind, count: number): Promise<number[]> => (kind.ipv === 6 ? deps.placeIds.take(count) : []),
 
-    /** Takes places for a customer or refuses, saying how many there are. `held` are addresses the customer has already. */
+    /**
+     * Takes places for a customer or refuses, saying how many there are. `held` are addresses the customer has already.
+     */
     async take(
       tx: Tx,
       kind: Kind,
@@ -147,7 +151,10 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
       return count
     },
 
-    /** Adds a block: written out address by address, or as a block if it is too large for that. Adding twice adds nothing. */
+    /**
+     * Adds a block: written out address by address, or as a block if it is too large for that. Adding twice adds
+     * nothing.
+     */
     async add(prefix: Prefix, kind: Kind, onProgress: (done: number) => void = () => {}): Promise<number> {
       if (sizeOf(prefix) > mostWrittenOut) {
         return (await db.transact((tx) => store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) ? 1 : 0

@@ -98,12 +98,15 @@ export async function restore(tx: Tx, address: string): Promise<number> {
   )
 }
 
-/** Keeps a free place from being sold until a moment, or until later if it rests already. A leased one is left to its holder. */
-export async function quarantine(tx: Tx, address: string, until: number): Promise<number> {
+/**
+ * Keeps a free place from being sold until a moment, or until later if it rests already. A leased one is left to its
+ * holder.
+ */
+export async function quarantine(tx: Tx, address: string, untilAt: number): Promise<number> {
   return tx.run(
     `UPDATE stock SET state = 'resting', rest_until = CASE WHEN rest_until > $2 THEN rest_until ELSE $2 END
      WHERE address = $1 AND state IN ('free', 'resting')`,
-    [address, until],
+    [address, untilAt],
   )
 }
 

@@ -9,15 +9,15 @@ type PlaceRow = { id: bigint; address: string }
 const toPlace = (row: PlaceRow): Place => ({ id: Number(row.id), address: row.address })
 
 /**
- * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited. Nobody
- * gets the same one either way, because its row is locked and changes state.
+ * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited.
+ * Nobody gets the same one either way, because its row is locked and changes state.
  */
 export type Patience = 'pass over' | 'wait'
 const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
 
 /**
- * Free places of a kind in the order of their numbers, their rows held until the transaction ends. Compared as a whole, the
- * three columns leave PostgreSQL no other way than the index of what is free, however much has been sold.
+ * Free places of a kind in the order of their numbers, their rows held until the transaction ends. Compared as a whole,
+ * the three columns leave PostgreSQL no other way than the index of what is free, however much has been sold.
  */
 export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
   const rows = await tx.all<PlaceRow>(
@@ -29,7 +29,10 @@ export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, 
   return rows.map(toPlace)
 }
 
-/** The next free place of a kind, taken in the same statement that finds it. What somebody else is looking at is passed over. */
+/**
+ * The next free place of a kind, taken in the same statement that finds it. What somebody else is looking at is passed
+ * over.
+ */
 export async function leaseNext(tx: Tx, kind: Kind, after: number): Promise<Place | undefined> {
   const row = await tx.first<PlaceRow>(
     `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id = (
@@ -81,7 +84,8 @@ export function setResting(tx: Tx, places: readonly { id: number; restUntil: num
 export async function endRest(tx: Tx, nowMs: number, most: number): Promise<number> {
   return tx.run(
     `UPDATE stock SET state = 'free', rest_until = NULL WHERE state = 'resting' AND id IN (
-       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1 ORDER BY rest_until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1
+       ORDER BY rest_until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     [nowMs, most],
   )
 }
@@ -99,7 +103,9 @@ export async function insertPlaces(
   )
 }
 
-/** Mints places from a large block. A clash with a place that exists makes the transaction fail on the unique address. */
+/**
+ * Mints places from a large block. A clash with a place that exists makes the transaction fail on the unique address.
+ */
 export function mintPlaces(tx: Tx, places: readonly Place[], kind: Kind): void {
   sendRows(
     tx,
@@ -125,7 +131,8 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
   const found = new Set<string>()
   for (const chunk of chunked(addresses)) {
     const rows = await reader.all<{ address: string }>(
-      `SELECT address FROM stock WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${list(chunk.length, 2)})`,
+      `SELECT address FROM stock
+       WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${list(chunk.length, 2)})`,
       [kind.country, kind.ipv, ...chunk],
     )
     for (const row of rows) found.add(row.address)
@@ -143,7 +150,8 @@ export async function prefixesOf(reader: Reader, kind: Kind): Promise<string[]> 
 
 export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: number): Promise<boolean> {
   const added = await tx.run(
-    'INSERT INTO stock_prefixes (prefix, country, ipv, added_at) VALUES ($1, $2, $3, $4) ON CONFLICT (prefix) DO NOTHING',
+    `INSERT INTO stock_prefixes (prefix, country, ipv, added_at) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (prefix) DO NOTHING`,
     [prefix, kind.country, kind.ipv, nowMs],
   )
   return added === 1

@@ -1,3 +1,2 @@
-export type { Standing } from './accounts/service.ts'
 export { createTraffic, type Traffic } from './service.ts'
 export { createTrafficVerifier } from './service-audit.ts'

@@ -1,6 +1,7 @@
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import { type Audit, type Finding, mostFindings, type Verifier } from '../../kernel/finding.ts'
+import { pagesOf } from '../../kernel/pages.ts'
 import { type ByteAccount, readSubject, subjectOf, subjects } from './accounts/rules.ts'
 import { AccountWalk, type LeaseSums } from './accounts/rules-audit.ts'
 import * as store from './accounts/store.ts'
@@ -39,17 +40,18 @@ async function checkAccounts(reader: Reader, sha256: Sha256) {
   const findings: Finding[] = []
   const sums = new Map<string, LeaseSums>()
   let movements = 0
-  for (let after = { subuser: '', pool: '' }; ; ) {
-    const batch = await store.accountsAfter(reader, after, page)
+  const all = pagesOf((after: { subuser: string; pool: string }, limit) => store.accountsAfter(reader, after, limit), {
+    start: { subuser: '', pool: '' },
+    size: page,
+    keyOf: (account) => account,
+  })
+  for await (const batch of all) {
     for (const account of batch) {
       const walk = await walkAccount(reader, account, sha256)
       sums.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
       findings.push(...walk.findings)
       movements += account.seq
     }
-    const last = batch.at(-1)
-    if (!last || batch.length < page) break
-    after = last
   }
   const there = await store.countMovements(reader)
   if (there !== movements) {
@@ -63,11 +65,13 @@ async function checkAccounts(reader: Reader, sha256: Sha256) {
 
 async function walkAccount(reader: Reader, account: ByteAccount, sha256: Sha256): Promise<AccountWalk> {
   const walk = new AccountWalk(account, sha256)
-  for (;;) {
-    const movements = await store.movementsAfter(reader, account, walk.seq, page)
-    for (const movement of movements) walk.step(movement)
-    if (movements.length < page) return walk
-  }
+  const all = pagesOf((after: number, limit) => store.movementsAfter(reader, account, after, limit), {
+    start: 0,
+    size: page,
+    keyOf: (movement) => movement.seq,
+  })
+  for await (const movements of all) for (const movement of movements) walk.step(movement)
+  return walk
 }
 
 /** What nodes' lines say was set aside, given back and settled is what the accounts moved for them. */
@@ -75,8 +79,12 @@ async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>)
   const findings: Finding[] = []
   const unseen = new Map(sums)
   let [seen, quarantined] = [0, 0]
-  for (let after = subjects; ; ) {
-    const batch = await leases.totalsAfter(reader, after, page)
+  const all = pagesOf((after: string, limit) => leases.totalsAfter(reader, after, limit), {
+    start: subjects,
+    size: page,
+    keyOf: (line) => line.subject,
+  })
+  for await (const batch of all) {
     for (const line of batch) {
       if (!readSubject(line.subject)) continue
       seen += 1
@@ -86,9 +94,6 @@ async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>)
       }
       unseen.delete(line.subject)
     }
-    const last = batch.at(-1)
-    if (!last || batch.length < page) break
-    after = last.subject
   }
   for (const [subject, account] of unseen) {
     if (account.leased > 0n) findings.push(found('lease', subject, 'bytes were set aside and no node has them'))

@@ -93,7 +93,7 @@ export function createVpnNodes(
       },
     ],
 
-    mark: (since) => nodes.changeMark(db, since),
+    mark: (sinceAt) => nodes.changeMark(db, sinceAt),
 
     /** A node's own addresses are the first after the base of the block that devices have theirs from. */
     setup(node, privateKey) {

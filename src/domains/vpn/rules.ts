@@ -67,7 +67,19 @@ export type Peer = {
   readonly changedAt: number
 }
 
-/** Past its end a subscription keeps its devices and their keys for this long, so that renewing brings all of it back. */
+/** A subscription as it is shown. `secret` is the end of its secret link. */
+export type View = {
+  readonly subscription: Subscription
+  readonly status: Status
+  readonly limits: readonly Limit[]
+  readonly devices: readonly Peer[]
+  readonly secret: string
+  readonly node: 'online' | 'offline'
+}
+
+/**
+ * Past its end a subscription keeps its devices and their keys for this long, so that renewing brings all of it back.
+ */
 export const keptAfterEndMs = 30 * 86_400_000
 /** How long an address rests before another device gets it. */
 export const addressRestMs = 86_400_000
@@ -120,7 +132,10 @@ type Ranked = Pick<Subscription, 'uuid' | 'disabledAt' | 'expiresAt'>
 
 export type Span = { readonly startsAt: number; readonly endsAt: number; readonly anchorDay: number }
 
-/** The time that months add: to the end of what is left, or from now when nothing is. Then the day it ends on is today's. */
+/**
+ * The time that months add: to the end of what is left, or from now when nothing is. Then the day it ends on is
+ * today's.
+ */
 export function spanAfter(
   running: { readonly expiresAt: number; readonly anchorDay: number } | undefined,
   months: number,
@@ -147,8 +162,8 @@ export const trafficFor = (gigabytesAMonth: number | null, months: number): Byte
   gigabytesAMonth === null ? null : bytes(BigInt(gigabytesAMonth) * BigInt(months) * bytesInGigabyte)
 
 /**
- * The limit once more time is bought. What is left is never lost: grants add up, and time that runs without a limit stays
- * so until it ends. After that a grant counts from what was used by then.
+ * The limit once more time is bought. What is left is never lost: grants add up, and time that runs without a limit
+ * stays so until it ends. After that a grant counts from what was used by then.
  */
 export function trafficLimitAfter(
   before: { readonly limit: Bytes | null; readonly used: Bytes; readonly runs: boolean },
@@ -165,8 +180,8 @@ export const deviceLimitAfter = (
 ): number => Math.max(planned, before.held, before.runs ? before.limit : 0)
 
 /**
- * What is given back of a term that ends early: its unused part, by time or by traffic, whichever is smaller, and a fraction
- * of a kopeck less. A term that the price list sold without refund gives back nothing.
+ * What is given back of a term that ends early: its unused part, by time or by traffic, whichever is smaller, and a
+ * fraction of a kopeck less. A term that the price list sold without refund gives back nothing.
  */
 export function refundOf(
   term: Pick<Term, 'price' | 'startsAt' | 'endsAt' | 'refund'>,
@@ -201,7 +216,8 @@ export function makeUuid(nowMs: number, random: RandomBytes): SubscriptionId {
   chance[0] = ((chance[0] ?? 0) & 15) | 0x70
   chance[2] = ((chance[2] ?? 0) & 63) | 0x80
   const text = nowMs.toString(16).padStart(12, '0') + chance.toHex()
-  return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}` as SubscriptionId
+  const parts = [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)]
+  return parts.join('-') as SubscriptionId
 }
 
 /** Reads a UUID in either case. */
@@ -210,7 +226,10 @@ export function readUuid(text: string): SubscriptionId | undefined {
   return isUuid ? (text.toLowerCase() as SubscriptionId) : undefined
 }
 
-/** A device's name: letters and digits of any script and a few signs; nothing that could begin a line of a configuration. */
+/**
+ * A device's name: letters and digits of any script and a few signs; nothing that could begin a line of a
+ * configuration.
+ */
 export const isDeviceName = (text: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N} ._'()+-]{0,63}$/u.test(text)
 
 const linkRandomBytes = 24

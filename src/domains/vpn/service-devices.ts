@@ -1,8 +1,8 @@
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { deviceLimitReached, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
-import { isLinkSecret, type Peer, type SubscriptionId, statusOf } from './rules.ts'
-import type { Configuration, DeviceWish, Shelf, View, VpnDeps } from './service-shelf.ts'
+import { isLinkSecret, type Peer, type SubscriptionId, statusOf, type View } from './rules.ts'
+import type { Configuration, DeviceWish, Shelf, VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
@@ -68,7 +68,9 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       return shelf.configure(chosen(await peers.listHeld(db, [uuid]), device), await shelf.nodes(), undefined)
     },
 
-    /** What a secret link opens: undefined for anything that is not one now. The database is asked about digests only. */
+    /**
+     * What a secret link opens: undefined for anything that is not one now. The database is asked about digests only.
+     */
     async openLink(
       secret: string,
       wish: { device?: PeerId | undefined; location?: string | undefined },

@@ -19,8 +19,8 @@ export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, sh
     of.autoRenewMonths !== null && of.expiresAt - renewAheadMs <= nowMs && of.renewAfter <= nowMs
 
   /**
-   * Renews one subscription, if it is due still: the order's transaction looks again with the row locked, so of several processes
-   * one renews and the others find that nothing is left to do.
+   * Renews one subscription, if it is due still: the order's transaction looks again with the row locked, so of several
+   * processes one renews and the others find that nothing is left to do.
    */
   async function renewOne(due: Subscription): Promise<'renewed' | 'refused' | 'done'> {
     const request = { by: { customer: due.customer, token: null }, key: undefined, toBody: () => '' }
@@ -51,8 +51,8 @@ export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, sh
 
   return {
     /**
-     * Renews what is due, a bounded number. It looks at what the database holds and not at when it last ran: after a long stop
-     * whatever ended meanwhile is renewed once, from now. Call again while it did as much as it could.
+     * Renews what is due, a bounded number. It looks at what the database holds and not at when it last ran: after a
+     * long stop whatever ended meanwhile is renewed once, from now. Call again while it did as much as it could.
      */
     async renewDue(): Promise<{ renewed: number; refused: number; more: boolean }> {
       const nowMs = clock()
@@ -62,14 +62,16 @@ export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, sh
       return { renewed: outcomes.renewed, refused: outcomes.refused, more: due.length === atOnce }
     },
 
-    /** Takes devices, keys and addresses from what ended long ago. Returns how many; call again while it is not none. */
+    /**
+     * Takes devices, keys and addresses from what ended long ago. Returns how many; call again while it is not none.
+     */
     async sweep(): Promise<number> {
-      const endedBefore = clock() - keptAfterEndMs
-      const lapsed = await store.listLapsed(db, endedBefore, atOnce)
+      const endedBeforeAt = clock() - keptAfterEndMs
+      const lapsed = await store.listLapsed(db, endedBeforeAt, atOnce)
       for (const uuid of lapsed) {
         await db.transact(async (tx) => {
           const kept = await store.lockSubscription(tx, uuid)
-          if (!kept || kept.subscription.expiresAt > endedBefore) return
+          if (!kept || kept.subscription.expiresAt > endedBeforeAt) return
           const held = await peers.listHeld(tx, [uuid])
           await shelf.removeDevices(
             tx,

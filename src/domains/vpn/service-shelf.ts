@@ -30,30 +30,19 @@ import {
   addressRestMs,
   byImportance,
   isRunning,
-  type Limit,
   limitsReached,
   makeLinkSecret,
   type Peer,
-  type Status,
   type Subscription,
   type SubscriptionId,
   statusOf,
+  type View,
 } from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
 /** What an operator has settled about the VPN. */
 export type VpnArrangement = { readonly tunnel: Tunnel; readonly pool: Pool }
-
-/** A subscription as it is shown. `secret` is the end of its secret link. */
-export type View = {
-  readonly subscription: Subscription
-  readonly status: Status
-  readonly limits: readonly Limit[]
-  readonly devices: readonly Peer[]
-  readonly secret: string
-  readonly node: 'online' | 'offline'
-}
 
 /** What a new device is to be; the shop makes a key pair unless the customer brings a public key. */
 export type DeviceWish = {
@@ -63,8 +52,8 @@ export type DeviceWish = {
 }
 
 /**
- * What can be sold and where, as of a moment ago. It is looked at before a transaction begins, never inside, because it may need a
- * connection of its own; it is judged inside, after the key.
+ * What can be sold and where, as of a moment ago. It is looked at before a transaction begins, never inside, because it
+ * may need a connection of its own; it is judged inside, after the key.
  */
 export type Offering = {
   readonly catalogue: Catalogue
@@ -103,7 +92,9 @@ export type VpnDeps = {
 
 export type Shelf = ReturnType<typeof createShelf>
 
-/** What all parts of the VPN's service share: finding a subscription, showing it, its devices and their configurations. */
+/**
+ * What all parts of the VPN's service share: finding a subscription, showing it, its devices and their configurations.
+ */
 export function createShelf(
   deps: Pick<
     VpnDeps,

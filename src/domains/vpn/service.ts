@@ -22,10 +22,11 @@ import {
   trafficLeft,
   trafficLimitAfter,
   usedBy,
+  type View,
 } from './rules.ts'
 import { createDevices } from './service-devices.ts'
 import { createRenewal } from './service-renewal.ts'
-import { type Bought, createShelf, type DeviceWish, type Offering, type View, type VpnDeps } from './service-shelf.ts'
+import { type Bought, createShelf, type DeviceWish, type Offering, type VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
@@ -187,8 +188,8 @@ export function createVpn(deps: VpnDeps) {
     },
 
     /**
-     * Adds months to what is left, or from now when nothing is. Devices, keys and link stay what they were. Without a uuid the
-     * subscription that `info` shows first is meant.
+     * Adds months to what is left, or from now when nothing is. Devices, keys and link stay what they were. Without a
+     * uuid the subscription that `info` shows first is meant.
      */
     async renew(
       request: PurchaseRequest<Bought>,
@@ -204,7 +205,10 @@ export function createVpn(deps: VpnDeps) {
       })
     },
 
-    /** All subscriptions of a customer, those that run first and of these the one that ends last; or the one that is named. */
+    /**
+     * All subscriptions of a customer, those that run first and of these the one that ends last; or the one that is
+     * named.
+     */
     async info(customer: CustomerId, uuid: SubscriptionId | undefined): Promise<{ views: View[]; up: boolean }> {
       const nodes = await shelf.nodes()
       const all = await store.listOf(db, customer)
@@ -225,7 +229,10 @@ export function createVpn(deps: VpnDeps) {
       return { views: views.toSorted((a, b) => byImportance(a.subscription, b.subscription, clock())), up }
     },
 
-    /** Ends a subscription at once: devices are cut off, keys erased, and the unused part of what was paid is given back. */
+    /**
+     * Ends a subscription at once: devices are cut off, keys erased, and the unused part of what was paid is given
+     * back.
+     */
     delete: (
       customer: CustomerId,
       uuid: SubscriptionId | undefined,
@@ -294,7 +301,9 @@ export function createVpn(deps: VpnDeps) {
   }
 }
 
-/** What was asked for, for the order. What was left out is absent, so that a repeat that leaves it out too is the same. */
+/**
+ * What was asked for, for the order. What was left out is absent, so that a repeat that leaves it out too is the same.
+ */
 const wishJson = (wish: VpnWish): Plain => ({
   period: wish.months,
   ...(wish.location !== undefined && { location: wish.location }),

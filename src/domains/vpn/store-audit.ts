@@ -1,6 +1,8 @@
 import type { Reader } from '../../db/transaction.ts'
 
-/** Keys and addresses that more than one device holds at once. The constraints forbid it; this does not take their word. */
+/**
+ * Keys and addresses that more than one device holds at once. The constraints forbid it; this does not take their word.
+ */
 export async function listDuplicates(reader: Reader): Promise<{ what: string; value: string; held: number }[]> {
   const rows = await reader.all<{ what: string; value: string; held: bigint }>(
     `SELECT 'public key' AS what, public_key AS value, COUNT(*) AS held FROM vpn_peers
@@ -27,7 +29,8 @@ export async function listWithoutAddress(reader: Reader): Promise<string[]> {
 /** Addresses that are given to a device which does not hold them. */
 export async function listStrayAddresses(reader: Reader): Promise<bigint[]> {
   const rows = await reader.all<{ ipv4: bigint }>(
-    `SELECT a.ipv4 FROM vpn_addresses a LEFT JOIN vpn_peers p ON p.id = a.peer_id AND p.removed_at IS NULL AND p.ipv4 = a.ipv4
+    `SELECT a.ipv4 FROM vpn_addresses a
+     LEFT JOIN vpn_peers p ON p.id = a.peer_id AND p.removed_at IS NULL AND p.ipv4 = a.ipv4
      WHERE a.peer_id IS NOT NULL AND p.id IS NULL ORDER BY a.ipv4`,
   )
   return rows.map((row) => row.ipv4)

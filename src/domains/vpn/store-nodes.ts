@@ -74,12 +74,12 @@ export async function pageChanged(
   return rows.map(toState)
 }
 
-/** Differs from what it was whenever a device changed at `since` or later. */
-export async function changeMark(reader: Reader, since: number): Promise<string> {
+/** Differs from what it was whenever a device changed at `sinceAt` or later. */
+export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
     `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
      FROM vpn_peers WHERE changed_at >= $1`,
-    [since],
+    [sinceAt],
   )
   return `${row?.n} ${row?.sum}`
 }

@@ -52,9 +52,9 @@ const carveAtOnce = 256
 const mostLooks = 3
 
 /**
- * Takes an address that nobody holds and that has rested, the longest rested first. Two transactions never take the same one:
- * on PostgreSQL each skips what another has locked. When none is ready the next stretch of the block is carved; that is one
- * statement in a few hundred. Undefined when the block is used up.
+ * Takes an address that nobody holds and that has rested, the longest rested first. Two transactions never take the
+ * same one: on PostgreSQL each skips what another has locked. When none is ready the next stretch of the block is
+ * carved; that is one statement in a few hundred. Undefined when the block is used up.
  */
 export async function takeAddress(tx: Tx, range: Range, peer: PeerId, nowMs: number): Promise<bigint | undefined> {
   for (let look = 0; look < mostLooks; look += 1) {
@@ -71,7 +71,10 @@ export async function takeAddress(tx: Tx, range: Range, peer: PeerId, nowMs: num
   return undefined
 }
 
-/** Makes the next addresses of the block ready. Whoever carves the same ones at the same time waits, and finds them there. */
+/**
+ * Makes the next addresses of the block ready. Whoever carves the same ones at the same time waits, and finds them
+ * there.
+ */
 async function carve(tx: Tx, range: Range): Promise<boolean> {
   const row = await tx.first<{ last: bigint | null }>(
     'SELECT MAX(ipv4) AS last FROM vpn_addresses WHERE ipv4 BETWEEN $1 AND $2',
@@ -191,7 +194,8 @@ export function addUsage(
 ): void {
   tx.send(
     `UPDATE vpn_peers SET received = received + $2, sent = sent + $3, last_handshake_at =
-       CASE WHEN CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4 THEN last_handshake_at ELSE $4 END WHERE id = $1`,
+       CASE WHEN CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4 THEN last_handshake_at ELSE $4 END
+     WHERE id = $1`,
     [id, of.received, of.sent, of.lastHandshakeAt],
   )
 }

@@ -111,8 +111,8 @@ export function insertSubscription(tx: Tx, of: Subscription, link: { digest: Uin
 /** What renewing changes. The row is locked, so this is what was decided on. */
 export function writeRenewal(tx: Tx, of: Subscription): void {
   tx.send(
-    `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5, speed_mbit = $6,
-       renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
+    `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5,
+       speed_mbit = $6, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
     [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits],
   )
 }
@@ -240,7 +240,9 @@ export function writeRenewProblem(tx: Tx, uuid: SubscriptionId, problem: string,
   )
 }
 
-/** Those that renew by themselves, end before `endsBefore`, and were not refused a moment ago; the most urgent first. */
+/**
+ * Those that renew by themselves, end before `endsBefore`, and were not refused a moment ago; the most urgent first.
+ */
 export async function listDue(
   reader: Reader,
   endsBefore: number,

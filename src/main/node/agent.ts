@@ -1,19 +1,98 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import type { Log } from '../../adapters/log.ts'
+import { randomBytes } from '../../adapters/random.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
+import type { Log } from '../../kernel/log.ts'
+import { makeBoot } from '../../plane/agent/boot-id.ts'
+import type { Carrier } from '../../plane/agent/carrier.ts'
+import { sendEarlier } from '../../plane/agent/earlier.ts'
 import { type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
+import { openJournal } from '../../plane/agent/journal.ts'
+import { createMeter, type Meter } from '../../plane/agent/meter.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/agent/shop-link.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
-import { BadSetting, type Config } from '../settings/config.ts'
-import { keyFile } from '../shop/local-nodes.ts'
+import { createSync, type PagePlace } from '../../plane/agent/sync.ts'
+import type { StatePage } from '../../wire/node/state.ts'
+import { type Config, joinKeyFile, listenUrl } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
 
-export const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
+const folders: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
 
-const shopUrlOf = ({ shopUrl, host, port }: Config): string =>
-  shopUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+/** Where a node of this kind keeps what is its own. */
+export const nodeFolder = (config: Config, kind: NodeKind): string => join(config.folder, folders[kind])
 
-/** Who this node is, joined with a key if it has not joined yet. Undefined when told to stop before that. */
-export async function joinShop(
+/** Time, chance and the log, as all parts of a node take them. */
+export const surroundingsOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
+
+export type Agent = {
+  readonly node: string
+  readonly folder: string
+  readonly link: ShopLink
+  /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
+  readonly clock: () => number
+  /**
+   * Makes the two that talk with the shop: `sync` hears what is to be carried, `meter` tells what was. Neither begins
+   * by itself.
+   */
+  attach(
+    carrier: Carrier,
+    onPage: (page: StatePage, place: PagePlace) => void,
+  ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
+}
+
+/**
+ * Opens the node's end of the protocol, the same for every kind of node: who it is, joined with a key if it has not
+ * joined yet, and its line to the shop. `onRevoked` is called when the shop does not know it any more. Undefined when
+ * told to stop before it has joined.
+ */
+export async function openAgent(
+  config: Config,
+  kind: NodeKind,
+  log: Log,
+  end: AbortSignal,
+  onRevoked: () => void,
+): Promise<Agent | undefined> {
+  const folder = nodeFolder(config, kind)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const identity = await joinShop(config, kind, folder, log, end)
+  if (!identity) return undefined
+  const around = surroundingsOf(log)
+  const link = linkTo(config, identity.secret, () => {
+    log.error('revoked', { explanation: 'the shop does not know this node any more; nothing is carried' })
+    onRevoked()
+  })
+  let skewMs = 0
+  return {
+    node: identity.node,
+    folder,
+    link,
+    clock: () => Date.now() + skewMs,
+    attach(carrier, onPage) {
+      const boot = makeBoot({ folder, clock: Date.now, randomBytes })
+      const named = { folder, node: identity.node, boot, version: manifest.version, link }
+      const sync = createSync({
+        ...around,
+        link,
+        onPage(page, place) {
+          skewMs = page.now - Date.now()
+          onPage(page, place)
+        },
+      })
+      const meter = createMeter({
+        ...around,
+        ...named,
+        carrier,
+        journal: openJournal({ ...around, ...named }),
+        lagMs: () => sync.lagMs,
+        sendEarlier: (stop) => sendEarlier({ ...around, ...named, end: stop }),
+      })
+      return { sync, meter }
+    },
+  }
+}
+
+async function joinShop(
   config: Config,
   kind: NodeKind,
   folder: string,
@@ -22,14 +101,12 @@ export async function joinShop(
 ): Promise<Identity | undefined> {
   try {
     return await takeIdentity({
+      ...surroundingsOf(log),
       folder,
-      log,
-      timing: realTiming,
-      chance: Math.random,
       version: manifest.version,
       randomBytes,
       key: config.nodeKey,
-      keyFile: keyFile(config.folder, kind),
+      keyFile: joinKeyFile(config.folder, kind),
       linkWith: (secret) => linkTo(config, secret),
       end,
     })
@@ -39,9 +116,9 @@ export async function joinShop(
   }
 }
 
-export function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
+function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
   try {
-    return createShopLink({ url: shopUrlOf(config), secret, ...(onRefused && { onRefused }) })
+    return createShopLink({ url: config.shopUrl ?? listenUrl(config), secret, ...(onRefused && { onRefused }) })
   } catch (error) {
     if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
     throw error

@@ -1,11 +1,11 @@
-import type { Log } from '../../adapters/log.ts'
+import type { Log } from '../../kernel/log.ts'
 import type { Engine, EngineDeps } from '../../plane/gateway/carry/engine.ts'
 import { createLinuxEngine } from '../../plane/gateway/carry/linux/engine.ts'
 import { findLack } from '../../plane/gateway/carry/linux/lack.ts'
 import { createEngine } from '../../plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../plane/gateway/carry/sockets.ts'
-import { BadSetting } from '../settings/config.ts'
 import type { EngineChoice } from '../settings/gateway.ts'
+import { BadSetting } from '../settings/reading.ts'
 
 /** The engine that was asked for; left to choose, the fast one where the system allows it, and a line in the log where it does not. */
 export function chooseEngine(choice: EngineChoice, log: Log, deps: EngineDeps): Engine {

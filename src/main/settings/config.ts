@@ -1,8 +1,9 @@
 import { join, resolve } from 'node:path'
 import { type LogLevel, logLevels } from '../../adapters/log.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
-import { formatAddress, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
+import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
 /** Everything that an operator can set, read and checked. */
@@ -29,20 +30,7 @@ export type Config = {
 } & VpnConfig &
   GatewayConfig
 
-/** A setting that cannot be used stops the start with this one line. */
-export class BadSetting extends Error {
-  override readonly name = 'BadSetting'
-}
-
-type Setting = {
-  readonly env: string
-  readonly flag: string
-  readonly value: string
-  readonly fallback: string
-  readonly meaning: string
-}
-
-/** Each setting is an environment variable and a flag; the flag wins. */
+/** All settings, in the order in which help lists them. */
 export const settings = {
   host: {
     env: 'TURNPIKE_HOST',
@@ -178,6 +166,13 @@ export function readConfig(
 ): Config {
   const read = (name: SettingName): string =>
     flags[settings[name].flag] ?? env[settings[name].env] ?? settings[name].fallback
+  const reading: Reading<SettingName> = {
+    text: read,
+    whole: (name, min, max) => readWhole(name, read(name), min, max),
+    host: (name) => readHost(name, read(name)),
+    bad,
+  }
+  const { whole, host } = reading
   const sandboxToken = read('sandboxToken')
   if (sandboxToken !== '' && !/^[\x21-\x7e]{8,200}$/.test(sandboxToken)) {
     throw bad('sandboxToken', 'must be 8 to 200 visible characters')
@@ -191,42 +186,38 @@ export function readConfig(
   const secretKey = read('secretKey')
   if (secretKey !== '' && !/^[0-9a-f]{64}$/i.test(secretKey)) throw bad('secretKey', 'must be 64 hexadecimal digits')
   return {
-    host: readHost('host', read('host')),
-    port: readWhole('port', read('port'), 0, 65_535),
+    host: host('host'),
+    port: whole('port', 0, 65_535),
     folder: resolve(read('folder')),
-    databaseUrl: databaseUrl === '' ? undefined : databaseUrl,
+    databaseUrl: givenOf(databaseUrl),
     sandbox: sandbox === 'on',
-    sandboxToken: sandboxToken === '' ? undefined : sandboxToken,
-    secretKey: secretKey === '' ? undefined : secretKey,
-    gatewayHost: readHost('gatewayHost', read('gatewayHost')),
-    gatewayPort: readWhole('gatewayPort', read('gatewayPort'), 1, 65_535),
+    sandboxToken: givenOf(sandboxToken),
+    secretKey: givenOf(secretKey),
+    gatewayHost: host('gatewayHost'),
+    gatewayPort: whole('gatewayPort', 1, 65_535),
     gatewayAddress: readGatewayAddress(read('gatewayAddress'), read('gatewayHost')),
     premiumPorts: readRange('premiumPorts', read('premiumPorts')),
-    premiumLeaseBytes: readWhole('premiumLeaseBytes', read('premiumLeaseBytes'), 65_536, 999_999_999),
-    premiumWhitelist: readWhole('premiumWhitelist', read('premiumWhitelist'), 1, 10_000),
-    premiumHostDays: readWhole('premiumHostDays', read('premiumHostDays'), 1, 3650),
-    readsPerMinute: readWhole('readsPerMinute', read('readsPerMinute'), 0, 10_000_000),
-    chargesPerMinute: readWhole('chargesPerMinute', read('chargesPerMinute'), 0, 10_000_000),
+    premiumLeaseBytes: whole('premiumLeaseBytes', 65_536, 999_999_999),
+    premiumWhitelist: whole('premiumWhitelist', 1, 10_000),
+    premiumHostDays: whole('premiumHostDays', 1, 3650),
+    readsPerMinute: whole('readsPerMinute', 0, 10_000_000),
+    chargesPerMinute: whole('chargesPerMinute', 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
     localNodes: readNodeKinds(read('localNodes')),
     log,
-    ...readGatewayConfig({
-      text: read,
-      whole: (name, min, max) => readWhole(name, read(name), min, max),
-      bad,
-    }),
-    ...readVpnConfig({
-      text: read,
-      whole: (name, min, max) => readWhole(name, read(name), min, max),
-      host: (name) => readHost(name, read(name)),
-      bad,
-    }),
+    ...readGatewayConfig(reading),
+    ...readVpnConfig(reading),
   }
 }
 
+/** Where the shop listens. A port of 0 is any that is free, so whoever has opened one says which. */
+export const listenUrl = (config: Config, port = config.port): string => `http://${hostAndPort(config.host, port)}`
+
 /** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
-export const shopUrl = (config: Config): string =>
-  config.publicUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
+export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)
+
+/** Where a node on the shop's machine finds the key that it may join with. */
+export const joinKeyFile = (folder: string, kind: NodeKind): string => join(folder, 'join', `${kind}.key`)
 
 /** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
@@ -259,8 +250,7 @@ function readRange(name: SettingName, text: string): { first: number; last: numb
 }
 
 function readPrefixes(text: string): Prefix[] {
-  const parts = text.split(',').map((part) => part.trim())
-  return parts.filter(Boolean).map((part) => {
+  return partsOf(text).map((part) => {
     const prefix = readPrefix(part)
     if (!prefix) throw bad('trustedProxies', `has "${part}", which is not an address or a prefix`)
     return prefix
@@ -268,8 +258,7 @@ function readPrefixes(text: string): Prefix[] {
 }
 
 function readNodeKinds(text: string): NodeKind[] {
-  const parts = new Set(text.split(',').map((part) => part.trim()))
-  return [...parts].filter(Boolean).map((part) => {
+  return [...new Set(partsOf(text))].map((part) => {
     if (part !== 'gateway' && part !== 'vpn') throw bad('localNodes', 'must be gateway, vpn, or gateway,vpn')
     return part
   })

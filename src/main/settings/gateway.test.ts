@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { readAddress } from '../../kernel/address.ts'
 import { isPortAllowed, mayName, mayReach } from '../../plane/gateway/decide/policy.ts'
-import { BadSetting, readConfig } from './config.ts'
+import { readConfig } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway.ts'
+import { BadSetting } from './reading.ts'
 
 function reach(env: Record<string, string>, mode: 'sandbox' | 'production', host: string, port = 443) {
   const address = readAddress(host)

@@ -3,6 +3,7 @@ import { type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
+import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 
 const engineChoices = ['auto', 'portable', 'linux'] as const
 /** What moves the bytes; `auto` is the fastest that this machine allows. */
@@ -32,7 +33,7 @@ export const gatewaySettings = {
     value: 'URL',
     fallback: '',
     meaning:
-      'where a node finds its shop, https:// unless it is on this machine; else where the shop of these settings listens',
+      'where a node finds its shop, https:// unless on this machine; else where the shop of these settings listens',
   },
   nodeKey: {
     env: 'TURNPIKE_NODE_KEY',
@@ -118,22 +119,15 @@ export const gatewaySettings = {
     fallback: '10',
     meaning: 'how long a destination may take to answer',
   },
-} as const
+} as const satisfies Record<keyof GatewayConfig, Setting>
 
-type GatewaySettingName = keyof typeof gatewaySettings
-
-/** How the settings around these are read. */
-export type GatewayReading = {
-  readonly text: (name: GatewaySettingName) => string
-  readonly whole: (name: GatewaySettingName, min: number, max: number) => number
-  readonly bad: (name: GatewaySettingName, problem: string) => Error
-}
+type GatewayReading = Reading<keyof typeof gatewaySettings>
 
 export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
   const { text, whole } = reading
   return {
     shopUrl: readShopUrl(reading),
-    nodeKey: text('nodeKey') === '' ? undefined : text('nodeKey'),
+    nodeKey: givenOf(text('nodeKey')),
     gatewayListen: text('gatewayListen'),
     gatewayEngine: readEngine(reading),
     gatewayPorts: readPorts(reading),
@@ -209,9 +203,3 @@ function readPorts(reading: GatewayReading): Ports['allow'] {
   if (ranges.length === 0) throw reading.bad('gatewayPorts', 'must name at least one port')
   return ranges
 }
-
-const partsOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)

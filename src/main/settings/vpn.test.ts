@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { BadSetting, readConfig } from './config.ts'
+import { readConfig } from './config.ts'
+import { BadSetting } from './reading.ts'
 import { shippedVpn, vpnArrangementOf } from './vpn.ts'
 
 const read = (name: string, value: string) => readConfig({ [name]: value })

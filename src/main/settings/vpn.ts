@@ -2,6 +2,7 @@ import { isPool4, isPool6, type Pool } from '../../domains/vpn/addresses.ts'
 import type { VpnArrangement } from '../../domains/vpn/index.ts'
 import { formatPrefix, readAddress, readPrefix } from '../../kernel/address.ts'
 import { deviceNamePattern } from '../../plane/wireguard/device-name.ts'
+import { partsOf, type Reading, type Setting } from './reading.ts'
 
 /** What an operator can set about the VPN. */
 export type VpnConfig = {
@@ -96,19 +97,11 @@ export const vpnSettings = {
     fallback: 'tpvpn0',
     meaning: 'what a VPN node calls its network device on this machine, up to 14 characters',
   },
-} as const
+} as const satisfies Record<keyof VpnConfig, Setting>
 
-type VpnSettingName = keyof typeof vpnSettings
+type VpnReading = Reading<keyof typeof vpnSettings>
 
-/** How the settings around these are read: a setting's text, a whole number within bounds, and the refusal of a bad one. */
-export type Reading = {
-  readonly text: (name: VpnSettingName) => string
-  readonly whole: (name: VpnSettingName, min: number, max: number) => number
-  readonly host: (name: VpnSettingName) => string
-  readonly bad: (name: VpnSettingName, problem: string) => Error
-}
-
-export function readVpnConfig(reading: Reading): VpnConfig {
+export function readVpnConfig(reading: VpnReading): VpnConfig {
   return {
     publicUrl: readUrl(reading),
     vpnHost: reading.host('vpnHost'),
@@ -145,12 +138,7 @@ export const shippedVpn: VpnArrangement = vpnArrangementOf(
   }),
 )
 
-function partsOf(text: string): string[] {
-  const parts = text.split(',').map((part) => part.trim())
-  return parts.filter(Boolean)
-}
-
-function readUrl(reading: Reading): string | undefined {
+function readUrl(reading: VpnReading): string | undefined {
   const text = reading.text('publicUrl')
   if (text === '') return undefined
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -160,19 +148,19 @@ function readUrl(reading: Reading): string | undefined {
   return url.href.replace(/\/+$/, '')
 }
 
-function readDevice(reading: Reading): string {
+function readDevice(reading: VpnReading): string {
   const text = reading.text('vpnDevice')
   if (deviceNamePattern.test(text)) return text
   throw reading.bad('vpnDevice', 'must begin with a letter and have up to 14 letters, digits, - and _, all small')
 }
 
-function readDns(reading: Reading): string[] {
+function readDns(reading: VpnReading): string[] {
   const parts = partsOf(reading.text('vpnDns'))
   if (!parts.every((part) => readAddress(part))) throw reading.bad('vpnDns', 'must be addresses, separated by commas')
   return parts
 }
 
-function readAllowed(reading: Reading): string[] {
+function readAllowed(reading: VpnReading): string[] {
   const parts = partsOf(reading.text('vpnAllowed'))
   const prefixes = parts.map((part) => readPrefix(part))
   if (parts.length === 0 || prefixes.includes(undefined)) {
@@ -181,7 +169,7 @@ function readAllowed(reading: Reading): string[] {
   return prefixes.flatMap((prefix) => (prefix ? [formatPrefix(prefix)] : []))
 }
 
-function readPool(reading: Reading): Pick<VpnConfig, 'vpnPool' | 'vpnUla'> {
+function readPool(reading: VpnReading): Pick<VpnConfig, 'vpnPool' | 'vpnUla'> {
   const [v4, v6] = [readPrefix(reading.text('vpnPool')), readPrefix(reading.text('vpnUla'))]
   if (!v4 || !isPool4(v4)) throw reading.bad('vpnPool', 'must be an IPv4 block from /8 to /29, like 10.66.0.0/16')
   if (!v6 || !isPool6(v6)) {

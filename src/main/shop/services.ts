@@ -1,10 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { randomBytes } from '../../adapters/random.ts'
+import { sha256 } from '../../adapters/sha256.ts'
 import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter } from '../../db/counter.ts'
-import type { Migration } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
@@ -21,11 +19,9 @@ import type { Verifier } from '../../kernel/finding.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import { type Config, databaseAddress } from '../settings/config.ts'
+import type { Config } from '../settings/config.ts'
 import { loadSecretKey } from '../settings/secret-key.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
-
-const projectFolder = join(import.meta.dir, '../../..')
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
 export type Surroundings = {
@@ -36,8 +32,8 @@ export type Surroundings = {
 
 export const realSurroundings: Surroundings = {
   clock: Date.now,
-  random: createRandom(),
-  sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+  random: randomBytes,
+  sha256,
 }
 
 /** What an operator has settled that domains need to know. */
@@ -140,39 +136,5 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     setBlocked,
     arranged,
     verifiers,
-  }
-}
-
-/** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
-export function openConfigured(config: Config): Database {
-  const address = databaseAddress(config)
-  if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
-  return openDatabase(address)
-}
-
-/** The schema's history, in order. */
-export function readMigrations(): Migration[] {
-  const folder = join(projectFolder, 'migrations')
-  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
-  return names.toSorted().map((name) => ({
-    name: name.replace(/\.sql$/, ''),
-    text: readFileSync(join(folder, name), 'utf8'),
-  }))
-}
-
-/** The system's randomness, fetched in blocks because an id wants only ten bytes of it at a time. */
-function createRandom(): RandomBytes {
-  const block = new Uint8Array(4096)
-  let used = block.length
-  return (count) => {
-    if (count > 256) return crypto.getRandomValues(new Uint8Array(count))
-    if (used + count > block.length) {
-      crypto.getRandomValues(block)
-      used = 0
-    }
-    const taken = block.slice(used, used + count)
-    block.fill(0, used, used + count)
-    used += count
-    return taken
   }
 }

@@ -44,8 +44,8 @@ const period = {
   max: 3650,
   example: 30,
   description:
-    'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal lists those of ' +
-    'this shop.',
+    'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal ' +
+    'lists those of this shop.',
 }
 export const bodyPeriod = () => bodyInteger(period)
 export const queryPeriod = () => queryInteger(period)

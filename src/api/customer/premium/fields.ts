@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { type Bytes, toGigabytes } from '../../../kernel/bytes.ts'
 import { flag, text } from '../../fields.ts'
 import type { Code, RefusalExample } from '../../operation.ts'
@@ -21,7 +21,8 @@ export const subuserId = (description = 'Whose; your default sub-user unless giv
 
 const poolMeaning = {
   description:
-    'The pool; as shipped residential, residential_premium, datacenter or mobile. `GET /premium/traffic/balance` lists all.',
+    'The pool; as shipped residential, residential_premium, datacenter or mobile. `GET ' +
+    '/premium/traffic/balance` lists all.',
   example: 'residential',
 }
 
@@ -65,8 +66,8 @@ const described = { type: 'number' as const, minimum: 0.1, maximum: 10_000, exam
 const stepsOfTenths = 'must be from 0.1 to 10000 in steps of 0.1'
 
 /**
- * Tenths of a gigabyte. `0.15` is refused rather than rounded; `0.30000000000000004`, which is what programs make of 0.1 and
- * 0.2, is a double's way to write 0.3.
+ * Tenths of a gigabyte. `0.15` is refused rather than rounded; `0.30000000000000004`, which is what programs make of
+ * 0.1 and 0.2, is a double's way to write 0.3.
  */
 function readTenths(gb: number, context: z.RefinementCtx): number {
   const tenths = Math.round(gb * 10)
@@ -122,7 +123,10 @@ export const toRef = (of: Subuser) => ({
 
 export const toGb = (count: Bytes): number => toGigabytes(count)
 
-/** Text for people: printable, of bounded length. JSON Schema has no way to say the first, so only the second is described. */
+/**
+ * Text for people: printable, of bounded length. JSON Schema has no way to say the first, so only the second is
+ * described.
+ */
 export const printable = (min: number, max: number) =>
   z
     .string()

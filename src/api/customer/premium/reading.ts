@@ -61,8 +61,8 @@ const partOf: Readonly<Record<string, string>> = {
 }
 
 /**
- * A format by its number, wherever the number stands, or as a template. A template without a single brace is read as if each
- * word in it stood in braces, as long as all of them are parts of a line.
+ * A format by its number, wherever the number stands, or as a template. A template without a single brace is read as
+ * if each word in it stood in braces, as long as all of them are parts of a line.
  */
 export function readFormat(body: {
   format_id?: 1 | 2 | 3 | 4 | undefined

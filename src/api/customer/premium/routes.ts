@@ -1,5 +1,5 @@
 import type { Premium } from '../../../domains/premium/index.ts'
-import { noLimits } from '../../../domains/premium/rules.ts'
+import { noLimits } from '../../../domains/premium/subusers/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { type FieldProblem, malformed } from '../../../kernel/refusal.ts'
 import { positionOf } from '../../fields.ts'

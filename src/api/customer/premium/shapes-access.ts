@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { longestSessionMinutes } from '../../../kernel/login.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
@@ -83,11 +83,11 @@ export const generateProxies = operation({
   summary: 'Generate a list of proxies',
   description:
     'One line a proxy. Everything but the endpoint lives in the login, so lines can be written by hand as well: ' +
-    'see `/docs/login-grammar`. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port for ' +
-    'whitelisted addresses, 4 protocol://login:password@host:port; or `format`, a template of {protocol}, {login}, ' +
-    '{password}, {host} and {port}. A line without a login gets a port of its own: the source address and the port ' +
-    'tell who comes and what for. A template may be written without its braces, `login:password@host:port`, and `format` may ' +
-    'be the number that `format_id` takes.',
+    'see `/docs/login-grammar`. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port ' +
+    'for whitelisted addresses, 4 protocol://login:password@host:port; or `format`, a template of {protocol}, ' +
+    '{login}, {password}, {host} and {port}. A line without a login gets a port of its own: the source address ' +
+    'and the port tell who comes and what for. A template may be written without its braces, ' +
+    '`login:password@host:port`, and `format` may be the number that `format_id` takes.',
   body: z.object({
     pool_type: poolType(),
     ...placeFields,
@@ -354,6 +354,15 @@ const credential = z.object({
 })
 const credentialExample = { login: 'u7k2m9x4qa', password: '0a1b2c3d4e5f6g7h8j9kmnpq', subuser: refExample }
 
+/** What reading and replacing it have in common. */
+const ofCredential = {
+  answer: credential,
+  example: credentialExample,
+  see,
+  codes: ['not_found' as const],
+  refusals: noSuchSubuser,
+}
+
 export const getPassword = operation({
   id: 'getPassword',
   method: 'GET',
@@ -361,11 +370,7 @@ export const getPassword = operation({
   tag,
   summary: 'Read the login and password',
   query: z.object({ subuser_id: subuserId() }),
-  answer: credential,
-  example: credentialExample,
-  see,
-  codes: ['not_found'],
-  refusals: noSuchSubuser,
+  ...ofCredential,
 })
 
 export const resetPassword = operation({
@@ -376,11 +381,7 @@ export const resetPassword = operation({
   summary: 'Replace the password',
   description: 'The old one stops working at once, open tunnels included.',
   body: z.object({ subuser_id: subuserId() }),
-  answer: credential,
-  example: credentialExample,
-  see,
-  codes: ['not_found'],
-  refusals: noSuchSubuser,
+  ...ofCredential,
 })
 
 export const toCredential = (of: { subuser: Subuser; password: string }) => ({

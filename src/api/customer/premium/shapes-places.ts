@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import { readIso, toIso } from '../../../kernel/time.ts'
 import { moment, text, whole } from '../../fields.ts'
@@ -170,8 +170,9 @@ export const getUsage = operation({
   tag,
   summary: 'Read what was carried, by hour, day, pool, sub-user or host',
   description:
-    'In UTC, for the last day by the hour and for the last 30 days by anything else unless said. Without `subuser_id` it is ' +
-    'the sum over all your sub-users. Hosts are kept for a while only, and not for sub-users that do not want it.',
+    'In UTC, for the last day by the hour and for the last 30 days by anything else unless said. Without ' +
+    '`subuser_id` it is the sum over all your sub-users. Hosts are kept for a while only, and not for sub-users ' +
+    'that do not want it.',
   query: z.object({
     by: z.enum(groups).default('day').openapi({ description: 'What to put together.' }),
     from: queryMoment('From the hour of this moment on.'),

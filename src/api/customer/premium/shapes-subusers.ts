@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Limits, Subuser } from '../../../domains/premium/rules.ts'
+import type { Limits, Subuser } from '../../../domains/premium/subusers/rules.ts'
 import type { Bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
@@ -191,8 +191,8 @@ export const deleteSubuser = operation({
   tag,
   summary: 'Delete a sub-user and take its traffic back',
   description:
-    'Its traffic goes to your default sub-user or to the one you name. What a node holds at that moment follows when it ' +
-    'comes back. An `Idempotency-Key` makes a retry safe.',
+    'Its traffic goes to your default sub-user or to the one you name. What a node holds at that moment follows ' +
+    'when it comes back. An `Idempotency-Key` makes a retry safe.',
   body: z.object({
     subuser_id: requiredSubuserId('Which; not the default one.'),
     to_subuser_id: subuserId('Who gets its traffic; your default sub-user unless given.'),

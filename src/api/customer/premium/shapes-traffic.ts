@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import type { Subuser } from '../../../domains/premium/rules.ts'
+import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
+import type { Standing } from '../../../domains/traffic/accounts/rules.ts'
 import { type Bytes, bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
@@ -168,13 +169,6 @@ export const getTraffic = operation({
   codes: ['not_found'],
   refusals: noSuchSubuser,
 })
-
-type Standing = {
-  readonly pool: string
-  readonly left: Bytes
-  readonly used: Bytes
-  readonly updatedAt: number | null
-}
 
 const toStanding = (of: Standing) => ({
   pool_type: of.pool,

@@ -1,4 +1,5 @@
-import type { Configuration, Drawing, View, Vpn } from '../../../domains/vpn/index.ts'
+import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
+import type { View } from '../../../domains/vpn/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
 import type { PlainRoute } from '../../http.ts'
@@ -14,18 +15,21 @@ h1 { font-size: 1.3rem; margin: 0 0 .25rem }
 p { margin: .5rem 0 }
 svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: .5rem; background: #fff }
 ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .5rem }
-a { display: inline-block; padding: .5rem .9rem; border: 1px solid currentColor; border-radius: .5rem; color: inherit; text-decoration: none }
+a { display: inline-block; padding: .5rem .9rem; border: 1px solid currentColor; border-radius: .5rem }
+a { color: inherit; text-decoration: none }
 a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 12%, transparent) }
 small { opacity: .75 }
 `
 const styleHash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
 
 /** Nothing but this page's own style: no script, no picture from elsewhere, no form, no frame. */
-const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const policy =
+  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
+  "form-action 'none'; frame-ancestors 'none'"
 
 /**
- * What a secret link opens: the configuration for programs, and for a browser a page with its QR code. Whatever is not a link
- * now is not found, in the same words.
+ * What a secret link opens: the configuration for programs, and for a browser a page with its QR code. Whatever is not
+ * a link now is not found, in the same words.
  */
 export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute {
   return {

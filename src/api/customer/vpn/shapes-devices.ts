@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { View } from '../../../domains/vpn/rules.ts'
 import { text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
@@ -16,7 +17,6 @@ import {
   nodeState,
   noSuchDevice,
   noSuchSubscription,
-  type Shown,
   see,
   shownUuid,
   subscriptionExample,
@@ -54,7 +54,7 @@ export const addVpnDevice = operation({
 })
 
 export const toAdded = (of: {
-  view: Shown
+  view: View
   configuration: { device: Parameters<typeof toDevice>[0]; text: string }
 }) => ({
   uuid: of.view.subscription.uuid,
@@ -93,8 +93,8 @@ export const getVpnConfig = operation({
   tag,
   summary: 'Read a configuration as text or as a QR code',
   description:
-    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, `png` a picture ' +
-    'in base64. The oldest device, unless one is named.',
+    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, ' +
+    '`png` a picture in base64. The oldest device, unless one is named.',
   query: z.object({
     uuid: uuidField().optional(),
     device: deviceField().optional(),
@@ -139,7 +139,7 @@ export const resetVpnLink = operation({
   refusals: { not_found: noSuchSubscription },
 })
 
-export const toReset = (of: Shown, publicUrl: string) => ({
+export const toReset = (of: View, publicUrl: string) => ({
   uuid: of.subscription.uuid,
   subscription_url: toLink(publicUrl, of.secret),
 })

@@ -2,13 +2,11 @@ import { z } from '@hono/zod-openapi'
 import {
   ipv4Text,
   isDeviceName,
-  type Limit,
   type Peer,
   readUuid,
   renewAheadMs,
-  type Status,
-  type Subscription,
   type SubscriptionId,
+  type View,
 } from '../../../domains/vpn/rules.ts'
 import { type PeerId, readId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
@@ -21,8 +19,10 @@ export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
 export const exampleDevice = 'dev_01k73sf80000000000000000000'
 
-/** Which subscription; may be left out while there is only one. */
-export const uuidField = () =>
+/** Which subscription; may be left out while only one runs. */
+export const uuidField = (
+  description = 'Which subscription. May be left out while only one runs; those that have ended do not count.',
+) =>
   z
     .string()
     .refine((written) => readUuid(written) !== undefined, 'must be a UUID')
@@ -30,7 +30,7 @@ export const uuidField = () =>
     .openapi({
       type: 'string',
       format: 'uuid',
-      description: 'Which subscription. May be left out while there is only one.',
+      description,
       example: exampleUuid,
     })
 
@@ -136,8 +136,8 @@ export const linkField = text(
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
 )
 const statusMeaning =
-  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only another ' +
-  'one is refused.'
+  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only ' +
+  'another one is refused.'
 export const status = z.enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED']).openapi({ description: statusMeaning })
 const limitedBy = z.array(z.enum(['traffic', 'devices'])).openapi({ description: 'The limits that are reached.' })
 export const shownUuid = () => text("The subscription's id.", exampleUuid)
@@ -230,20 +230,10 @@ export const configExample = [
   '',
 ].join('\n')
 
-/** A subscription as the domain shows it. */
-export type Shown = {
-  readonly subscription: Subscription
-  readonly status: Status
-  readonly limits: readonly Limit[]
-  readonly devices: readonly Peer[]
-  readonly secret: string
-  readonly node: 'online' | 'offline'
-}
-
 export const linkPath = '/vpn/s/'
 export const toLink = (publicUrl: string, secret: string): string => `${publicUrl}${linkPath}${secret}`
 
-export const toSubscription = (of: Shown, publicUrl: string) => ({
+export const toSubscription = (of: View, publicUrl: string) => ({
   uuid: of.subscription.uuid,
   status: of.status,
   limited_by: [...of.limits],
@@ -258,20 +248,20 @@ export const toSubscription = (of: Shown, publicUrl: string) => ({
   created_at: toIso(of.subscription.createdAt),
 })
 
-const toTraffic = (of: Shown['subscription']) => ({
+const toTraffic = (of: View['subscription']) => ({
   rx_bytes: Number(of.received),
   tx_bytes: Number(of.sent),
   limit_bytes: of.trafficLimit === null ? null : Number(of.trafficLimit),
 })
 
-const toAutoRenew = (of: Shown['subscription']) => ({
+const toAutoRenew = (of: View['subscription']) => ({
   enabled: of.autoRenewMonths !== null,
   period: of.autoRenewMonths,
   next_at: of.autoRenewMonths === null ? null : toIso(Math.max(of.expiresAt - renewAheadMs, of.renewAfter)),
   problem: of.renewProblem,
 })
 
-export function toOverview(views: readonly Shown[], publicUrl: string, up: boolean) {
+export function toOverview(views: readonly View[], publicUrl: string, up: boolean) {
   const items = views.map((view) => toSubscription(view, publicUrl))
   const [first] = items
   if (first) return { ...first, items }

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { View } from '../../../domains/vpn/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
@@ -25,7 +26,6 @@ import {
   noSuchSubscription,
   overview,
   overviewExample,
-  type Shown,
   see,
   shownUuid,
   status,
@@ -150,7 +150,7 @@ const boughtExample = {
   node: 'online' as const,
 }
 
-type BoughtShown = { order: string; months: number; price: Kopecks; balance: Kopecks; view: Shown; config: string }
+type BoughtShown = { order: string; months: number; price: Kopecks; balance: Kopecks; view: View; config: string }
 
 export const toBought = (of: BoughtShown, publicUrl: string) => ({
   order_id: of.order,
@@ -171,31 +171,39 @@ const noLiveNode: RefusalExample = {
   details: { charged: false },
 }
 
+/** The body of what is paid for: a number of months, under one of its names, and what else there is to say. */
+const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
+  z
+    .object({ ...bodyPeriods, ...fields })
+    .refine((of) => hasPeriod(of as Periods), required)
+    .refine((of) => agrees(of as Periods), disagreement)
+    .openapi(eitherPeriod)
+
+/** What buying and renewing have in common. */
+const sold = {
+  exampleBody: { period: 1 },
+  answer: bought,
+  example: boughtExample,
+  see,
+  codes: ['not_found' as const],
+  charges: true,
+}
+
 export const buyVpn = operation({
   id: 'buyVpn',
   method: 'POST',
   path: '/vpn/buy',
   tag,
   summary: 'Buy a VPN subscription with its first device',
-  body: z
-    .object({
-      ...bodyPeriods,
-      ...newDevice,
-      auto_renew: z
-        .boolean()
-        .optional()
-        .openapi({ default: false, description: 'Whether it renews by itself, a day ahead.' }),
-    })
-    .refine(hasPeriod, required)
-    .refine(agrees, disagreement)
-    .openapi(eitherPeriod),
-  exampleBody: { period: 1 },
-  answer: bought,
-  example: boughtExample,
-  see,
-  codes: ['not_found'],
+  body: forPeriod({
+    ...newDevice,
+    auto_renew: z
+      .boolean()
+      .optional()
+      .openapi({ default: false, description: 'Whether it renews by itself, a day ahead.' }),
+  }),
+  ...sold,
   refusals: { not_found: notSold, unavailable: noLiveNode },
-  charges: true,
 })
 
 export const renewVpn = operation({
@@ -205,18 +213,11 @@ export const renewVpn = operation({
   tag,
   summary: 'Add months to a subscription',
   description: 'Months are added to what is left, or begin now when nothing is. Devices, keys and link stay the same.',
-  body: z
-    .object({ ...bodyPeriods, uuid: uuidField().optional() })
-    .refine(hasPeriod, required)
-    .refine(agrees, disagreement)
-    .openapi(eitherPeriod),
-  exampleBody: { period: 1 },
-  answer: bought,
-  example: boughtExample,
-  see,
-  codes: ['not_found'],
+  body: forPeriod({
+    uuid: uuidField('Which subscription; the one that `GET /vpn/info` shows on top unless given.').optional(),
+  }),
+  ...sold,
   refusals: { not_found: noSuchSubscription, unavailable: noLiveNode },
-  charges: true,
 })
 
 export const getVpn = operation({
@@ -225,8 +226,10 @@ export const getVpn = operation({
   path: '/vpn/info',
   tag,
   summary: 'Read VPN subscriptions',
-  description: 'The one that runs longest stands at the top, all of them in `items`. Without any the status is NONE.',
-  query: z.object({ uuid: uuidField().optional() }),
+  description:
+    'At the top stands, of those that run, the one that ends last, else the one that ended last; all of them are in ' +
+    '`items`. Without any the status is NONE.',
+  query: z.object({ uuid: uuidField('One subscription only; all of yours unless given.').optional() }),
   answer: overview,
   example: overviewExample,
   see,
@@ -242,7 +245,11 @@ export const deleteVpn = operation({
   summary: 'End a subscription at once',
   description:
     'Devices are cut off and keys erased. The unused part of what was paid is given back, if it was sold so.',
-  body: z.object({ uuid: uuidField().optional() }),
+  body: z.object({
+    uuid: uuidField(
+      'Which subscription. May be left out only while there is no other, not even an ended one.',
+    ).optional(),
+  }),
   answer: z.object({
     uuid: shownUuid(),
     deleted: z.literal(true).openapi({ description: 'It is no more.' }),

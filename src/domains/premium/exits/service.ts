@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../../db/transaction.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
+import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Pricing } from '../../pricing/index.ts'
@@ -10,7 +11,7 @@ import * as store from './store.ts'
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
 const rememberMs = 1000
 
-export type ExitWish = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+export type NewExit = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
@@ -19,8 +20,6 @@ export type Exits = ReturnType<typeof createExits>
 /** Where traffic may leave: the operator's exits, as customers choose among them. */
 export function createExits(deps: { db: Database; clock: Clock; random: RandomBytes; vault: Vault; pricing: Pricing }) {
   const { db, clock } = deps
-  let remembered: { byPool: Promise<Map<string, Placed[]>>; askedAt: number } | undefined
-
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
     for (const exit of await store.listServing(db)) {
@@ -31,18 +30,13 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     return byPool
   }
 
+  const serving = remember<'all', Map<string, Placed[]>>({ ask: readServing, clock, forMs: rememberMs, most: 1 })
+
   async function ofPool(pool: string): Promise<readonly Placed[]> {
-    const nowMs = clock()
-    if (!remembered || Math.abs(nowMs - remembered.askedAt) >= rememberMs) {
-      const byPool = readServing()
-      remembered = { byPool, askedAt: nowMs }
-      byPool.catch(() => {
-        remembered = undefined
-      })
-    }
+    const read = serving.get('all')
     const known = [...(await deps.pricing.current()).premium.pools.keys()]
     if (!known.includes(pool)) throw unknownPool(known)
-    return (await remembered.byPool).get(pool) ?? []
+    return (await read).get(pool) ?? []
   }
 
   /** The exits of a pool that fit, or a refusal that names the part which none fits. */
@@ -56,12 +50,12 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
   const contextOf = (id: ExitId): string => `exit ${id}`
 
   /** Adds exits in the caller's transaction. Credentials are sealed before they are written. */
-  function add(tx: Tx, wishes: readonly ExitWish[]): Exit[] {
+  function add(tx: Tx, added: readonly NewExit[]): Exit[] {
     const nowMs = clock()
-    remembered = undefined
-    const made = wishes.map(({ credentials, ...wish }) => {
+    serving.forget()
+    const made = added.map(({ credentials, ...asked }) => {
       const exit: Exit = {
-        ...wish,
+        ...asked,
         id: makeId('exit', nowMs, deps.random),
         drainedAt: null,
         createdAt: nowMs,
@@ -87,10 +81,10 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     add,
 
     /** Adds one exit to a pool that the catalogue knows. */
-    async addOne(wish: ExitWish): Promise<Exit> {
+    async addOne(asked: NewExit): Promise<Exit> {
       const known = [...(await deps.pricing.current()).premium.pools.keys()]
-      if (!known.includes(wish.pool)) throw unknownPool(known)
-      const [exit] = await db.transact(async (tx) => add(tx, [wish]))
+      if (!known.includes(asked.pool)) throw unknownPool(known)
+      const [exit] = await db.transact(async (tx) => add(tx, [asked]))
       if (!exit) throw new Error('an exit was not added')
       return exit
     },
@@ -105,7 +99,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
       db.transact(async (tx) => {
         const nowMs = clock()
         if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
-        remembered = undefined
+        serving.forget()
       }),
 
     /**

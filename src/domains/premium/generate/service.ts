@@ -1,4 +1,5 @@
 import type { Database } from '../../../db/transaction.ts'
+import { randomBase32 } from '../../../kernel/base32.ts'
 import type { CustomerId, RandomBytes, SubuserId } from '../../../kernel/ids.ts'
 import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../kernel/login.ts'
 import { malformed } from '../../../kernel/refusal.ts'
@@ -9,7 +10,7 @@ import { portsUsedUp, tooManyPorts } from '../errors.ts'
 import type { Places } from '../exits/rules.ts'
 import type { Exits } from '../exits/service.ts'
 import type { PremiumTerms } from '../rules.ts'
-import { randomText, type Subuser } from '../subusers/rules.ts'
+import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { lockSubuser, touchSubuser } from '../subusers/store.ts'
 import { compile, identifiesByPort, toHost } from './rules.ts'
@@ -17,7 +18,7 @@ import { compile, identifiesByPort, toHost } from './rules.ts'
 /** Where customers reach the gateway: by name, by address, and on which port. */
 export type Gateway = { readonly host: string; readonly address: string; readonly port: number }
 
-export type GenerateWish = {
+export type GenerateRequest = {
   readonly subuser: SubuserId | undefined
   readonly pool: string
   readonly places: Places
@@ -53,7 +54,7 @@ export function createGenerator(deps: {
     const names = new Set(taken)
     const fresh: string[] = []
     while (fresh.length < count) {
-      const name = randomText(deps.random(sessionLength))
+      const name = randomBase32(deps.random(sessionLength))
       if (names.has(name)) continue
       names.add(name)
       fresh.push(name)
@@ -61,17 +62,17 @@ export function createGenerator(deps: {
     return fresh
   }
 
-  function baseOf(subuser: Subuser, wish: GenerateWish): ProxyLogin {
-    return { login: subuser.login, pool: wish.pool, ...wish.places, session: null }
+  function baseOf(subuser: Subuser, asked: GenerateRequest): ProxyLogin {
+    return { login: subuser.login, pool: asked.pool, ...asked.places, session: null }
   }
 
   /** A login for each line; a rotating one is the same in all of them. */
-  function byLogin(subuser: Subuser, wish: GenerateWish): { login: string; port: number }[] {
-    const base = baseOf(subuser, wish)
-    const names = wish.type === 'sticky' ? sessionNames(wish.quantity) : []
-    const logins = Array.from({ length: wish.quantity }, (_, index) => {
+  function byLogin(subuser: Subuser, asked: GenerateRequest): { login: string; port: number }[] {
+    const base = baseOf(subuser, asked)
+    const names = asked.type === 'sticky' ? sessionNames(asked.quantity) : []
+    const logins = Array.from({ length: asked.quantity }, (_, index) => {
       const name = names[index]
-      return writeProxyLogin(name === undefined ? base : { ...base, session: { name, ttlMinutes: wish.ttlMinutes } })
+      return writeProxyLogin(name === undefined ? base : { ...base, session: { name, ttlMinutes: asked.ttlMinutes } })
     })
     return logins.map((login) => ({ login, port: gateway.port }))
   }
@@ -81,11 +82,11 @@ export function createGenerator(deps: {
    * what is missing is taken from the range, under the sub-user's lock. A port is never given to anyone else, so that a
    * source address which two sub-users have whitelisted still means one of them.
    */
-  async function byPort(subuser: Subuser, wish: GenerateWish): Promise<{ login: string; port: number }[]> {
-    const parameters = writeProxyLogin(baseOf(subuser, wish))
-    const isSticky = wish.type === 'sticky'
-    const ttlMinutes = isSticky ? wish.ttlMinutes : 0
-    const needed = isSticky ? wish.quantity : 1
+  async function byPort(subuser: Subuser, asked: GenerateRequest): Promise<{ login: string; port: number }[]> {
+    const parameters = writeProxyLogin(baseOf(subuser, asked))
+    const isSticky = asked.type === 'sticky'
+    const ttlMinutes = isSticky ? asked.ttlMinutes : 0
+    const needed = isSticky ? asked.quantity : 1
     const ports = await db.transact(async (tx) => {
       await lockSubuser(tx, subuser.id)
       const known = await store.listPorts(tx, subuser.id, parameters, ttlMinutes, needed)
@@ -112,27 +113,27 @@ export function createGenerator(deps: {
       touchSubuser(tx, subuser.id, clock())
       return [...known, ...fresh]
     })
-    return Array.from({ length: wish.quantity }, (_, index) => ({
+    return Array.from({ length: asked.quantity }, (_, index) => ({
       login: subuser.login,
       port: ports[isSticky ? index : 0]?.port ?? gateway.port,
     }))
   }
 
-  return async function generate(customer: CustomerId, wish: GenerateWish): Promise<Generated> {
-    const subuser = await subusers.load(customer, wish.subuser)
-    await deps.exits.fitting(wish.pool, wish.places)
-    const isByPort = identifiesByPort(wish.template)
-    const lines = isByPort ? await byPort(subuser, wish) : byLogin(subuser, wish)
+  return async function generate(customer: CustomerId, asked: GenerateRequest): Promise<Generated> {
+    const subuser = await subusers.load(customer, asked.subuser)
+    await deps.exits.fitting(asked.pool, asked.places)
+    const isByPort = identifiesByPort(asked.template)
+    const lines = isByPort ? await byPort(subuser, asked) : byLogin(subuser, asked)
     if (lines.some((line) => line.login.length > mostLoginLength)) {
       throw malformed([
         { field: 'countries', problem: `and the other places make a login longer than ${mostLoginLength}` },
       ])
     }
-    const password = wish.template.includes('{password}') ? await subusers.openPassword(db, subuser.id) : ''
-    const write = compile(wish.template)
+    const password = asked.template.includes('{password}') ? await subusers.openPassword(db, subuser.id) : ''
+    const write = compile(asked.template)
     const at = (host: string): string[] =>
       lines.map((line) =>
-        write({ host: toHost(host), port: String(line.port), login: line.login, password, protocol: wish.protocol }),
+        write({ host: toHost(host), port: String(line.port), login: line.login, password, protocol: asked.protocol }),
       )
     return { subuser, domain: at(gateway.host), ip: at(gateway.address) }
   }

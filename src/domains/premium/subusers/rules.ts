@@ -1,3 +1,4 @@
+import { randomBase32 } from '../../../kernel/base32.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 
 /**
@@ -29,19 +30,14 @@ export type Subuser = {
 
 export const mostSubusers = 10_000
 
-/** 32 characters that cannot be taken for one another, so a random byte picks one without bias. */
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-
-export const randomText = (random: Uint8Array): string => [...random].map((byte) => alphabet.charAt(byte & 31)).join('')
-
 const passwordRandomBytes = 24
 const loginRandomBytes = 10
 
 /** 24 characters of 5 bits: 120 bits, so a plain SHA-256 of it is enough for the nodes. */
-export const makePassword = (random: (count: number) => Uint8Array): string => randomText(random(passwordRandomBytes))
+export const makePassword = (random: (count: number) => Uint8Array): string => randomBase32(random(passwordRandomBytes))
 
 /** `u` and 50 random bits: nobody learns from a login who came before. */
-export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomText(random(loginRandomBytes))}`
+export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomBase32(random(loginRandomBytes))}`
 
 /** What limits leave, given what was carried and what nodes may still carry on their leases. Null is no limit. */
 export function leftOfLimits(

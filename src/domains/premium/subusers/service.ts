@@ -7,7 +7,7 @@ import { forgetHostsOf } from '../usage/store.ts'
 import { type Limits, makeLogin, makePassword, mostSubusers, noLimits, type Subuser } from './rules.ts'
 import * as store from './store.ts'
 
-export type SubuserWish = {
+export type NewSubuser = {
   readonly name: string
   readonly login?: string | undefined
   readonly limits?: Limits
@@ -43,20 +43,20 @@ export function createSubusers(deps: {
   async function insert(
     tx: Tx,
     customer: CustomerId,
-    wish: SubuserWish,
+    asked: NewSubuser,
     isDefault: boolean,
   ): Promise<Subuser | undefined> {
     const nowMs = clock()
     const subuser: Subuser = {
       id: makeId('subuser', nowMs, random),
       customer,
-      login: wish.login ?? makeLogin(random),
-      name: wish.name,
+      login: asked.login ?? makeLogin(random),
+      name: asked.name,
       isDefault,
       blockedAt: null,
       deletedAt: null,
-      limits: wish.limits ?? noLimits,
-      keepHosts: wish.keepHosts ?? true,
+      limits: asked.limits ?? noLimits,
+      keepHosts: asked.keepHosts ?? true,
       createdAt: nowMs,
       changedAt: nowMs,
     }
@@ -96,14 +96,14 @@ export function createSubusers(deps: {
     load,
 
     /** Adds a sub-user. A login that is asked for is got or refused; one that is not asked for is made. */
-    create: (customer: CustomerId, wish: SubuserWish): Promise<Subuser> =>
+    create: (customer: CustomerId, asked: NewSubuser): Promise<Subuser> =>
       db.transact(async (tx) => {
         await ensureDefault(tx, customer)
         if ((await store.countSubusers(tx, customer)) >= mostSubusers) throw tooManySubusers(mostSubusers)
         for (let attempt = 0; attempt < mostLoginAttempts; attempt += 1) {
-          const made = await insert(tx, customer, wish, false)
+          const made = await insert(tx, customer, asked, false)
           if (made) return made
-          if (wish.login !== undefined) break
+          if (asked.login !== undefined) break
         }
         throw loginTaken()
       }),

@@ -1,5 +1,6 @@
 import type { Database, Reader } from '../../../db/transaction.ts'
 import { type Audit, type Finding, mostFindings, type Verifier } from '../../../kernel/finding.ts'
+import { pagesOf } from '../../../kernel/pages.ts'
 import type { Orders } from '../../orders/index.ts'
 import type { Order } from '../../orders/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
@@ -47,16 +48,18 @@ const found = (order: string, problem: string): Finding => ({
 /** Whatever order bytes name is there, and is one of ours. */
 async function checkNamed(deps: Parts, reader: Reader): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (let after = ''; ; ) {
-    const named = await deps.traffic.accounts.namedOrders(reader, after, page)
+  const all = pagesOf((after: string, limit) => deps.traffic.accounts.namedOrders(reader, after, limit), {
+    start: '',
+    size: page,
+    keyOf: (id) => id,
+  })
+  for await (const named of all) {
     for (const id of named) {
       const order = await deps.orders.find(reader, id)
       if (order?.product !== product) findings.push(found(id, 'bytes name it, and it is not there'))
     }
-    const last = named.at(-1)
-    if (!last || named.length < page) return findings
-    after = last
   }
+  return findings
 }
 
 async function problemOfPurchase(deps: Parts, reader: Reader, order: Order): Promise<string | undefined> {

@@ -54,7 +54,8 @@ const corruptions: readonly {
     plant: (tx, id) =>
       tx.run(
         `INSERT INTO traffic_movements SELECT subuser_id, 'mobile', seq, kind, amount, aside, owed, balance_after,
-           aside_after, owed_after, order_id, node, boot, at, hash FROM traffic_movements WHERE subuser_id = $1 AND seq = 1`,
+           aside_after, owed_after, order_id, node, boot, at, hash
+         FROM traffic_movements WHERE subuser_id = $1 AND seq = 1`,
         [id],
       ),
   },
@@ -84,7 +85,8 @@ const corruptions: readonly {
     plant: (tx) =>
       tx.run(
         `INSERT INTO orders SELECT 'ord_zzzzzzzzzzzzzzzzzzzzzzzzzz', customer_id, product, action, price,
-           charge_seq, token_id, wish, calculation, created_at FROM orders WHERE product = 'premium' AND price > 0 LIMIT 1`,
+           charge_seq, token_id, wish, calculation, created_at
+         FROM orders WHERE product = 'premium' AND price > 0 LIMIT 1`,
       ),
   },
   {

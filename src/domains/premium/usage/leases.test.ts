@@ -201,7 +201,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     return { subuser, nodes, books, lines, forgiven: forgiven?.sum ?? 0n }
   }
 
-  test('whatever crashes, repeats or is late, no byte is invented or billed twice, and a lease a node is the most unpaid', async () => {
+  test('whatever crashes, repeats or is late, no byte is billed twice, and at most a lease a node goes unpaid', async () => {
     const seen = { late: 0 }
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120, size: 'max' }), async (steps) => {

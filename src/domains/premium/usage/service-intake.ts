@@ -2,6 +2,7 @@ import type { Database, Tx } from '../../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
@@ -51,25 +52,20 @@ export function createIntake(deps: {
 }) {
   const { db, clock, terms } = deps
   const { counts, leases } = deps.traffic
-  const blocked = new Map<CustomerId, { blocked: boolean; askedAt: number }>()
-
-  /** Asked outside of transactions and believed for a second. */
-  async function isBlocked(customer: CustomerId): Promise<boolean> {
-    const known = blocked.get(customer)
-    const nowMs = clock()
-    if (known && Math.abs(nowMs - known.askedAt) < rememberMs) return known.blocked
-    const found = await deps.customers.load(customer)
-    if (blocked.size >= mostRemembered) blocked.clear()
-    blocked.set(customer, { blocked: found.blockedAt !== null, askedAt: nowMs })
-    return found.blockedAt !== null
-  }
+  /** Whether a customer is blocked: asked outside of transactions and believed for a second. */
+  const blocked = remember({
+    ask: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+  })
 
   /** Sub-users that may not carry anything now, whatever traffic they have. */
   async function findStopped(ids: Iterable<SubuserId>): Promise<Set<SubuserId>> {
     const stopped = new Set<SubuserId>()
     for (const id of new Set(ids)) {
       const subuser = await findAnySubuser(db, id)
-      if (!subuser || (await isBlocked(subuser.customer))) stopped.add(id)
+      if (!subuser || (await blocked.get(subuser.customer))) stopped.add(id)
     }
     return stopped
   }

@@ -5,11 +5,11 @@ import { longRange } from '../errors.ts'
 import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { dayStart, hourMs, hourOf } from './rules.ts'
-import { sumUsage, type UsageQuestion, type UsageRow } from './store.ts'
+import { sumUsage, type UsageFilter, type UsageRow } from './store.ts'
 
-type UsageBy = UsageQuestion['by']
+type UsageBy = UsageFilter['by']
 
-export type UsageWish = {
+export type UsageRequest = {
   readonly subuser: SubuserId | undefined
   readonly by: UsageBy
   readonly from: number | undefined
@@ -34,24 +34,24 @@ const mostDays = 400
 
 /** What was carried, as the customer sees it. Without a sub-user it is the sum of all that the customer has or had. */
 export function createUsageReport(deps: { db: Database; clock: Clock; subusers: Subusers }) {
-  return async function report(customer: CustomerId, wish: UsageWish): Promise<UsageReport> {
-    const subuser = wish.subuser === undefined ? null : await deps.subusers.load(customer, wish.subuser)
+  return async function report(customer: CustomerId, asked: UsageRequest): Promise<UsageReport> {
+    const subuser = asked.subuser === undefined ? null : await deps.subusers.load(customer, asked.subuser)
     // The hour that runs now is in it; an hour that only begins at the given end is not.
-    const to = wish.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(wish.to + hourMs - 1)
-    const usual = wish.by === 'hour' ? to - dayMs : dayStart(to) - 29 * dayMs
-    const from = hourOf(wish.from ?? usual)
-    const longest = wish.by === 'hour' ? mostHours * hourMs : mostDays * dayMs
-    if (to - from > longest || from > to) throw longRange(wish.by === 'hour' ? '31 days' : '400 days')
+    const to = asked.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(asked.to + hourMs - 1)
+    const usual = asked.by === 'hour' ? to - dayMs : dayStart(to) - 29 * dayMs
+    const from = hourOf(asked.from ?? usual)
+    const longest = asked.by === 'hour' ? mostHours * hourMs : mostDays * dayMs
+    if (to - from > longest || from > to) throw longRange(asked.by === 'hour' ? '31 days' : '400 days')
     const rows = await sumUsage(deps.db, {
       customer,
       subuser: subuser?.id ?? null,
       from,
       to,
-      pool: wish.pool ?? null,
-      host: wish.host ?? null,
-      by: wish.by,
+      pool: asked.pool ?? null,
+      host: asked.host ?? null,
+      by: asked.by,
       most: mostRows,
     })
-    return { by: wish.by, from, to, subuser, rows }
+    return { by: asked.by, from, to, subuser, rows }
   }
 }

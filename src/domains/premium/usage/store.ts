@@ -61,7 +61,7 @@ export async function carriedInAll(reader: Reader, subuser: SubuserId): Promise<
   return row?.total ?? 0n
 }
 
-export type UsageQuestion = {
+export type UsageFilter = {
   readonly customer: CustomerId
   /** One sub-user, or all of the customer's. */
   readonly subuser: SubuserId | null
@@ -85,7 +85,7 @@ const groupings = {
 } as const
 
 /** Sums what was carried; by moments in their order, by anything else the largest first. */
-export async function sumUsage(reader: Reader, of: UsageQuestion): Promise<UsageRow[]> {
+export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRow[]> {
   const table = of.by === 'host' || of.host !== null ? 'traffic_hosts' : 'traffic_hours'
   const sorted = of.by === 'hour' || of.by === 'day' ? '1' : 'SUM(received + sent) DESC, 1'
   return reader.all<UsageRow>(

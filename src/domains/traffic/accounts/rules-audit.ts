@@ -39,11 +39,6 @@ export class AccountWalk {
     this.name = `${account.pool} traffic of ${account.subuser}`
   }
 
-  /** The number of the last movement that was walked. */
-  get seq(): number {
-    return this.chain.seq
-  }
-
   step(movement: ByteMovement): void {
     const where = `movement ${movement.seq} of ${this.name}`
     const words = { sha256: this.sha256, entry: 'movement' }

@@ -1,3 +1,4 @@
+import type { Bytes } from '../../../kernel/bytes.ts'
 import {
   type Chain,
   endingWith,
@@ -45,6 +46,14 @@ export type ByteAccount = AccountKey &
     readonly owed: bigint
     readonly used: bigint
   }
+
+/** How an account stands, as a customer counts: what nodes have carried is used, settled or not. */
+export type Standing = {
+  readonly pool: string
+  readonly left: Bytes
+  readonly used: Bytes
+  readonly updatedAt: number | null
+}
 
 /** Where a movement comes from: an order, or a node's count. */
 export type Cause = { readonly order: OrderId } | { readonly node: string; readonly boot: string }

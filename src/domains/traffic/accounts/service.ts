@@ -4,17 +4,9 @@ import type { Sha256 } from '../../../kernel/chain.ts'
 import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { sumOpen } from '../leases/store.ts'
-import { type AccountKey, type ByteAccount, comeIn, goOut, type Lot, subjectOf } from './rules.ts'
+import { type AccountKey, type ByteAccount, comeIn, goOut, type Lot, type Standing, subjectOf } from './rules.ts'
 import { createMovements } from './service-movements.ts'
 import * as store from './store.ts'
-
-/** How an account stands, as a customer counts: what nodes have carried is used, settled or not. */
-export type Standing = {
-  readonly pool: string
-  readonly left: Bytes
-  readonly used: Bytes
-  readonly updatedAt: number | null
-}
 
 /** Two accounts that bytes move between, both locked. */
 type Pair = { readonly from: ByteAccount; readonly to: ByteAccount }

@@ -8,7 +8,10 @@ export class HeldBytes {
     this.most = most
   }
 
-  /** Keeps a copy, for the caller's memory may be used again (and a Buffer's slice() would be none). False, and nothing kept, when it would be too much. */
+  /**
+   * Keeps a copy, for the caller's memory may be used again (and a Buffer's slice() would be none). False, and nothing
+   * kept, when it would be too much.
+   */
   add(bytes: Uint8Array): boolean {
     if (this.length + bytes.length > this.most) return false
     if (bytes.length > 0) this.parts.push(new Uint8Array(bytes))

@@ -1,4 +1,4 @@
-import type { ExitWish } from '../../domains/premium/index.ts'
+import type { NewExit } from '../../domains/premium/index.ts'
 
 type Spot = readonly [state: string, city: string, zip: string]
 
@@ -80,10 +80,10 @@ const pools = [
 const exitsInCountry = 8
 
 /** Eight exits for every pool in each country, each on a loopback address of its own from 127.100.0.1 on. */
-export function sandboxExits(): ExitWish[] {
+export function sandboxExits(): NewExit[] {
   return pools.flatMap(({ name, network }, poolIndex) =>
     Object.entries(spots).flatMap(([country, places], countryIndex) =>
-      Array.from({ length: exitsInCountry }, (_, index): ExitWish => {
+      Array.from({ length: exitsInCountry }, (_, index): NewExit => {
         const [state, city, zip] = places[index % places.length] ?? places[0]
         const asns = networks[network]?.[country]
         return {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Service, startService } from '../../../test/harness/service.ts'
-import { readPrefix } from '../../kernel/address.ts'
+import { type Service, startService } from '../../test/harness/service.ts'
+import { readPrefix } from '../kernel/address.ts'
 
 const locked = async (service: Service, ...sources: string[]) => {
   const { customer } = await service.newCustomer()

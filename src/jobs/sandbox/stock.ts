@@ -1,7 +1,7 @@
+import type { Stock } from '../../domains/stock/index.ts'
 import type { Ipv } from '../../domains/stock/rules.ts'
 import { readPrefix } from '../../kernel/address.ts'
 import { readCountry } from '../../kernel/country.ts'
-import type { Services } from './services.ts'
 
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
@@ -15,7 +15,7 @@ const blocks: readonly { prefix: string; country: string; ipv: Ipv }[] = [
   ...countries.map((country, index) => ({ prefix: `fd74:7069:6b65:${index + 1}::/64`, country, ipv: 6 as const })),
 ]
 
-export async function stockSandbox({ stock }: Services): Promise<void> {
+export async function stockSandbox(stock: Stock): Promise<void> {
   const last = blocks.at(-1)
   if (!last || (await stock.available(kindOf(last))) > 0) return
   for (const block of blocks) {

@@ -1,0 +1,87 @@
+import { type Address, contains, type Prefix, readAddress } from '../kernel/address.ts'
+import type { Log } from '../kernel/log.ts'
+import type { RequestNote } from './answers.ts'
+import { nodeBase } from './node/http.ts'
+
+/** Bodies are counted as they arrive and cut at 64 KiB with a proper refusal; this only bounds what is thrown away. */
+const mostBodyBytes = 64 * 1024 * 1024
+/** How often a server that stops looks whether its last request has ended. */
+const lookEveryMs = 10
+
+export type Server = {
+  readonly port: number
+  /** How many requests run or wait now. */
+  readonly pending: () => number
+  /** Lets requests that run finish, for so long at the most, then closes every connection. */
+  stop(drainMs: number): Promise<void>
+}
+
+/**
+ * Opens the one port that customers and nodes come to, for this process alone: two shops that share one would each
+ * answer half of the customers.
+ */
+export function serve(deps: {
+  readonly hostname: string
+  readonly port: number
+  readonly trustedProxies: readonly Prefix[]
+  readonly toCustomers: (request: Request, from: Address | undefined) => Promise<Response>
+  readonly toNodes: (request: Request, url: URL, from: Address | undefined) => Promise<Response>
+  /** A customer has changed something. The nodes are told before the answer is on its way to the customer. */
+  readonly onChange: () => void
+}): Server {
+  async function answer(request: Request, from: Address | undefined): Promise<Response> {
+    // Looked at closely only where it may be a node's.
+    const asked = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
+    if (asked?.pathname.startsWith(nodeBase)) return deps.toNodes(request, asked, from)
+    const response = await deps.toCustomers(request, from)
+    if (request.method === 'POST' && response.status === 200) deps.onChange()
+    return response
+  }
+
+  const server = Bun.serve({
+    hostname: deps.hostname,
+    port: deps.port,
+    reusePort: false,
+    idleTimeout: 30,
+    maxRequestBodySize: mostBodyBytes,
+    development: false,
+    fetch: (request, self) => answer(request, sourceOf(request, self.requestIP(request)?.address, deps.trustedProxies)),
+  })
+  return {
+    port: server.port ?? deps.port,
+    pending: () => server.pendingRequests,
+    async stop(drainMs) {
+      const giveUpAt = performance.now() + drainMs
+      // Counted until the answer is written, not only made.
+      while (server.pendingRequests > 0 && performance.now() < giveUpAt) await Bun.sleep(lookEveryMs)
+      await server.stop(true)
+    },
+  }
+}
+
+/**
+ * Where a request came from. A trusted reverse proxy says it in X-Forwarded-For: the last address there that is not
+ * itself a trusted proxy counts, because everything before it was written by the client.
+ */
+function sourceOf(request: Request, peer: string | undefined, trusted: readonly Prefix[]): Address | undefined {
+  let source = peer === undefined ? undefined : readAddress(peer)
+  if (trusted.length === 0) return source
+  const chain = (request.headers.get('x-forwarded-for') ?? '').split(',').map((part) => part.trim())
+  while (source && trusted.some((prefix) => source !== undefined && contains(prefix, source))) {
+    const next = chain.pop()
+    if (!next) break
+    source = readAddress(next)
+  }
+  return source
+}
+
+/** Charges and faults are worth a line each; the rest only to who asks for it. */
+export const requestNotes =
+  (log: Log) =>
+  (note: RequestNote): void => {
+    const { fault, tookMs, charges, ...line } = note
+    const fields = { ...line, took_ms: Math.round(tookMs * 10) / 10 }
+    if (fault !== undefined) log.error('fault', { ...fields, fault })
+    else if (charges && note.status === 200) log.info('sold', fields)
+    else log.debug('request', fields)
+  }

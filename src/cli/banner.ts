@@ -1,0 +1,20 @@
+/** What a newcomer reads first. Every command works as it is, pasted into a shell. */
+export function banner(baseUrl: string, token: string | undefined): string {
+  const lines = [`Turnpike is open at ${baseUrl}`, `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
+  if (token === undefined) return `${lines.join('\n')}\n`
+  const quote = `'${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`
+  return `${[
+    ...lines,
+    '',
+    'This is a sandbox: a customer with 100,000 roubles that are not real. Its token, shown this once:',
+    '',
+    `  export TOKEN='${token.replaceAll("'", `'\\''`)}'`,
+    '',
+    'Try:',
+    '',
+    `  curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/api/v1/balance`,
+    `  curl -H "Authorization: Bearer $TOKEN" ${quote}`,
+    `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
+    `    -d '{"country_code":"DE","period":30,"count":2,"ipv":4}' ${baseUrl}/api/v1/dedicated/buy`,
+  ].join('\n')}\n`
+}

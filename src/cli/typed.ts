@@ -1,0 +1,44 @@
+import { type CustomerId, type OrderId, readId } from '../kernel/ids.ts'
+import { type Given, mistyped } from './command.ts'
+
+/** What several commands read from what was typed. */
+
+/** What commands are given to work with, opened only when one runs. */
+export type Opened<Services> = <Result>(given: Given, work: (services: Services) => Promise<Result>) => Promise<Result>
+
+export const customerWord = { name: 'CUSTOMER', meaning: "the customer's id, cus_…" }
+export const orderWord = { name: 'ORDER', meaning: "the order's id, ord_…" }
+
+export function readCustomer(text = ''): CustomerId {
+  const id = readId('customer', text)
+  if (!id) throw mistyped('CUSTOMER is an id like cus_…, as "customer list" shows it.')
+  return id
+}
+
+export function readOrder(text = ''): OrderId {
+  const id = readId('order', text)
+  if (!id) throw mistyped('ORDER is an id like ord_…, as "order list" shows it.')
+  return id
+}
+
+/** A whole number that an option has, or the one that it has unless said. */
+export function readWhole(given: Given, flag: string, unless: number, bounds: { min: number; max: number }): number {
+  const text = given.flags[flag] ?? String(unless)
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= bounds.min && value <= bounds.max) return value
+  throw mistyped(`--${flag} is a whole number from ${bounds.min} to ${bounds.max}.`)
+}
+
+/** What the customer will see of why money or traffic was moved. */
+export function readNote(given: Given, unless: string): string {
+  const text = given.flags['note'] ?? unless
+  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(text)) throw mistyped('--note is 1 to 500 printable characters.')
+  return text
+}
+
+/** The text of a file that was named. */
+export async function readTextFile(path: string): Promise<string> {
+  const file = Bun.file(path)
+  if (!(await file.exists())) throw mistyped(`There is no file ${path}.`)
+  return file.text()
+}

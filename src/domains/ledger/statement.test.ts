@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'bun:test'
+import { play, squeezed } from '../../../test/harness/bank-statement.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+
+/** Each is a guarantee and the statement that shows it. What stands behind an arrow is what must happen. */
+const statements: readonly [guarantee: string, script: string][] = [
+  [
+    'what was credited can be spent to the last kopeck and no further',
+    `
+    open anna                      → balance 0.00
+    charge anna 0.01 for vpn       → refused: insufficient_funds
+    credit anna 100 from operator  → #1 balance 100.00
+    charge anna 30.50 for vpn      → #2 balance 69.50
+    charge anna 69.51 for vpn      → refused: insufficient_funds
+    charge anna 69.50 for premium  → #3 balance 0.00
+    charge anna 0.01 for vpn       → refused: insufficient_funds
+    history anna                   → #3 charge -69.50 revenue:premium, #2 charge -30.50 revenue:vpn,
+                                     #1 credit 100.00 funds:operator
+    house                          → funds:operator -100.00, revenue:premium 69.50, revenue:vpn 30.50
+    verify                         → clean
+    `,
+  ],
+  [
+    'charges at one moment never share a rouble',
+    `
+    open anna                       → balance 0.00
+    credit anna 100 from operator   → #1 balance 100.00
+    race anna 30 for vpn times 8    → 3 paid, 5 refused: insufficient_funds, balance 10.00
+    verify                          → clean
+    `,
+  ],
+  [
+    'one customer’s money is not another’s',
+    `
+    open anna                       → balance 0.00
+    open boris                      → balance 0.00
+    credit anna 50 from operator    → #1 balance 50.00
+    charge boris 1 for vpn          → refused: insufficient_funds
+    credit boris 7 from operator    → #1 balance 7.00
+    charge anna 20 for vpn          → #2 balance 30.00
+    refund boris #2 all             → refused: not_found
+    charge boris 7 for vpn          → #2 balance 0.00
+    orders anna                     → order2
+    orders boris                    → order3
+    house                           → funds:operator -57.00, revenue:vpn 27.00
+    verify                          → clean
+    `,
+  ],
+  [
+    'a price of nothing moves nothing, and a credit is more than nothing',
+    `
+    open anna                       → balance 0.00
+    charge anna 0 for vpn           → nothing
+    credit anna 0 from operator     → fault: a credit is more than nothing
+    credit anna 1 from operator     → #1 balance 1.00
+    charge anna 0 for vpn           → nothing
+    history anna                    → #1 credit 1.00 funds:operator
+    verify                          → clean
+    `,
+  ],
+  [
+    'nobody without an account is credited, charged or refunded',
+    `
+    credit nobody 1 from operator   → refused: not_found
+    charge nobody 1 for vpn         → refused: not_found
+    refund nobody #1 all            → refused: not_found
+    verify                          → clean
+    `,
+  ],
+  [
+    'an account holds ten trillion roubles and not a kopeck more',
+    `
+    open anna                                  → balance 0.00
+    credit anna 9999999999999.99 from operator → #1 balance 9999999999999.99
+    credit anna 0.02 from operator             → refused: conflict
+    credit anna 0.01 from operator             → #2 balance 10000000000000.00
+    credit anna 0.01 from operator             → refused: conflict
+    charge anna 1 for vpn                      → #3 balance 9999999999999.00
+    verify                                     → clean
+    `,
+  ],
+  [
+    'a charge is given back once, whole or in part, and only a charge',
+    `
+    open anna                       → balance 0.00
+    credit anna 100 from operator   → #1 balance 100.00
+    charge anna 40 for vpn          → #2 balance 60.00
+    charge anna 60 for dedicated    → #3 balance 0.00
+    refund anna #1 all              → refused: not_found
+    refund anna #9 all              → refused: not_found
+    refund anna #2 40.01            → refused: conflict
+    refund anna #2 0                → refused: conflict
+    refund anna #2 15               → #4 balance 15.00
+    refund anna #2 25               → refused: conflict
+    refund anna #2 all              → refused: conflict
+    refund anna #4 all              → refused: not_found
+    refund anna #3 all              → #5 balance 75.00
+    history anna                    → #5 refund 60.00 revenue:dedicated, #4 refund 15.00 revenue:vpn,
+                                      #3 charge -60.00 revenue:dedicated, #2 charge -40.00 revenue:vpn,
+                                      #1 credit 100.00 funds:operator
+    house                           → funds:operator -100.00, revenue:dedicated 0.00, revenue:vpn 25.00
+    verify                          → clean
+    `,
+  ],
+  [
+    'what goes through a token counts as spent through the API, less what is given back; the console’s does not',
+    `
+    open anna                         → balance 0.00
+    credit anna 100 from operator     → #1 balance 100.00
+    charge anna 10 for vpn            → #2 balance 90.00
+    charge anna 20 for vpn by phone   → #3 balance 70.00, api 20.00
+    charge anna 5 for vpn by laptop   → #4 balance 65.00, api 25.00
+    refund anna #2 all                → #5 balance 75.00
+    refund anna #3 8                  → #6 balance 83.00, api 17.00
+    refund anna #4 all                → #7 balance 88.00, api 12.00
+    verify                            → clean
+    `,
+  ],
+  [
+    'a capped token spends up to its cap, and what is given back may be spent again',
+    `
+    open anna                                   → balance 0.00
+    credit anna 1000 from operator              → #1 balance 1000.00
+    charge anna 30 for vpn by phone capped 50   → #2 balance 970.00, api 30.00, phone 30.00
+    charge anna 20.01 for vpn by phone          → refused: forbidden
+    charge anna 20.01 for vpn by laptop         → #3 balance 949.99, api 50.01
+    charge anna 20 for vpn by phone             → #4 balance 929.99, api 70.01, phone 50.00
+    charge anna 0.01 for vpn by phone           → refused: forbidden
+    refund anna #2 10                           → #5 balance 939.99, api 60.01, phone 40.00
+    charge anna 10.01 for vpn by phone          → refused: forbidden
+    charge anna 10 for vpn by phone             → #6 balance 929.99, api 70.01, phone 50.00
+    race anna 1 for vpn by phone times 4        → 4 refused: forbidden, balance 929.99
+    verify                                      → clean
+    `,
+  ],
+  [
+    'a cap does not stretch a balance',
+    `
+    open anna                                   → balance 0.00
+    credit anna 10 from operator                → #1 balance 10.00
+    charge anna 11 for vpn by phone capped 50   → refused: insufficient_funds
+    charge anna 10 for vpn by phone             → #2 balance 0.00, api 10.00, phone 10.00
+    verify                                      → clean
+    `,
+  ],
+  [
+    'postings are never dated before the one they follow, whatever a clock does',
+    `
+    open anna                       → balance 0.00
+    clock +100s
+    credit anna 10 from operator    → #1 balance 10.00
+    clock -60s
+    charge anna 1 for vpn           → #2 balance 9.00
+    clock +90s
+    charge anna 1 for vpn           → #3 balance 8.00
+    times anna                      → #3 130s, #2 100s, #1 100s
+    verify                          → clean
+    `,
+  ],
+  [
+    'what was posted can be neither changed nor erased',
+    `
+    open anna                       → balance 0.00
+    credit anna 10 from operator    → #1 balance 10.00
+    charge anna 4 for vpn           → #2 balance 6.00
+    forge anna #2 note lie          → refused by the database
+    forge anna #2 amount -1         → refused by the database
+    erase anna #2                   → refused by the database
+    history anna                    → #2 charge -4.00 revenue:vpn, #1 credit 10.00 funds:operator
+    verify                          → clean
+    `,
+  ],
+  [
+    'a posting that was changed all the same breaks the chain where it stands',
+    `
+    open anna                       → balance 0.00
+    open boris                      → balance 0.00
+    credit anna 10 from operator    → #1 balance 10.00
+    charge anna 4 for vpn           → #2 balance 6.00
+    charge anna 1 for vpn           → #3 balance 5.00
+    credit boris 10 from operator   → #1 balance 10.00
+    unguard
+    forge anna #2 note lie
+    verify                          → chain: posting 2 of anna
+    `,
+  ],
+  [
+    'a posting that was erased leaves a gap, and the money does not add up',
+    `
+    open anna                       → balance 0.00
+    credit anna 10 from operator    → #1 balance 10.00
+    charge anna 4 for vpn           → #2 balance 6.00
+    charge anna 1 for vpn           → #3 balance 5.00
+    unguard
+    erase anna #2
+    verify                          → chain: posting 3 of anna, balance: posting 3 of anna, balance: account of anna,
+                                      chain: postings, sum: all accounts
+    `,
+  ],
+  [
+    'a checkpoint covers what has settled, once, and shows when an account’s past was changed behind it',
+    `
+    open anna                       → balance 0.00
+    open boris                      → balance 0.00
+    credit anna 10 from operator    → #1 balance 10.00
+    clock +61s
+    charge anna 4 for vpn           → #2 balance 6.00
+    checkpoint                      → number 1, accounts 1, postings 1
+    checkpoint                      → nothing
+    clock +61s
+    checkpoint                      → number 2, accounts 1, postings 2
+    verify                          → clean
+    unguard
+    erase anna #2
+    verify                          → balance: account of anna, chain: account of anna, chain: postings,
+                                      sum: all accounts, checkpoint: checkpoint 2
+    `,
+  ],
+]
+
+describe.each([...engines])('the ledger’s statements on %s', (engine) => {
+  test.each([...statements])('%s', async (_guarantee, script) => {
+    const opened = await openTestDatabase(engine)
+    try {
+      expect(await play(opened.db, script)).toBe(squeezed(script))
+    } finally {
+      await opened.close()
+    }
+  })
+})

@@ -1,0 +1,49 @@
+import type { Customers } from '../../domains/customers/index.ts'
+import type { Fleet } from '../../domains/fleet/index.ts'
+import type { Ledger } from '../../domains/ledger/index.ts'
+import type { Premium } from '../../domains/premium/index.ts'
+import type { Pricing } from '../../domains/pricing/index.ts'
+import type { Stock } from '../../domains/stock/index.ts'
+import { kopecks } from '../../kernel/money.ts'
+import type { Transacting } from '../chores.ts'
+import { sandboxExits } from './exits.ts'
+import { stockSandbox } from './stock.ts'
+
+export type SandboxServices = {
+  readonly db: Transacting
+  readonly customers: Customers
+  readonly fleet: Fleet
+  readonly ledger: Ledger
+  readonly premium: Premium
+  readonly pricing: Pricing
+  readonly stock: Stock
+}
+
+/** What a sandbox's customer starts with: 100,000 roubles. */
+const startingBalance = kopecks(10_000_000n)
+
+/**
+ * Opens an empty shop as a sandbox: prices, exits, a VPN node, and one customer with money and a token, which is
+ * `fixedToken` if there is one. Returns the token's text when this call opened it. A shop that has been opened stays
+ * what it is; a sandbox whose first start was cut short is made good.
+ */
+export async function openSandbox(
+  services: SandboxServices,
+  catalogue: unknown,
+  fixedToken: string | undefined,
+): Promise<string | undefined> {
+  const { db, customers, ledger, pricing, fleet, premium, stock } = services
+  const opened = await db.transact(async (tx) => {
+    if (!(await customers.decideMode(tx, 'sandbox'))) return undefined
+    await pricing.apply(tx, catalogue)
+    premium.exits.add(tx, sandboxExits())
+    // Nobody runs it yet: what is bought is real and says that its node is offline.
+    await fleet.add(tx, { kind: 'vpn', name: 'local', location: 'local' })
+    const customer = await customers.addCustomer(tx, 'sandbox')
+    await ledger.credit(tx, customer.id, startingBalance, 'sandbox', 'sandbox money')
+    return customers.giveSandboxToken(tx, customer.id, fixedToken)
+  })
+  if ((await customers.mode()) === 'sandbox') await stockSandbox(stock)
+  if (fixedToken !== undefined) await customers.admitSandboxToken(fixedToken)
+  return opened
+}

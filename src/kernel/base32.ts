@@ -1,0 +1,13 @@
+/** Crockford's base 32: no letter that can be taken for a digit, and text order is numeric order. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** One character for the lowest five bits. */
+export const base32Digit = (value: number): string => alphabet.charAt(value & 31)
+
+/** One character for each random byte, five of its bits: 32 characters, so each is as likely as any other. */
+export const randomBase32 = (random: Uint8Array): string => Array.from(random, base32Digit).join('')
+
+export function isBase32(text: string): boolean {
+  for (const character of text) if (!alphabet.includes(character)) return false
+  return true
+}

@@ -1,0 +1,34 @@
+import type { Command } from '../../cli/command.ts'
+import type { Log } from '../../kernel/log.ts'
+import { configOf, logOf, untilStopped } from '../process.ts'
+import type { Config } from '../settings/config.ts'
+
+export type RunningNode = {
+  /** Settles should the node be unable to go on. */
+  readonly failed?: Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * A command that runs a node until it is told to stop or cannot go on. `open` may be told to stop before the node runs.
+ */
+export const nodeCommand = (
+  name: string,
+  summary: string,
+  open: (config: Config, log: Log, end: AbortSignal) => Promise<RunningNode | undefined>,
+): Command => ({
+  name,
+  summary,
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    const stop = new AbortController()
+    const stopped = untilStopped().then(() => stop.abort())
+    const node = await open(config, logOf(config, name), stop.signal)
+    const exit = await Promise.race([stopped.then(() => 0), ...(node?.failed ? [node.failed.then(() => 1)] : [])])
+    stop.abort()
+    await node?.stop()
+    return { json: null, lines: [], exit }
+  },
+})

@@ -1,0 +1,34 @@
+import { createReadStream } from 'node:fs'
+import { createLog } from '../adapters/log.ts'
+import type { Given, Option } from '../cli/command.ts'
+import type { Log } from '../kernel/log.ts'
+import { type Config, readConfig, settings } from './settings/config.ts'
+
+/** What every command takes: how to answer, and all settings. */
+export const commonOptions: readonly Option[] = [
+  { flag: 'json', meaning: 'answer with JSON' },
+  { flag: 'help', meaning: 'say what this command takes' },
+  ...Object.values(settings).map((each) => ({
+    flag: each.flag,
+    value: each.value,
+    meaning: `${each.meaning} [${each.env}${each.fallback === '' ? '' : `, ${each.fallback}`}]`,
+  })),
+]
+
+export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
+export const logOf = (config: Config, role: string): Log =>
+  createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+
+/**
+ * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly.
+ */
+export function untilStopped(): Promise<void> {
+  const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
+  if (Number.isInteger(leash)) {
+    const cut = () => process.exit(137)
+    createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
+  }
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+  })
+}

@@ -1,0 +1,14 @@
+import { BadSetting } from './reading.ts'
+
+/** Opens a port. What an operator can do about one that does not open is said in one line. */
+export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {
+  try {
+    return open()
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'EADDRINUSE') throw new BadSetting(`Port ${port} of the ${what} is in use by another program.`)
+    if (code === 'EACCES') throw new BadSetting(`Port ${port} of the ${what} may not be opened by this user.`)
+    if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine.`)
+    throw error
+  }
+}

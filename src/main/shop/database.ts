@@ -1,0 +1,25 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Migration } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Database } from '../../db/transaction.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+
+const projectFolder = join(import.meta.dir, '../../..')
+
+/** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
+export function openConfigured(config: Config): Database {
+  const address = databaseAddress(config)
+  if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
+  return openDatabase(address)
+}
+
+/** The schema's history, in order. */
+export function readMigrations(): Migration[] {
+  const folder = join(projectFolder, 'migrations')
+  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
+  return names.toSorted().map((name) => ({
+    name: name.replace(/\.sql$/, ''),
+    text: readFileSync(join(folder, name), 'utf8'),
+  }))
+}

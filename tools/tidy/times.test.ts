@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'bun:test'
+import { rulesBroken } from './planted.ts'
+import { checkTimes } from './times.ts'
+
+const broken = (text: string, path = 'src/api/http.ts') => rulesBroken(checkTimes, path, text)
+
+describe('names of times', () => {
+  test('an instant ends in At', () => {
+    for (const text of [
+      'const startedMs = performance.now()',
+      'let restUntilMs = 0',
+      'type A = { readonly lastContactMs: number }',
+      'function a(askedMs: number) {}',
+      'const lastMs = 3',
+      'function a(until: number) {}',
+      'type A = { readonly deadline: number }',
+      'const { a, b } = c; function d(e: string, since: number) {}',
+    ]) {
+      expect(broken(text)).toEqual(['time-name'])
+    }
+    expect(broken('const startedAt = performance.now(); let restUntilAt = 0; type A = { until: string }')).toEqual([])
+  })
+
+  test('a duration ends in its unit', () => {
+    for (const name of ['timeout', 'delay', 'ttl', 'duration', 'interval']) {
+      expect(broken(`function a(${name}: number) {}`)).toEqual(['time-name'])
+      expect(broken(`function a(${name}Ms: number) {}`)).toEqual([])
+      expect(broken(`function a(${name}Seconds: number) {}`)).toEqual([])
+    }
+    expect(broken('const keyLastsMs = 5; const missLastsMs = 2; const rememberMs = 500; idleTimeout: 30')).toEqual([])
+  })
+
+  test('a reading of a clock is named as one', () => {
+    for (const reading of ['Date.now()', 'performance.now()', 'clock()', 'deps.clock()']) {
+      expect(broken(`const moment = ${reading}`)).toEqual(['time-name'])
+      expect(
+        broken(`const nowMs = ${reading}; const beganAt = ${reading}; const leftMs = ${reading} - beganAt`),
+      ).toEqual([])
+    }
+  })
+
+  test('in shipped code; prose is free', () => {
+    expect(broken('const startedMs = 1', 'test/harness/raw.ts')).toEqual([])
+    expect(broken('// const startedMs = 1')).toEqual([])
+  })
+})

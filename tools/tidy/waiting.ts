@@ -1,0 +1,33 @@
+import { type Files, findInCode, isTest, type Violation } from './source.ts'
+
+const waits = /\bBun\s*\.\s*sleep\b|\bnew\s+Promise\b[^;\n]*=>\s*setTimeout\s*\(/
+
+/**
+ * They kill or cut off at some moment, look again and again at what tells nobody when it is ready, or drip bytes as a
+ * slow client does.
+ */
+const mayWait: readonly string[] = [
+  'src/db/migrate.test.ts',
+  'test/attack/gateway-origins.test.ts',
+  'test/durability/',
+  'test/harness/apt.ts',
+  'test/harness/peer-proxies.ts',
+  'test/harness/raw.ts',
+  'test/harness/until.ts',
+  'test/harness/wire-client.ts',
+  'test/harness/postgres.test.ts',
+  'test/harness/postgres.ts',
+  'test/harness/turnpike.ts',
+  'test/harness/vpn-tunnel.ts',
+  'test/journeys/dedicated-kill.test.ts',
+]
+
+/**
+ * A test that waits for time is slow when all is well and fails when the machine is busy. It waits for what it expects.
+ */
+export function checkWaiting(files: Files): Violation[] {
+  return [...files].flatMap(([path, text]) => {
+    if (!(isTest(path) || path.startsWith('test/')) || mayWait.some((place) => path.startsWith(place))) return []
+    return findInCode(path, text, waits, 'waiting', 'a test waits for an event or moves the clock; it never sleeps')
+  })
+}
