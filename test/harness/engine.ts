@@ -5,10 +5,11 @@ import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/c
 import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
+import type { Ask } from '../../src/plane/gateway/decide/admission.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Policy } from '../../src/plane/gateway/decide/policy.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
-import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+import type { Found, NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 import { until } from './until.ts'
 
 /** Every test of a gateway runs on both; the test command runs them once for each. */
@@ -34,6 +35,8 @@ export type StandOptions = {
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
+  /** Asks the shop; it knows nobody unless said. */
+  readonly ask?: Ask
   readonly subuser?: Partial<NodeSubuser>
   /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
@@ -78,6 +81,12 @@ const proxies = (): NodeProxy[] => [
   proxy(6, 'frida', { expires_at: Date.now() - 1000 }),
   proxy(7, 'gleb', { state: 'blocked' }),
 ]
+
+/** What the shop knows of a proxy that the gateway knows too. */
+export const foundProxy = (username: string): Found => ({
+  proxy: proxies().find((each) => each.username === username) ?? null,
+  subuser: null,
+})
 
 /** `pavel` pays by the byte, and leaves from this machine. */
 const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
@@ -131,9 +140,9 @@ export function makeEngineDeps(options: StandOptions) {
       giveBack() {},
       noteNow() {},
     },
-    ask: async () => {
+    ask: async (question, source) => {
       asked.count += 1
-      return { found: { proxy: null, subuser: null } }
+      return options.ask?.(question, source) ?? { found: { proxy: null, subuser: null } }
     },
     policy: () => policy,
     limits: {
