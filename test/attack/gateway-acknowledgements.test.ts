@@ -4,9 +4,13 @@ import { mostLost } from '../../src/plane/gateway/count/losses.ts'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
 import { findGround } from '../harness/ground.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
+import { untilStill } from '../harness/until.ts'
 import { type AckPolicy, openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
 
-/** Selective acknowledgements are counted in segments, of which the last may be short; one is kept a secret, and one is doubtful after a reset. */
+/**
+ * Selective acknowledgements are counted in segments, of which the last may be short; one is kept a secret, and one is
+ * doubtful after a reset.
+ */
 const segmentBytes = 1460
 const inDoubt = 3 * segmentBytes
 
@@ -48,20 +52,6 @@ function look(): number {
   return billed
 }
 
-/** Waits until a number has stopped rising. */
-async function settled(read: () => number, quietMs = 400): Promise<number> {
-  let last = read()
-  let since = performance.now()
-  while (performance.now() - since < quietMs) {
-    await Bun.sleep(10)
-    const now = read()
-    if (now === last) continue
-    last = now
-    since = performance.now()
-  }
-  return last
-}
-
 async function tunnel(login = 'pavel', window?: number): Promise<UserConnection> {
   const client = await machine.connect(stand.port, window === undefined ? {} : { window })
   const to = `${origin4}:${origin.port}`
@@ -76,7 +66,7 @@ async function download(client: UserConnection, bytes: number, ackPolicy: AckPol
   const before = client.receivedBytes
   client.ackPolicy = ackPolicy
   client.send(String(bytes))
-  await settled(() => client.receivedBytes, 250)
+  await untilStill(() => client.receivedBytes, 250)
   return client.receivedBytes - before
 }
 
@@ -113,11 +103,11 @@ describe('acknowledgements', () => {
     const client = await tunnel()
     const got = await download(client, 1_000_000, 'sack')
     expect(got).toBeGreaterThan(500_000)
-    await settled(look)
+    await untilStill(look)
     expect(look()).toBeGreaterThanOrEqual(got - inDoubt)
     client.reset()
     await until(isClosed)
-    await settled(look)
+    await untilStill(look)
     expect(look()).toBeLessThanOrEqual(got)
     expect(look()).toBeGreaterThanOrEqual(got - inDoubt)
   })
@@ -133,7 +123,7 @@ describe('acknowledgements', () => {
       got += client.receivedBytes
     }
     await until(isClosed)
-    expect(await settled(look)).toBeGreaterThanOrEqual(got - 10 * (inDoubt + 100))
+    expect(await untilStill(look)).toBeGreaterThanOrEqual(got - 10 * (inDoubt + 100))
   })
 
   test('who acknowledges nothing has at most 64 KiB of a connection for nothing', async () => {
@@ -144,7 +134,7 @@ describe('acknowledgements', () => {
     expect(got).toBeGreaterThan(paid + mostLost.ofConnection)
     client.reset()
     await until(isClosed)
-    const bill = await settled(look)
+    const bill = await untilStill(look)
     expect(bill).toBeGreaterThanOrEqual(got - mostLost.ofConnection)
     expect(bill).toBeLessThanOrEqual(got)
   })
@@ -161,7 +151,7 @@ describe('acknowledgements', () => {
     }
     expect(got).toBeGreaterThan(1.3 * mostLost.ofCredential)
     await until(isClosed)
-    const bill = await settled(look)
+    const bill = await untilStill(look)
     expect(bill).toBeGreaterThanOrEqual(got - mostLost.ofCredential)
     expect(bill).toBeLessThanOrEqual(got)
   })
@@ -171,7 +161,7 @@ describe('acknowledgements', () => {
     const got = await download(client, 1_000_000, 'optimistic')
     client.reset()
     await until(isClosed)
-    expect(await settled(look)).toBeGreaterThanOrEqual(got - segmentBytes)
+    expect(await untilStill(look)).toBeGreaterThanOrEqual(got - segmentBytes)
   })
 
   test('what never went out, for the customer had no room, is not billed', async () => {
@@ -179,10 +169,10 @@ describe('acknowledgements', () => {
     const got = await download(client, 100_000, 'normal')
     client.setWindow(0)
     client.send('5000000')
-    await settled(() => client.receivedBytes, 250)
+    await untilStill(() => client.receivedBytes, 250)
     client.reset()
     await until(isClosed)
-    expect(await settled(look)).toBe(got)
+    expect(await untilStill(look)).toBe(got)
   })
 
   test('a customer who ends in order, and then is silent, gains nothing by it', async () => {
@@ -190,7 +180,7 @@ describe('acknowledgements', () => {
     const got = await download(client, 500_000, 'sack')
     client.finish()
     await until(isClosed, 10_000)
-    expect(await settled(look)).toBeGreaterThanOrEqual(got - inDoubt)
+    expect(await untilStill(look)).toBeGreaterThanOrEqual(got - inDoubt)
   })
 
   test('a customer whose line drops pays for what his machine has acknowledged, to the byte, ten times in a row', async () => {
@@ -204,7 +194,7 @@ describe('acknowledgements', () => {
       acknowledged += client.acknowledgedBytes - head
     }
     await until(isClosed, 10_000)
-    expect(await settled(look)).toBe(acknowledged)
+    expect(await untilStill(look)).toBe(acknowledged)
   })
 
   test('a customer with a large window whose line drops pays for no more than was sent, less what is borne', async () => {
@@ -215,7 +205,7 @@ describe('acknowledgements', () => {
     client.drop()
     const acknowledged = client.acknowledgedBytes - head
     await until(isClosed, 10_000)
-    const bill = await settled(look)
+    const bill = await untilStill(look)
     expect(bill).toBeGreaterThanOrEqual(acknowledged)
     // What can be on its way is what the system's largest send buffer holds.
     expect(bill).toBeLessThanOrEqual(acknowledged + 4 * 1024 * 1024 - mostLost.ofConnection)

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createAsk } from '../../src/plane/agent/ask.ts'
 import { LinkError } from '../../src/plane/agent/shop-link.ts'
+import { realTiming } from '../../src/plane/agent/surroundings.ts'
 import type { FindBody, Found } from '../../src/wire/node/state.ts'
 import { foundProxy, loginLine, openEngine, type Stand } from '../harness/engine.ts'
 import { quietLog } from '../harness/hand-timing.ts'
@@ -114,7 +115,7 @@ describe.each([
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     find = async (question) => {
       const found = foundProxy('username' in question ? question.username : '')
-      await Bun.sleep(found.proxy ? 320 : 270)
+      await realTiming.pause(found.proxy ? 320 : 270)
       return found
     }
     await expectAlike(

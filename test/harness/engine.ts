@@ -29,6 +29,8 @@ export type Stand = {
 export type StandOptions = {
   /** Where it listens; loopback unless said. */
   readonly hostname?: string
+  /** What customers with an IPv4 address leave from; loopback unless said. */
+  readonly leaveFrom?: string
   /** What is otherwise than shipped in what customers may reach. */
   readonly policy?: Partial<Policy>
   readonly mode?: 'sandbox' | 'production'
@@ -124,7 +126,12 @@ export function makeEngineDeps(options: StandOptions) {
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
   const snapshot = createSnapshot()
-  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
+  const { leaveFrom = '127.0.0.1' } = options
+  const change = snapshot.apply({
+    proxies: proxies().map((each) => (each.leave_from === '::1' ? each : { ...each, leave_from: leaveFrom })),
+    subusers: [subuser(options.subuser)],
+    exits: [{ ...exit, host: leaveFrom }],
+  })
   const policy = { ...policyOf(config, options.mode ?? 'sandbox'), ...options.policy }
   const leaseBytes = options.leaseBytes ?? 1e12
   const faults: unknown[] = []

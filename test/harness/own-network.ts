@@ -22,7 +22,10 @@ const setInterface = 0x400454ca
 /** IFF_TUN and IFF_NO_PI: whole IP packets, with nothing before them. */
 const plainTun = 0x1001
 
-/** A network of this thread's own, that nobody else sees: sockets that are opened from here on belong to it, and so do those of threads that are started. */
+/**
+ * A network of this thread's own, that nobody else sees: sockets that are opened from here on belong to it, and so do
+ * those of threads that are started.
+ */
 export type OwnNetwork = {
   readonly calls: NetworkCalls
   /** Runs `ip` with these words. */

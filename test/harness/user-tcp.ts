@@ -4,26 +4,32 @@ import type { OwnNetwork } from './own-network.ts'
 import { flag, readSegment, type Segment, writeSegment } from './tcp-segment.ts'
 
 /**
- * How a client says what it has: as it should (`normal`); not at all (`none`); all but one piece, selectively, so that its cumulative acknowledgement never
- * moves (`sack`); or one piece more than it has (`optimistic`).
+ * How a client says what it has: as it should (`normal`); not at all (`none`); all but one piece, selectively, so that
+ * its cumulative acknowledgement never moves (`sack`); or one piece more than it has (`optimistic`).
  */
 export type AckPolicy = 'none' | 'sack' | 'normal' | 'optimistic'
 
 export type UserTcp = {
   /** Where the system's own programs are reached from here. */
   readonly address: string
-  /** Opens a connection, as a machine with this largest segment and window would. */
-  connect(port: number, options?: { mss?: number; window?: number }): Promise<UserConnection>
+  /**
+   * Opens a connection, as a machine with this largest segment and window would. There are 250 machines, of which the
+   * first is meant unless said.
+   */
+  connect(port: number, options?: { machine?: number; mss?: number; window?: number }): Promise<UserConnection>
   close(): void
 }
 
 const kernelAddress = 0x0a420001
-const ownAddress = 0x0a420002
+const firstAddress = 0x0a420002
 const windowScale = 10
 const packetBytes = 2048
 const mostPacketsAtOnce = 4096
 
-/** A client's end of TCP that does what no system's would: which acknowledgements it sends is the test's to say. It loses nothing and sends nothing twice. */
+/**
+ * A client's end of TCP that does what no system's would: which acknowledgements it sends is the test's to say. It
+ * loses nothing and sends nothing twice.
+ */
 export class UserConnection {
   ackPolicy: AckPolicy = 'normal'
   isReset = false
@@ -42,6 +48,7 @@ export class UserConnection {
   private readonly chunks: Uint8Array[] = []
 
   constructor(
+    private readonly address: number,
     private readonly port: number,
     private readonly peerPort: number,
     private readonly mss: number,
@@ -58,7 +65,7 @@ export class UserConnection {
     this.emitSegment(flag.syn, Uint8Array.of(), Uint8Array.from(options))
     this.seq += 1
     await until(() => this.isOpen || this.isReset)
-    if (this.isReset) throw new Error('the connection was refused')
+    if (!this.isOpen) throw new Error('the connection was refused')
     return this
   }
 
@@ -159,7 +166,7 @@ export class UserConnection {
   ): void {
     if (this.isDown) return
     this.emit({
-      from: { address: ownAddress, port: this.port },
+      from: { address: this.address, port: this.port },
       to: { address: kernelAddress, port: this.peerPort },
       seq: this.seq,
       ack: flags & flag.syn ? 0 : this.ackedSeq,
@@ -171,10 +178,13 @@ export class UserConnection {
   }
 }
 
-/** A machine of its own at the other end of a TUN device: the system has no connection there, so it says nothing of its own to what arrives. */
+/**
+ * Machines of their own at the other end of a TUN device: the system has no connection there, so it says nothing of its
+ * own to what arrives, and none of them costs a descriptor. What is sent elsewhere through the device has no answer.
+ */
 export function openUserTcp(network: OwnNetwork): UserTcp {
   const device = network.openTun('usertcp')
-  network.ip('address', 'add', '10.66.0.1/30', 'dev', 'usertcp')
+  network.ip('address', 'add', '10.66.0.1/24', 'dev', 'usertcp')
   network.ip('link', 'set', 'usertcp', 'up', 'mtu', '1500', 'txqueuelen', '10000')
   const connections = new Map<number, UserConnection>()
   const packet = new Uint8Array(packetBytes)
@@ -204,9 +214,9 @@ export function openUserTcp(network: OwnNetwork): UserTcp {
 
   return {
     address: '10.66.0.1',
-    async connect(port, { mss = 1460, window = 16 * 1024 * 1024 } = {}) {
+    async connect(port, { machine = 1, mss = 1460, window = 16 * 1024 * 1024 } = {}) {
       nextPort += 1
-      const connection = new UserConnection(nextPort, port, mss, window, emit)
+      const connection = new UserConnection(firstAddress + machine - 1, nextPort, port, mss, window, emit)
       connections.set(nextPort, connection)
       return connection.open()
     },

@@ -1,10 +1,21 @@
 import { dlopen, ptr } from 'bun:ffi'
+import { readAddress } from '../../../kernel/address.ts'
 import { nothingShown, type Transmission } from '../count/shown.ts'
 import type { Watch } from '../count/tally.ts'
-import { readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
+import type { Target } from '../protocol/authority.ts'
+import { createKernel } from './linux/kernel.ts'
+import { openLibc as openCalls } from './linux/libc.ts'
+import { EADDRNOTAVAIL } from './linux/numbers.ts'
+import { type Processor, readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
 
 /** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
 export type Sockets = {
+  /**
+   * Begins to connect to a literal address, from an address of this machine if one is named, and returns the descriptor
+   * or, negative, the system's number for what is in the way. Absent where only Bun can: then a connection that is
+   * being made cannot be given up.
+   */
+  readonly connect?: (there: Target, from: string | undefined) => number
   /** Undefined where the system cannot tell: then what was written counts as delivered. */
   watch(descriptor: number): Watch | undefined
   /** Of all that was written, what the peer's machine has acknowledged; undefined where the system cannot tell. */
@@ -58,6 +69,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
   }
 
   return {
+    connect: createConnect(),
     acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
     narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
     // Linux before 5.17 does not know it, and the buffer stays small.
@@ -78,6 +90,15 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
         },
       }
     },
+  }
+}
+
+function createConnect(): NonNullable<Sockets['connect']> {
+  const kernel = createKernel(openCalls(), process.arch as Processor)
+  return (there, from) => {
+    const address = readAddress(there.host)
+    const own = from === undefined ? undefined : readAddress(from)
+    return address && (from === undefined || own) ? kernel.connect(address, there.port, own) : -EADDRNOTAVAIL
   }
 }
 

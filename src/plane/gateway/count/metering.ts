@@ -132,6 +132,21 @@ export function createMetering<End extends CustomerEnd>(deps: {
       if (sources.size < mostSources) sources.set(`${id} ${address}`, { id, address })
     },
 
+    /** Connections that are closed and not let go of: it is not sure yet what has arrived. */
+    get settling(): number {
+      return closing.size
+    },
+
+    /** Lets go of the one that has waited longest, whatever has arrived. False when there is none. */
+    letGo(): boolean {
+      for (const delivery of closing) {
+        delivery.cut()
+        settle(delivery)
+        return true
+      }
+      return false
+    },
+
     /** Looks after connections that are closed and not yet acknowledged, and gives back what nobody uses. */
     sweep(): void {
       for (const delivery of closing) settle(delivery)

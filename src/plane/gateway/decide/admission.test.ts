@@ -20,7 +20,7 @@ const known: Found = {
   },
 }
 
-/** A gateway that knows one name, in front of a shop that knows it too; what is asked and waited for is written down. */
+/** Knows one name, as the shop does; what is asked and waited for is written down. */
 function open() {
   const snapshot = createSnapshot()
   if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })
