@@ -80,7 +80,10 @@ async function runStaticSteps(): Promise<Tally> {
   return tally
 }
 
-/** Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once more on the portable one. */
+/**
+ * Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once
+ * more on the portable one.
+ */
 const ofGateways = [
   'attack/gateway-*',
   'journeys/gateway*',

@@ -1,7 +1,10 @@
 /** Milliseconds since 1970 in UTC, handed in so that a test can drive it. */
 export type Clock = () => number
 
-/** Acts once after so long, and returns what prevents it. Handed in, for not every thread that waits has timers of its own. */
+/**
+ * Acts once after so long, and returns what prevents it. Handed in, for not every thread that waits has timers of its
+ * own.
+ */
 export type After = (ms: number, act: () => void) => () => void
 
 /** ISO 8601 in UTC, as every `…_at` field carries it. */

@@ -22,7 +22,10 @@ export type Happening =
   | { readonly do: 'allow'; readonly bytes: number }
   | { readonly do: 'turn' | 'cut' | 'exhaust' }
 
-/** A socket as the kernel has it: what came and was not read, how much the other machine takes, and what there is to tell of it. */
+/**
+ * A socket as the kernel has it: what came and was not read, how much the other machine takes, and what there is to
+ * tell of it.
+ */
 class Socket {
   inbox = Buffer.alloc(0)
   said = Buffer.alloc(0)

@@ -157,7 +157,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
     const renew = () => floor.services.dedicatedUpkeep.renew(200)
 
-    test('a proxy is renewed one day ahead, not sooner, once, and not as money spent through a token', async () => {
+    test('a proxy is renewed one day ahead, not sooner, once, and not as spent through a token when none has asked for it', async () => {
       const { clock, services } = floor
       clock.nowMs = start + 6 * dayMs - 1
       expect(await renew()).toBe(0)
@@ -225,6 +225,19 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
       const before = await balanceOf(customer)
       expect(await renew()).toBe(0)
       expect(await balanceOf(customer)).toBe(before)
+    })
+
+    test('a blocked customer is not charged, and is renewed within the hour after he is let go on', async () => {
+      const { clock, services } = floor
+      await services.setBlocked(customer, true)
+      clock.nowMs = start + 6 * dayMs
+      const before = await balanceOf(customer)
+      expect(await renew()).toBe(0)
+      expect([await balanceOf(customer), await endOf(customer)]).toEqual([before, start + 7 * dayMs])
+      await services.setBlocked(customer, false)
+      clock.advance(hourMs)
+      expect(await renew()).toBe(1)
+      expect(await endOf(customer)).toBe(start + 37 * dayMs)
     })
 
     test('set to null it stops', async () => {

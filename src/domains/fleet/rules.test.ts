@@ -21,6 +21,7 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
   joinedAt: null,
   key: null,
   health: null,
+  linkMegabits: 10_000,
   ...of,
 })
 

@@ -44,6 +44,8 @@ export const reportBodySchema = z.object({
         turn: z.int().positive(),
         want: z.enum(['lease', 'return']),
         moving: count.optional(),
+        /** Bytes that pass in a moment at the present pace: a lease of that size is not asked for too often. */
+        pace: count.optional(),
       }),
     )
     .max(mostInReport),

@@ -111,10 +111,11 @@ export function createCore(deps: EngineDeps & Movement) {
     if (connections.delete(connection)) arrivals.leave(connection)
   }
 
-  const carrier: Carrier & { noteAsked(id: string, pool: string): number } = {
+  const carrier: Required<Carrier> = {
     takeChanged: () => metering.takeChanged(),
     takeSources: () => metering.takeSources(),
     noteAsked: (id, pool) => metering.noteAsked(id, pool),
+    paceOf: (id, pool) => metering.paceOf(id, pool),
     allow: (id, pool, upto) => metering.allow(id, pool, upto),
     get health() {
       return { tunnels: open.size + passages.dialling, carried: metering.carried }

@@ -159,11 +159,11 @@ export class Side {
 
   private endWhenEmpty(): void {
     if (this.isClosed || this.heldBytes > 0 || this.ending === 'no') return
-    if (!this.isFinished) {
-      this.isFinished = true
-      this.socket?.shutdown()
-    }
+    const wasFinished = this.isFinished
+    this.isFinished = true
+    // A close says the same as the end of the stream.
     if (this.ending === 'release') this.socket?.end()
+    else if (!wasFinished) this.socket?.shutdown()
   }
 
   /** The system takes bytes again. */

@@ -193,6 +193,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
     noteAsked: (id: string, pool: string): number =>
       allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
 
+    paceOf: (id: string, pool: string): number => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.pace ?? 0,
+
     allow(id: string, pool: string, upto: number): void {
       allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
     },

@@ -1,7 +1,10 @@
 /** More than any process may have open, as shipped by distributions. */
 export const mostDescriptors = 1_048_576
 
-/** Which descriptors a reactor owns, a bit for each, in memory that outlives it: whoever looks after it closes what it leaves behind. */
+/**
+ * Which descriptors a reactor owns, a bit for each, in memory that outlives it: whoever looks after it closes what it
+ * leaves behind.
+ */
 export const ownedWords = mostDescriptors / 32
 
 /** Every descriptor of one reactor: opened, shared and closed here and nowhere else, each closed once. */
@@ -35,7 +38,10 @@ export class Descriptors {
     this.holders[descriptor] = (this.holders[descriptor] ?? 0) + 1
   }
 
-  /** Lets go of it. It is closed with the others in flush(), so that its number does not come back while old events are looked at. */
+  /**
+   * Lets go of it. It is closed with the others in flush(), so that its number does not come back while old events are
+   * looked at.
+   */
   release(descriptor: number): void {
     const holders = this.holders[descriptor] ?? 0
     if (holders === 0) {

@@ -22,7 +22,10 @@ export type LinuxEngineDeps = EngineDeps & {
   readonly onRestart?: (fault: unknown) => void
 }
 
-/** The engine over epoll and splice. This is the main thread's end of it: what a reactor lacks is found out here, and what it counted is kept. */
+/**
+ * The engine over epoll and splice. This is the main thread's end of it: what a reactor lacks is found out here, and
+ * what it counted is kept.
+ */
 export function createLinuxEngine(
   deps: LinuxEngineDeps,
 ): Engine & { readonly thread: Pick<ReactorThread, 'terminate'> } {
@@ -111,6 +114,7 @@ export function createLinuxEngine(
     takeChanged: () => mirror.takeChanged(),
     takeSources: () => mirror.takeSources(),
     noteAsked: (id, pool) => mirror.movingOf(id, pool),
+    paceOf: (id, pool) => mirror.paceOf(id, pool),
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
       const { passages, dialling } = thread.memory.standing

@@ -1,6 +1,6 @@
 /**
- * One direction of a tunnel: bytes flow from a source to a sink. Every state, every thing that can happen in it, and what is done then. A tunnel has
- * two directions, each in a state of its own.
+ * One direction of a tunnel: bytes flow from a source to a sink. Every state, every thing that can happen in it, and
+ * what is done then. A tunnel has two directions, each in a state of its own.
  */
 
 export const flowStates = [

@@ -41,8 +41,8 @@ export type ByteCalls = Pick<
 >
 
 /**
- * The system's calls as this engine uses them. Descriptors and counts are numbers; what fails returns the error's number, negative. Nothing
- * here waits, except poll().
+ * The system's calls as this engine uses them. Descriptors and counts are numbers; what fails returns the error's
+ * number, negative. Nothing here waits, except poll().
  */
 export function createKernel(libc: Libc, processor: Processor) {
   const { errno } = libc
@@ -82,7 +82,10 @@ export function createKernel(libc: Libc, processor: Processor) {
     /** Whether there is something to read, without reading it. */
     peek: (descriptor: number): number => orError(libc.recv(descriptor, base + valueAt, 1, n.MSG_PEEK)),
 
-    /** Sends the first of what was just received. With `isLast` the end of the stream follows at once, and travels with it. */
+    /**
+     * Sends the first of what was just received. With `isLast` the end of the stream follows at once, and travels with
+     * it.
+     */
     pass: (descriptor: number, bytes: number, isLast: boolean): number =>
       orError(libc.send(descriptor, base + readAt, bytes, isLast ? n.MSG_NOSIGNAL | n.MSG_MORE : n.MSG_NOSIGNAL)),
 

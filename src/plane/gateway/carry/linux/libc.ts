@@ -1,6 +1,9 @@
 import { dlopen, type Pointer, toArrayBuffer } from 'bun:ffi'
 
-/** `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as `i32`: no call here moves 2 GiB. */
+/**
+ * `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as
+ * `i32`: no call here moves 2 GiB.
+ */
 const symbols = {
   socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
   bind: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },

@@ -53,10 +53,11 @@ const nothingAllowed: Policy = {
 }
 
 /**
- * A whole gateway on a thread that never returns to its own event loop: it waits in epoll, and hears from the main thread through a port that it looks
- * into itself. It waits for the main thread only with what it does not know: a credential, a name, more bytes.
+ * A whole gateway on a thread that never returns to its own event loop: it waits in epoll, and hears from the main
+ * thread through a port that it looks into itself. It waits for the main thread only with what it does not know: a
+ * credential, a name, more bytes.
  */
-export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => void): void {
+export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => void) {
   const { inbox, bell, isStrict } = terms
   const memory = viewMemory(terms.memory)
   const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
@@ -169,17 +170,23 @@ export function runReactor(terms: ReactorTerms, post: (message: FromReactor) => 
     memory.carried = core.carrier.health.carried
   }
 
-  reactor.watchLevel(bell, { onEvents: () => kernel.hush(bell), onFault() {} })
-  tick()
   const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
-  while (!isOver()) {
-    memory.isAsleep = true
-    reactor.turn(hear)
-    memory.isAsleep = false
-    tell()
+
+  return {
+    /** Returns when it was told to stop and nothing is open any more. */
+    run(): void {
+      reactor.watchLevel(bell, { onEvents: () => kernel.hush(bell), onFault() {} })
+      tick()
+      while (!isOver()) {
+        memory.isAsleep = true
+        reactor.turn(hear)
+        memory.isAsleep = false
+        tell()
+      }
+      reports.send()
+      post({ type: 'ended' })
+    },
   }
-  reports.send()
-  post({ type: 'ended' })
 }
 
 /** An error crosses threads as its text and where it came from. */

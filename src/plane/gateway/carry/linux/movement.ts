@@ -81,7 +81,10 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
   }
 }
 
-/** The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so nothing is narrowed. */
+/**
+ * The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so
+ * nothing is narrowed.
+ */
 function createSockets({ kernel, descriptors }: Reactor): Sockets {
   return {
     acknowledged: () => undefined,

@@ -9,7 +9,10 @@ export const pipeBytes = 256 * 1024
 
 export type Pipes = Pick<PipePool, 'take' | 'give'>
 
-/** Pipes for splice(2), used again while they are empty: one that still holds somebody's bytes is closed, never handed on. */
+/**
+ * Pipes for splice(2), used again while they are empty: one that still holds somebody's bytes is closed, never handed
+ * on.
+ */
 export class PipePool {
   private readonly idle: Pipe[] = []
   private count = 0

@@ -5,7 +5,10 @@ import type { ReactorThread } from './thread.ts'
 
 const backlog = 4096
 
-/** The ports that customers come to. They are opened here, where it can be told at once that one cannot be, and outlive a reactor. */
+/**
+ * The ports that customers come to. They are opened here, where it can be told at once that one cannot be, and outlive
+ * a reactor.
+ */
 export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post'>) {
   /** Descriptors by port, and those that a reactor has still to let go of. */
   const open = new Map<number, number>()

@@ -18,8 +18,9 @@ const bothWays = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
 const mostWaitMs = 1000
 
 /**
- * A loop over epoll on a thread of its own. One turn: events, timers, whoever waits for another turn, promises, and then what was let go of is
- * closed. A descriptor is watched once, for both directions, and told of changes alone (edge-triggered).
+ * A loop over epoll on a thread of its own. One turn: events, timers, whoever waits for another turn, promises, and
+ * then what was let go of is closed. A descriptor is watched once, for both directions, and told of changes alone
+ * (edge-triggered).
  */
 export class Reactor {
   readonly timers = new Timers(() => performance.now())
@@ -71,7 +72,10 @@ export class Reactor {
     this.waiting.push(taker)
   }
 
-  /** `hear` does what others have asked for, and tells whether there was anything. What was asked before an event comes before it. */
+  /**
+   * `hear` does what others have asked for, and tells whether there was anything. What was asked before an event comes
+   * before it.
+   */
   turn(hear: () => boolean): void {
     const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
     const count = this.kernel.poll(this.poll, mostMs)

@@ -40,7 +40,10 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set isAsleep(yes: boolean) {
       Atomics.store(counts, words.isAsleep, yes ? 1 : 0)
     },
-    /** How many messages the main thread has left, so that a look into the inbox is only worth it when there are new ones. */
+    /**
+     * How many messages the main thread has left, so that a look into the inbox is only worth it when there are new
+     * ones.
+     */
     get posted(): number {
       return Atomics.load(counts, words.posted)
     },

@@ -99,7 +99,7 @@ describe('struct tcp_info', () => {
     expect(readTcpInfo(view, 0)).toMatchObject({ acknowledged, isOver })
   })
 
-  /** As Linux 6.18 told it of a client that has 1,077,480 bytes and acknowledged selectively all but the first 1,460. */
+  /** As Linux 6.18 told it of a client that has 1,077,480 bytes and acknowledged selectively all but 1,460 of them. */
   function silentClient(state: number, unacknowledged: number): DataView {
     const view = paper(tcpInfoBytes)
     view.setUint8(0, state)

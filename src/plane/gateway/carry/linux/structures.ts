@@ -5,12 +5,16 @@ import { AF_INET, AF_INET6 } from './numbers.ts'
 /** The processors whose kernel interface is known here. Both count bytes from the little end. */
 export type Processor = 'x64' | 'arm64'
 
-/** `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else. */
+/**
+ * `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else.
+ */
 export type EventLayout = { readonly bytes: number; readonly oursAt: number }
 export const eventLayoutOf = (processor: Processor): EventLayout =>
   processor === 'x64' ? { bytes: 12, oursAt: 4 } : { bytes: 16, oursAt: 8 }
 
-/** An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in. */
+/**
+ * An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in.
+ */
 export type PollEvent = { readonly events: number; readonly descriptor: number; readonly life: number }
 
 export function writeEvent(into: DataView, at: number, layout: EventLayout, event: PollEvent): void {
@@ -31,7 +35,10 @@ export function readEvent(from: DataView, at: number, layout: EventLayout): Poll
 export const mostSocketAddressBytes = 28
 const ipv4Bytes = 16
 
-/** `sockaddr_in` or `sockaddr_in6`. The family counts in the processor's order, the port in the network's. Returns the length. */
+/**
+ * `sockaddr_in` or `sockaddr_in6`. The family counts in the processor's order, the port in the network's. Returns the
+ * length.
+ */
 export function writeSocketAddress(into: DataView, at: number, { version, bytes }: Address, port: number): number {
   const length = version === 4 ? ipv4Bytes : mostSocketAddressBytes
   for (let offset = 0; offset < length; offset += 1) into.setUint8(at + offset, 0)
@@ -42,7 +49,9 @@ export function writeSocketAddress(into: DataView, at: number, { version, bytes 
   return length
 }
 
-/** Undefined for a family that is neither. An IPv4 address mapped into IPv6 is that IPv4 address (RFC 4291, 2.5.5.2). */
+/**
+ * Undefined for a family that is neither. An IPv4 address mapped into IPv6 is that IPv4 address (RFC 4291, 2.5.5.2).
+ */
 export function readSocketAddress(from: DataView, at: number): { address: Address; port: number } | undefined {
   const family = from.getUint16(at, true)
   const port = from.getUint16(at + 2, false)
@@ -57,8 +66,9 @@ export function readSocketAddress(from: DataView, at: number): { address: Addres
 }
 
 /**
- * Of `struct tcp_info`: the state, options, `tcpi_snd_mss`, `tcpi_unacked`, `tcpi_sacked`, `tcpi_total_retrans`, `tcpi_bytes_acked` (which an accepted connection
- * counts from 0), `tcpi_data_segs_out`, `tcpi_delivered`, `tcpi_bytes_sent` and `tcpi_bytes_retrans`. Linux has them all since 4.19.
+ * Of `struct tcp_info`: the state, options, `tcpi_snd_mss`, `tcpi_unacked`, `tcpi_sacked`, `tcpi_total_retrans`,
+ * `tcpi_bytes_acked` (which an accepted connection counts from 0), `tcpi_data_segs_out`, `tcpi_delivered`,
+ * `tcpi_bytes_sent` and `tcpi_bytes_retrans`. Linux has them all since 4.19.
  */
 export const tcpInfoBytes = 216
 const at = {
@@ -78,8 +88,9 @@ const stateClosed = 7
 const hasSelective = 2
 
 /**
- * Once a connection was reset the system forgets how many segments are under way, but not how many have gone out and how many have been delivered since it began. It
- * counts the two ends of a connection as delivered, and only bytes as gone out: the first is taken off, the second counts as one that is unknown.
+ * Once a connection was reset the system forgets how many segments are under way, but not how many have gone out and
+ * how many have been delivered since it began. It counts the two ends of a connection as delivered, and only bytes as
+ * gone out: the first is taken off, the second counts as one that is unknown.
  */
 export function readTcpInfo(from: DataView, start: number): Transmission {
   const short = (offset: number): number => from.getUint32(start + offset, true)

@@ -88,7 +88,10 @@ export function createThread(deps: {
 
     post,
 
-    /** Posts to the reactor that runs now and to no other: the next one would take the answer for that to a question of its own. */
+    /**
+     * Posts to the reactor that runs now and to no other: the next one would take the answer for that to a question of
+     * its own.
+     */
     replyTo(): (message: ToReactor) => void {
       const asker = worker
       return (message) => {

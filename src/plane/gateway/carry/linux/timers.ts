@@ -2,7 +2,10 @@ import type { After } from '../../../../kernel/time.ts'
 
 type Timer = { readonly at: number; act: (() => void) | undefined }
 
-/** Timers for a thread that waits in the kernel: whoever waits asks how long it may, and runs what is due afterwards. A binary heap. */
+/**
+ * Timers for a thread that waits in the kernel: whoever waits asks how long it may, and runs what is due afterwards. A
+ * binary heap.
+ */
 export class Timers {
   private readonly heap: Timer[] = []
 

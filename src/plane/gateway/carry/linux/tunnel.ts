@@ -88,7 +88,10 @@ export class Flow {
   }
 }
 
-/** Carries bytes both ways as they are, never more than there is traffic for, until both sides have said all or one is gone. */
+/**
+ * Carries bytes both ways as they are, never more than there is traffic for, until both sides have said all or one is
+ * gone.
+ */
 export class Tunnel {
   private readonly up: Flow
   private readonly down: Flow
