@@ -21,29 +21,30 @@ function open(connections: number) {
     connections,
     lingering: () => lingering,
   })
+  const come = (source: string, is: Partial<Guest> = {}): Guest => {
+    const guest: Guest = {
+      source,
+      cameAt: nowMs,
+      isWaiting: true,
+      isStranger: true,
+      isIn: false,
+      spare() {
+        guest.isIn = false
+        arrivals.leave(guest)
+        arrivals.closed()
+      },
+      ...is,
+    }
+    arrivals.opened()
+    guest.isIn = arrivals.enter(guest)
+    if (!guest.isIn) arrivals.closed()
+    return guest
+  }
   return {
     arrivals,
+    come,
     pass: (ms: number) => void (nowMs += ms),
     linger: (count: number) => void (lingering = count),
-    come(source: string, is: Partial<Guest> = {}): Guest {
-      const guest: Guest = {
-        source,
-        cameAt: nowMs,
-        isWaiting: true,
-        isStranger: true,
-        isIn: false,
-        spare() {
-          guest.isIn = false
-          arrivals.leave(guest)
-          arrivals.closed()
-        },
-        ...is,
-      }
-      arrivals.opened()
-      guest.isIn = arrivals.enter(guest)
-      if (!guest.isIn) arrivals.closed()
-      return guest
-    },
   }
 }
 
