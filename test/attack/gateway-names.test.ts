@@ -51,14 +51,21 @@ async function guess(sent: string): Promise<{ told: string; tookMs: number }> {
 const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 /** Side by side, so that whatever else the machine does slows both alike. */
-async function expectAlike(known: () => string, unknown: () => string): Promise<void> {
+async function compare(known: () => string, unknown: () => string): Promise<number> {
   const pairs = await Promise.all(
     Array.from({ length: rounds }, () => Promise.all([guess(known()), guess(unknown())] as const)),
   )
   expect(new Set(pairs.map(([{ told }]) => told))).toEqual(new Set(pairs.map(([, { told }]) => told)))
   const [first, second] = [median(pairs.map(([each]) => each.tookMs)), median(pairs.map(([, each]) => each.tookMs))]
-  expect(Math.abs(first - second)).toBeLessThan(50)
   expect(Math.min(first, second)).toBeGreaterThan(240)
+  return Math.abs(first - second)
+}
+
+/** What tells the two apart does so every time; a busy machine does not. */
+async function expectAlike(known: () => string, unknown: () => string): Promise<void> {
+  let difference = await compare(known, unknown)
+  for (let again = 0; again < 2 && difference >= 50; again += 1) difference = await compare(known, unknown)
+  expect(difference).toBeLessThan(50)
 }
 
 const useUp = async (): Promise<void> => {
