@@ -117,7 +117,8 @@ export function createLinuxEngine(
     paceOf: (id, pool) => mirror.paceOf(id, pool),
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
-      return { tunnels: thread.memory.standing.passages, carried: carriedBefore + thread.memory.carried }
+      const { passages, dialling } = thread.memory.standing
+      return { tunnels: passages + dialling, carried: carriedBefore + thread.memory.carried }
     },
   }
 

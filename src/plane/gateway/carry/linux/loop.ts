@@ -68,7 +68,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const kernel = createKernel(openLibc(), process.arch as Processor)
   const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
   const reactor = new Reactor(kernel, descriptors, onFault)
-  const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict)
+  const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
   const held = createHeldGauge()
   const around = { after: reactor.timers.after, noteHeld: held.note }
   const snapshot = createSnapshot()

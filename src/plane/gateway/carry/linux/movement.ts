@@ -1,12 +1,11 @@
 import { readAddress } from '../../../../kernel/address.ts'
-import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
 import { createConverse } from '../converse.ts'
 import type { Movement } from '../core.ts'
 import { patient, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
-import { EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ETIMEDOUT } from './numbers.ts'
+import { connectRefusalOf } from './connect-refusal.ts'
 import type { PipePool } from './pipes.ts'
 import type { Reactor } from './reactor.ts'
 import { Tunnel, type TunnelDeps } from './tunnel.ts'
@@ -60,8 +59,8 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
       const own = from === undefined ? undefined : readAddress(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
       const descriptor = kernel.connect(address, there.port, own)
-      if (descriptor < 0) return Promise.resolve({ refusal: toRefusal(-descriptor) })
-      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'unreachable' })
+      if (descriptor < 0) return Promise.resolve({ refusal: connectRefusalOf(-descriptor) })
+      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'gateway_full' })
       const side = new Side(patient, around)
       const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
       side.attach(channel)
@@ -76,18 +75,12 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
           if (error === 0) resolve({ origin: side })
           else {
             side.abort()
-            resolve({ refusal: toRefusal(error) })
+            resolve({ refusal: connectRefusalOf(error) })
           }
         })
       })
     },
   }
-}
-
-function toRefusal(error: number): RefusalCode {
-  if (error === ECONNREFUSED) return 'connect_refused'
-  if (error === ETIMEDOUT) return 'connect_timeout'
-  return error === EADDRNOTAVAIL || error === EADDRINUSE ? 'address_unavailable' : 'unreachable'
 }
 
 /**
