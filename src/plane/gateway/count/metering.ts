@@ -87,10 +87,21 @@ export function createMetering<End extends CustomerEnd>(deps: {
     if (tally.confirm() > 0) changed.add(tally.allowance)
   }
 
+  /** One function for all of them: an idle connection is small. */
+  function onTaken(tally: Tally, bytes: number): void {
+    changed.add(tally.allowance)
+    moving.add(tally)
+    carried += bytes
+    sinceNoted += bytes
+    if (sinceNoted < noteEveryBytes) return
+    sinceNoted = 0
+    agent.noteNow()
+  }
+
   function close(tally: Tally): void {
     moving.delete(tally)
     if (!open.delete(tally)) return
-    tally.delivery.tallies.delete(tally)
+    tally.delivery.tallies = tally.delivery.tallies.filter((each) => each !== tally)
     tally.allowance.putBack(tally.undelivered)
   }
 
@@ -102,17 +113,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
     /** Begins to count for one conversation on a customer's connection. */
     begin(allowance: Allowance, end: End, owner: string, host: string | undefined): Tally {
       const delivery = deliveryTo(end, allowance)
-      const tally = new Tally(allowance, end, delivery, host, owner, (bytes) => {
-        changed.add(allowance)
-        moving.add(tally)
-        carried += bytes
-        sinceNoted += bytes
-        if (sinceNoted >= noteEveryBytes) {
-          sinceNoted = 0
-          agent.noteNow()
-        }
-      })
-      delivery.tallies.add(tally)
+      const tally = new Tally(allowance, end, delivery, host, owner, onTaken)
+      delivery.tallies = [...delivery.tallies, tally]
       open.add(tally)
       unusedAt.delete(allowance)
       allowance.users += 1

@@ -28,7 +28,8 @@ const settleMs = 30_000
 
 /** What was written to one customer's socket, and how much of it the customer's machine has shown that it has. */
 export class Delivery {
-  readonly tallies = new Set<Tally>()
+  /** Mostly one, so it is a list. */
+  tallies: readonly Tally[] = []
   private final: { readonly shown: number; readonly sent: number } | undefined
   private closedAt: number | undefined
   private isCut = false
@@ -96,14 +97,14 @@ export class Tally {
     private readonly host: string | undefined,
     /** The customer behind it, by a name that tells nothing of him. */
     readonly owner: string,
-    private readonly onTaken: (bytes: number) => void,
+    private readonly onTaken: (tally: Tally, bytes: number) => void,
   ) {}
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
   takeSent(bytes: number): number {
     const taken = this.allowance.take(bytes)
     this.allowance.count(this.host, 0, taken)
-    this.onTaken(taken)
+    this.onTaken(this, taken)
     return taken
   }
 
@@ -112,7 +113,7 @@ export class Tally {
     this.from ??= this.end.written + this.end.heldBytes
     const taken = this.allowance.take(bytes)
     this.given += taken
-    this.onTaken(taken)
+    this.onTaken(this, taken)
     return taken
   }
 

@@ -8,7 +8,7 @@ import { Channel } from './channel.ts'
 import { connectRefusalOf } from './connect-refusal.ts'
 import type { PipePool } from './pipes.ts'
 import type { Reactor } from './reactor.ts'
-import { Tunnel } from './tunnel.ts'
+import { Tunnel, type TunnelDeps } from './tunnel.ts'
 
 /** See `mostAhead` of the portable engine's sockets: what is taken ahead would be delivered uncounted after a kill. */
 const mostAhead = 256 * 1024
@@ -16,6 +16,13 @@ const mostAhead = 256 * 1024
 /** How bytes move here: dialled and watched with the system's calls, carried by the kernel where it pays. */
 export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAround, clock: () => number): Movement {
   const { after } = reactor.timers
+  const tunnelDeps: TunnelDeps = {
+    calls: reactor.kernel,
+    pipes,
+    clock,
+    queue: (flow) => reactor.queue(flow),
+    noteHeld: around.noteHeld,
+  }
   return {
     after,
     sockets: createSockets(reactor),
@@ -29,23 +36,18 @@ export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAr
         client.close()
         return
       }
-      const tunnel = new Tunnel(near, far, passage, {
-        calls: reactor.kernel,
-        pipes,
-        clock,
-        queue: (flow) => reactor.queue(flow),
-        noteHeld: around.noteHeld,
-        onOver() {
-          near.leave()
-          far.leave()
-        },
-      })
+      const tunnel = new Tunnel(near, far, passage, tunnelDeps)
+      // Whoever read the handshake is held by nobody any more: an idle tunnel is small.
+      client.own(patient)
       near.enter(tunnel)
       far.enter(tunnel)
       tunnel.start(client.takeHeld(), fromClient, fromOrigin)
     },
   }
 }
+
+/** Only what was accepted is counted. */
+const nobodyMinds = (): void => {}
 
 function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
   const { kernel, descriptors, timers } = reactor
@@ -60,7 +62,7 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
       if (descriptor < 0) return Promise.resolve({ refusal: connectRefusalOf(-descriptor) })
       if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'gateway_full' })
       const side = new Side(patient, around)
-      const channel = new Channel(reactor, descriptor, side, 0, () => {})
+      const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
       side.attach(channel)
       side.pause()
       return new Promise((resolve) => {
