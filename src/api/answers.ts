@@ -15,6 +15,7 @@ export type RequestNote = {
   readonly customer: string | undefined
   readonly node?: string | undefined
   readonly charges: boolean
+  /** What lies behind a 500, or behind a refusal that the operator should hear of, such as a disk that is full. */
   readonly fault: unknown
 }
 

@@ -29,6 +29,12 @@ export async function readBody(request: Request, mostBytes = usualLimitBytes): P
   return value
 }
 
+/**
+ * A client that goes away before its body has come is refused, though it will not hear of it: that is no fault of the
+ * shop's.
+ */
+const cutShort = (): Refusal => malformed([{ field: 'body', problem: 'ended before all of it had come' }])
+
 /** Waits no longer than the limit, however slowly a client drips. */
 async function collect(request: Request, mostBytes: number): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
@@ -43,6 +49,9 @@ async function collect(request: Request, mostBytes: number): Promise<Uint8Array>
     // A length that was announced has been judged already; the server reads no more than that, and reads it whole.
     if (request.headers.has('content-length')) return await Promise.race([request.bytes(), late])
     return await collectChunks(request.body, late, mostBytes)
+  } catch (error) {
+    // Nothing is done here but to read from the client, so what is not our own refusal is the connection's end.
+    throw error instanceof Refusal ? error : cutShort()
   } finally {
     clearTimeout(timer)
   }

@@ -178,7 +178,7 @@ export function createHttp(deps: HttpDeps) {
         visit,
       })
     } catch (error) {
-      if (!(error instanceof Refusal)) fault = error
+      fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       response = toRefusal(refusal)
@@ -211,12 +211,14 @@ async function answer(
 ): Promise<Response> {
   visit.charges = operation.charges
   const scope = operation.method === 'GET' ? 'read' : 'trade'
-  const caller = await deps.customers.authenticate(bearerOf(request), visit.from, scope)
-  visit.caller = caller
-  visit.standing = (operation.charges ? limits.charges : limits.reads)(caller.token.id)
+  const letIn = () => deps.customers.authenticate(bearerOf(request), visit.from, scope)
+  visit.caller = await letIn()
+  visit.standing = (operation.charges ? limits.charges : limits.reads)(visit.caller.token.id)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
+  // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
+  const caller = operation.method === 'POST' ? await letIn() : visit.caller
   const query = readQuery(new URL(request.url).searchParams)
   const { fields, warnings } = findWarnings(operation, query, sent)
   const answered = await run({

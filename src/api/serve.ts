@@ -81,7 +81,7 @@ export const requestNotes =
   (note: RequestNote): void => {
     const { fault, tookMs, charges, ...line } = note
     const fields = { ...line, took_ms: Math.round(tookMs * 10) / 10 }
-    if (fault !== undefined) log.error('fault', { ...fields, fault })
+    if (fault !== undefined) log.error(note.status === 500 ? 'fault' : 'unavailable', { ...fields, fault })
     else if (charges && note.status === 200) log.info('sold', fields)
     else log.debug('request', fields)
   }

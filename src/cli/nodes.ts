@@ -1,7 +1,8 @@
-import type { Fleet, NewNode } from '../domains/fleet/index.ts'
-import { isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
+import type { Fleet, NewNode, NodeSide } from '../domains/fleet/index.ts'
+import { isLink, isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
+import type { Traffic } from '../domains/traffic/index.ts'
 import { readCountry } from '../kernel/country.ts'
-import { toIso } from '../kernel/time.ts'
+import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import type { Opened } from './typed.ts'
 
@@ -11,6 +12,8 @@ type Deps = {
   /** Where nodes reach the shop. */
   shopUrl: string
   addNode: (wish: NewNode) => Promise<Node>
+  traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }
+  nodeSides: readonly NodeSide[]
 }
 
 /** The command that runs a node of each kind. */
@@ -19,7 +22,14 @@ const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'v
 const nameWord = { name: 'NAME', meaning: 'the node\'s name, as "node list" shows it' }
 
 export function nodeCommands(open: Opened<Deps>): readonly Command[] {
-  return [listCommand(open), addCommand(open), keyCommand(open), ...stateCommands(open)]
+  return [
+    listCommand(open),
+    addCommand(open),
+    keyCommand(open),
+    linkCommand(open),
+    ...stateCommands(open),
+    forgetCommand(open),
+  ]
 }
 
 function listCommand(open: Opened<Deps>): Command {
@@ -29,12 +39,26 @@ function listCommand(open: Opened<Deps>): Command {
     takes: [],
     options: [],
     run: (given) =>
-      open(given, async ({ fleet, now }) => {
+      open(given, async ({ fleet, traffic, now }) => {
         const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
+        const refused = new Map((await traffic.counts.refusals()).map((each) => [each.node, each]))
+        const refusedOf = (node: Node): bigint => refused.get(node.id)?.bytes ?? 0n
         return {
-          json: nodes.map((node) => toJson(node, now())),
+          json: nodes.map((node) => ({ ...toJson(node, now()), refused_bytes: Number(refusedOf(node)) })),
           lines: table(
-            ['NAME', 'KIND', 'LOCATION', 'STATE', 'VERSION', 'LAG', 'TUNNELS', 'CARRIED', 'LAST SEEN', 'NODE'],
+            [
+              'NAME',
+              'KIND',
+              'LOCATION',
+              'STATE',
+              'VERSION',
+              'LAG',
+              'TUNNELS',
+              'CARRIED',
+              'NOT BELIEVED',
+              'LAST SEEN',
+              'NODE',
+            ],
             nodes.map((node) => [
               node.name,
               node.kind,
@@ -44,6 +68,7 @@ function listCommand(open: Opened<Deps>): Command {
               node.health ? `${node.health.lagMs} ms` : '',
               node.health ? String(node.health.tunnels) : '',
               node.health ? toMegabytes(node.health.carried) : '',
+              refused.has(node.id) ? toMegabytes(Number(refusedOf(node))) : '',
               node.lastSeenAt === null ? 'never' : toIso(node.lastSeenAt),
               node.id,
             ]),
@@ -65,6 +90,7 @@ function addCommand(open: Opened<Deps>): Command {
       { flag: 'city', value: 'NAME', meaning: 'shown with the location' },
       { flag: 'endpoint-host', value: 'ADDRESS', meaning: 'where customers reach it, if not where the settings say' },
       { flag: 'endpoint-port', value: 'PORT', meaning: 'on which port' },
+      { flag: 'link-mbit', value: 'NUMBER', meaning: 'what its network carries at most, in Mbit/s; 10000 unless said' },
     ],
     run: (given) =>
       open(given, async ({ fleet, addNode, shopUrl }) => {
@@ -82,6 +108,55 @@ function keyCommand(open: Opened<Deps>): Command {
     options: [],
     run: (given) =>
       open(given, async ({ fleet, shopUrl }) => toKeyOutcome(await fleet.issueKey(given.words[0] ?? ''), shopUrl)),
+  }
+}
+
+function linkCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'node link',
+    summary: "Says what a node's network carries at most. What the node claims beyond that is not believed.",
+    takes: [nameWord, { name: 'MBIT', meaning: 'megabits a second, both directions together' }],
+    options: [],
+    run: (given) =>
+      open(given, async ({ fleet, now }) => {
+        const node = await fleet.setLink(given.words[0] ?? '', readLink(given.words[1] ?? ''))
+        return { json: toJson(node, now()), lines: [`${node.name} carries at most ${node.linkMegabits} Mbit/s.`] }
+      }),
+  }
+}
+
+function forgetCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'node forget-usage',
+    summary: 'Gives customers back all that a node, which is shut out, has claimed to have carried for them.',
+    takes: [nameWord],
+    options: [
+      {
+        flag: 'since',
+        value: 'TIME',
+        meaning: 'only from then on, like 2026-01-31T12:00Z; of a VPN node the boots heard of since',
+      },
+      { flag: 'dry-run', meaning: 'only tell what would be given back' },
+    ],
+    run: (given) =>
+      open(given, async ({ fleet, nodeSides }) => {
+        const text = given.flags['since']
+        const since = text === undefined ? 0 : readIso(text)
+        if (since === undefined) throw mistyped('--since is a date or a moment, like 2026-01-31 or 2026-01-31T12:00Z.')
+        const dryRun = given.has('dry-run')
+        const node = await fleet.loadClosed(given.words[0] ?? '')
+        let [things, bytes] = [0, 0n]
+        for (const side of nodeSides.filter((each) => each.kind === node.kind)) {
+          const forgotten = await side.forgetUsage(node.id, since, dryRun)
+          things += forgotten.things
+          bytes += forgotten.bytes
+        }
+        const verb = dryRun ? 'would be given back' : 'were given back'
+        return {
+          json: { node: node.id, name: node.name, dry_run: dryRun, things, bytes: Number(bytes) },
+          lines: [`${bytes} bytes ${verb} to ${things} ${node.kind === 'vpn' ? 'devices' : 'accounts of sub-users'}.`],
+        }
+      }),
   }
 }
 
@@ -149,7 +224,14 @@ function readWish(given: Given): NewNode {
     ...(countryCode !== undefined && { countryCode }),
     ...(city !== undefined && { city }),
     ...readEndpoint(given),
+    ...(given.flags['link-mbit'] !== undefined && { linkMegabits: readLink(given.flags['link-mbit']) }),
   }
+}
+
+function readLink(text: string): number {
+  const megabits = /^\d{1,7}$/.test(text) ? Number(text) : 0
+  if (!isLink(megabits)) throw mistyped('A link is 1 to 1000000 Mbit/s.')
+  return megabits
 }
 
 function readEndpoint(given: Given): Pick<NewNode, 'endpoint'> {
@@ -185,4 +267,5 @@ const toJson = (node: Node, nowMs: number) => ({
   lag_ms: node.health?.lagMs ?? null,
   tunnels: node.health?.tunnels ?? null,
   carried_bytes: node.health?.carried ?? null,
+  link_mbit: node.linkMegabits,
 })

@@ -164,12 +164,16 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'usage quarantine',
-      summary: 'Lists what nodes have claimed beyond what their leases allowed. It is not billed.',
+      summary:
+        'Lists what nodes have claimed beyond their leases, or beyond what their links can carry. It is not billed.',
       takes: [],
       options: [],
       run: (given) =>
         open(given, async ({ traffic }) => {
-          const claims = await traffic.leases.quarantined(mostListed)
+          const claims = [
+            ...(await traffic.leases.quarantined(mostListed)),
+            ...(await traffic.counts.unbelieved(mostListed)),
+          ]
           return {
             json: claims.map((each) => ({
               node: each.node,

@@ -37,6 +37,13 @@ describe('PostgreSQL', () => {
     return attempts
   }
 
+  test('a server without disk or memory left is a refusal to try again', async () => {
+    for (const state of ['53100', '53200']) {
+      const lack = `DO $$ BEGIN RAISE EXCEPTION 'nothing left' USING ERRCODE = '${state}'; END $$`
+      expect((await refusalOf(db.transact((tx) => tx.run(lack)))).code).toBe('unavailable')
+    }
+  })
+
   test('two transactions that block one another both succeed in the end, each with one effect', async () => {
     const attempts = await meetHeadOn((tx, id) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
     expect(attempts).toBe(3)

@@ -171,7 +171,8 @@ function toPublic(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const state = stateOf(error)
   const gone = /^ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)/.test(code) || /^(ECONN|EPIPE)/.test(code)
-  const busy = ['55P03', '57014', '25P03', '53300', '57P01', '57P02', '57P03'].includes(state)
+  // Class 53 is a lack: of disk, of memory, of connections.
+  const busy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P01', '57P02', '57P03'].includes(state)
   return gone || busy || isRetriable(error) ? unavailable(error) : error
 }
 

@@ -1,6 +1,8 @@
 import { Database as Connection } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { makePlace, type Place } from '../../test/harness/database.ts'
+import { refusalOf } from '../../test/harness/failure.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Database } from './transaction.ts'
 
@@ -47,6 +49,56 @@ describe('SQLite', () => {
       expect(await child.exited).toBe(0)
     }
   }
+
+  const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+  test('the file, its log and its shared memory are for its owner alone, whatever the umask and the folder allow', async () => {
+    const files = ['', '-wal', '-shm'].map((suffix) => place.address + suffix)
+    expect(files.map(modeOf)).toEqual([0o600, 0o600, 0o600])
+    const before = process.umask(0)
+    const other = await makePlace('sqlite')
+    try {
+      chmodSync(other.folder, 0o777)
+      const fresh = openSqlite(other.address)
+      await fresh.transact((tx) => tx.run('CREATE TABLE things (id TEXT PRIMARY KEY)'))
+      expect(['', '-wal', '-shm'].map((suffix) => modeOf(other.address + suffix))).toEqual([0o600, 0o600, 0o600])
+      await fresh.close()
+    } finally {
+      process.umask(before)
+      await other.remove()
+    }
+  })
+
+  test('a file that others could read is kept from them when it is opened', async () => {
+    const other = await makePlace('sqlite')
+    writeFileSync(other.address, '')
+    for (const suffix of ['', '-wal', '-shm']) {
+      writeFileSync(other.address + suffix, '')
+      chmodSync(other.address + suffix, 0o666)
+    }
+    const opened = openSqlite(other.address)
+    await opened.transact((tx) => tx.run('CREATE TABLE things (id TEXT PRIMARY KEY)'))
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(other.address + suffix))).toEqual([0o600, 0o600, 0o600])
+    await opened.close()
+    await other.remove()
+  })
+
+  test('a full disk is a refusal to try again, for all who shared the commit, and the shop goes on when there is room', async () => {
+    const limitTo = (pages: bigint) => db.transact((tx) => tx.first(`PRAGMA max_page_count = ${pages}`))
+    const row = await db.first<{ page_count: bigint }>('PRAGMA page_count')
+    await limitTo(row?.page_count ?? 0n)
+    const large = 'x'.repeat(20_000)
+    const outcomes = await Promise.all(
+      ['a', 'b', 'c'].map((name) =>
+        refusalOf(db.transact((tx) => tx.run('INSERT INTO things VALUES ($1, 1)', [name + large]))),
+      ),
+    )
+    for (const refusal of outcomes)
+      expect([refusal.code, codeOf(refusal.cause)]).toEqual(['unavailable', 'SQLITE_FULL'])
+    await limitTo(1_000_000n)
+    await add('later')
+    expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'later' }])
+  })
 
   test('a commit reaches the disk before it is answered', async () => {
     expect(await db.first('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' })
@@ -123,3 +175,5 @@ async function countLoggedCommits(path: string): Promise<number> {
   }
   return commits
 }
+
+const codeOf = (cause: unknown): unknown => (cause instanceof Error && 'code' in cause ? cause.code : cause)

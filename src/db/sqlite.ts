@@ -1,4 +1,5 @@
 import { Database as Connection, type Statement } from 'bun:sqlite'
+import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { Refusal } from '../kernel/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
@@ -26,6 +27,7 @@ type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unkno
  * Reads go over connections of their own, so they never see what is not committed.
  */
 export function openSqlite(path: string): Database {
+  keepToOwner(path)
   const writer = connect(path)
   const reader = connect(path)
   reader.connection.run('PRAGMA query_only = ON')
@@ -43,6 +45,19 @@ export function openSqlite(path: string): Database {
       writer.close()
       snapshots.close()
     },
+  }
+}
+
+/**
+ * The file is its owner's alone, whatever the folder and the umask allow; so are the log and the shared memory beside
+ * it, which SQLite makes as it finds the file. Files of somebody else are left as they are: only their owner can change
+ * them.
+ */
+function keepToOwner(path: string): void {
+  closeSync(openSync(path, 'a', 0o600))
+  for (const each of [path, `${path}-wal`, `${path}-shm`]) {
+    const found = statSync(each, { throwIfNoEntry: false })
+    if (found && (found.mode & 0o077) !== 0 && found.uid === process.geteuid?.()) chmodSync(each, 0o600)
   }
 }
 
@@ -150,8 +165,8 @@ function createCommits(session: Session) {
     watchdog.stop()
     try {
       // SQLite ends the whole transaction by itself on a full disk or an I/O error; then nobody's work is kept.
-      if (!connection.inTransaction) throw new Error('SQLite gave up the transaction')
-      connection.run('COMMIT')
+      if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
+      named(() => connection.run('COMMIT'))
     } catch (error) {
       if (connection.inTransaction) connection.run('ROLLBACK')
       for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
@@ -176,12 +191,12 @@ function createCommits(session: Session) {
       }
     }
     try {
-      session.statement('SAVEPOINT work').run()
+      named(() => session.statement('SAVEPOINT work').run())
       const result = await watchdog.wait(job.work(txOn(session, guard)))
       open = false
       // As on PostgreSQL, a statement that failed undoes its transaction, even if the work carried on after it.
       if (failure) throw failure
-      session.statement('RELEASE work').run()
+      named(() => session.statement('RELEASE work').run())
       return { job, ok: true, result }
     } catch (error) {
       open = false
@@ -207,7 +222,7 @@ async function begin(connection: Connection): Promise<void> {
   const giveUpAt = performance.now() + lockWaitMs
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 25)) {
     try {
-      connection.run('BEGIN IMMEDIATE')
+      named(() => connection.run('BEGIN IMMEDIATE'))
       return
     } catch (error) {
       if (!isBusy(error)) throw error
@@ -255,12 +270,33 @@ const codeOf = (error: unknown): string =>
 
 const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))
 
-/** Gives a constraint's refusal the name that both engines share. */
+/** A disk that is full or failing, or no memory: the operator's trouble, which ends, and no bug. */
+const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|READONLY|CANTOPEN)/.test(codeOf(error))
+
+/**
+ * Says nothing of the money: a disk that fails during the commit leaves it open whether that happened. The key settles
+ * it.
+ */
+function unwritable(cause: unknown): Refusal {
+  const refusal = new Refusal(
+    'unavailable',
+    'unavailable',
+    'The database cannot be written now. Repeat the request with the same Idempotency-Key: it has one effect at most.',
+  )
+  refusal.cause = cause
+  return refusal
+}
+
+/**
+ * Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used
+ * now.
+ */
 function named<Result>(action: () => Result): Result {
   try {
     return action()
   } catch (error) {
     const code = codeOf(error)
+    if (isUnwritable(error)) throw unwritable(error)
     if (!code.startsWith('SQLITE_CONSTRAINT')) throw error
     const kind = /UNIQUE|PRIMARYKEY/.test(code) ? 'unique' : code.endsWith('CHECK') ? 'check' : 'other'
     throw new ConstraintViolation(kind, { cause: error })

@@ -31,6 +31,8 @@ class Visit {
   hasEnded = false
   /** Of the answer, what the system has taken. */
   poured = 0
+  /** Asked while it is open: a closed socket has forgotten it. */
+  readonly cameFrom: string
   private ticker: ReturnType<typeof setInterval> | undefined
   private before = Buffer.alloc(0)
   private request: { left: number; isChunked: boolean; tail: string } | undefined
@@ -40,7 +42,9 @@ class Visit {
   constructor(
     private readonly socket: Socket<Visit>,
     private readonly errands: ReadonlyMap<string, Errand>,
-  ) {}
+  ) {
+    this.cameFrom = socket.remoteAddress
+  }
 
   take(bytes: Uint8Array): void {
     if (this.errand) this.count(bytes)
@@ -175,6 +179,13 @@ export function openByteOrigin(hostname = '127.0.0.1') {
     finish(id: string): number {
       visits.get(id)?.stop()
       return visits.get(id)?.poured ?? 0
+    },
+    /** Who came with it, as the origin sees it. */
+    cameFrom: (id: string): string => visits.get(id)?.cameFrom ?? '',
+    /** Keeps nothing of it any more. */
+    forget(id: string): void {
+      errands.delete(id)
+      visits.delete(id)
     },
     stop: () => listener.stop(true),
   }

@@ -10,9 +10,9 @@ export type Database = { readonly url: string; drop(): Promise<void> }
 
 /**
  * `durable` keeps PostgreSQL's own defaults for measuring; without it nothing waits for the disk. `source` picks one
- * place.
+ * place. `own` is a server that nobody else uses, whatever server was named: for whoever makes it crash.
  */
-export type PostgresOptions = { readonly durable?: boolean; readonly source?: Source }
+export type PostgresOptions = { readonly durable?: boolean; readonly source?: Source; readonly own?: boolean }
 
 type Source = 'system' | 'embedded'
 
@@ -57,7 +57,8 @@ const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'
 /** Starts a server of its own, or borrows the one named by TURNPIKE_TEST_POSTGRES_URL. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const given = process.env['TURNPIKE_TEST_POSTGRES_URL']
-  if (given !== undefined && given !== '' && options.source === undefined) return { url: given, stop: async () => {} }
+  const mayBorrow = options.source === undefined && options.own !== true
+  if (given !== undefined && given !== '' && mayBorrow) return { url: given, stop: async () => {} }
   const dropping = findDropping()
   const complaints: string[] = []
   for (const build of findBuilds(options.source)) {

@@ -34,7 +34,7 @@ export async function sendRaw(
   await promise
   clearTimeout(quiet)
   socket.destroy()
-  return split(Buffer.concat(received))
+  return readAnswers(Buffer.concat(received))
 }
 
 const isComplete = (bytes: Buffer): boolean => {
@@ -45,7 +45,7 @@ const isComplete = (bytes: Buffer): boolean => {
 }
 
 /** Every answer in what was received, one after another. */
-function split(bytes: Buffer): RawAnswer[] {
+export function readAnswers(bytes: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = bytes
   while (rest.length > 0) {

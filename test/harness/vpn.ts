@@ -50,14 +50,23 @@ export async function sellVpn(service: Service, vpn: Record<string, unknown>): P
   service.clock.advance(1000)
 }
 
-/** A report of a node, given to the shop. */
-export const report = (
+/**
+ * A report of a node, given to the shop. The clock mostly stands still, so the node is one that was silent for a day.
+ */
+export async function report(
   service: Service,
   boot: string,
   counts: readonly { device: string; rx: number; tx: number; handshakeAt?: number }[],
   node = 'node-1',
-): Promise<unknown> =>
-  service.services.vpn.nodes.report(
+): Promise<unknown> {
+  await service.services.db.transact((tx) =>
+    tx.run(
+      `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ($1, 'carried', 0, $2, 0)
+       ON CONFLICT (node, purpose) DO UPDATE SET at = excluded.at`,
+      [node, service.clock.nowMs - 86_400_000],
+    ),
+  )
+  return service.services.vpn.nodes.report(
     node,
     reportOf({
       boot,
@@ -69,6 +78,7 @@ export const report = (
       })),
     }),
   )
+}
 
 /** Buys as a program inside the process would, without HTTP. */
 export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<Bought> =>

@@ -25,6 +25,18 @@ describe.each([...engines])('prolonging on %s', (engine) => {
   const balanceOf = async (token: string): Promise<number> =>
     (await service.get('/balance', { token })).data.balance_rub
 
+  test('the ids of a repeated request may come in another order', async () => {
+    const { data } = await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 2, ipv: 4 })
+    const ids = data.proxies.map((each: { id: number }) => each.id)
+    const first = await service.post('/dedicated/prolong', { ids, period: 30 }, { key: 'in-any-order' })
+    const again = await service.post(
+      '/dedicated/prolong',
+      { ids: ids.toReversed(), period: 30 },
+      { key: 'in-any-order' },
+    )
+    expect([again.status, again.text]).toEqual([200, first.text])
+  })
+
   test('time is added to what is left; id, address and credentials stay', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [before] = await buy(token)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readProxyLogin } from '../../src/kernel/login.ts'
 import { engines } from '../harness/database.ts'
+import { joinNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { toldOf } from '../harness/told.ts'
 
@@ -53,6 +54,42 @@ describe.each([...engines])('premium access on %s', (engine) => {
       `http|gw.example.net|10800|${full}|${password}`,
     )
     expect((await lineOf({ format_id: 3 }))[0]).toMatch(/^gw\.example\.net:2\d{4}$/)
+  })
+
+  test('places that make a login too long are refused for ports too, and gateways go on hearing of everybody', async () => {
+    const { token, customer, id } = await newcomer()
+    const gateway = await joinNode(service)
+    await gateway.catchUp()
+    const namesOf = async (part: 'states' | 'cities'): Promise<string[]> => {
+      const { data } = await service.post(`/premium/locations/${part}`, { pool_type: 'residential' }, { token })
+      return data[part].map((each: { name: string }) => each.name)
+    }
+    const wish = { pool_type: 'residential', states: await namesOf('states'), cities: await namesOf('cities') }
+    for (const rest of [{ format_id: 1 }, { format_id: 3 }, { format_id: 3, type: 'rotating' }]) {
+      const refused = await service.post(generate, { ...wish, ...rest }, { token })
+      expect([refused.status, refused.error.details[0].problem]).toEqual([
+        400,
+        expect.stringContaining('longer than 255'),
+      ])
+    }
+    // One that stands in the database all the same makes no gateway deaf.
+    await service.services.db.transact(async (tx) => {
+      await tx.run(
+        `INSERT INTO gateway_ports (port, subuser_id, parameters, ttl_minutes, session, created_at)
+         VALUES (21004, $1, $2, 0, '', 0)`,
+        [id, 'x'.repeat(300)],
+      )
+      service.services.premium.nodes.touch(tx, customer)
+    })
+    await gateway.catchUp()
+    expect(gateway.held.subusers.get(id)?.ports).toEqual([])
+    await service.services.db.transact((tx) => tx.run('DELETE FROM gateway_ports WHERE port = 21004'))
+  })
+
+  test('a login cannot look like the name of a dedicated proxy', async () => {
+    const { token } = await newcomer()
+    const refused = await service.post('/premium/subusers', { login: 'tpthxr5y' }, { token })
+    expect([refused.status, refused.error.details[0].field]).toEqual([400, 'login'])
   })
 
   test('a thousand sticky lines have a thousand session names, and each says all that was asked', async () => {
@@ -544,4 +581,16 @@ test('outside of a sandbox reserved addresses are not whitelisted', async () => 
   } finally {
     await service.stop()
   }
+})
+
+test.each([...engines])('a customer passes no limit by asking for several sub-users at once, on %s', async (engine) => {
+  const service = await startService(engine)
+  const { token } = await service.newCustomer(1000n)
+  const made = Array.from({ length: 3 }, () => service.post('/premium/subusers', {}, { token }))
+  const ids = (await Promise.all(made)).map((each) => each.data.subuser.subuser_id as string)
+  const wish = { pool_type: 'residential', format_id: 3, quantity: 600 }
+  const answers = await Promise.all(ids.map((id) => service.post(generate, { ...wish, subuser_id: id }, { token })))
+  expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
+  expect(answers.filter((each) => each.status === 409)).toHaveLength(2)
+  await service.stop()
 })

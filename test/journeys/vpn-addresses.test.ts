@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { buyQuietly, findingsOf, inParallel } from '../harness/vpn.ts'
+import { buyQuietly, findingsOf, inParallel, report } from '../harness/vpn.ts'
 
 const addressesOf = (service: Service) =>
   service.services.db.all<{ ipv4: bigint; ipv6: string }>('SELECT ipv4, ipv6 FROM vpn_peers WHERE removed_at IS NULL')
@@ -79,13 +79,14 @@ describe.each([...engines])('a small pool on %s', (engine) => {
   })
   afterAll(() => service.stop())
 
-  test('an address that was given back rests for a day before another device gets it', async () => {
+  test('an address that was used rests for a day before another device gets it', async () => {
     const { token } = await service.newCustomer(10_000n)
     const first = (await service.post('/vpn/buy', { period: 3 }, { token })).data
     for (let device = 2; device <= 5; device += 1) await service.post('/vpn/devices', {}, { token })
     const other = await service.newCustomer(10_000n)
     const refused = await service.post('/vpn/buy', { period: 1 }, { token: other.token })
     expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
+    await report(service, 'boot-0001', [{ device: first.device, rx: 1, tx: 1 }])
     await service.post('/vpn/devices/remove', { device: first.device }, { token })
     service.clock.advance(86_399_000)
     expect((await service.post('/vpn/buy', { period: 1 }, { token: other.token })).status).toBe(503)

@@ -3,8 +3,8 @@ import { type Files, findInCode, isTest, type Violation } from './source.ts'
 const waits = /\bBun\s*\.\s*sleep\b|\bnew\s+Promise\b[^;\n]*=>\s*setTimeout\s*\(/
 
 /**
- * They kill or cut off at some moment, look again and again at what tells nobody when it is ready, or drip bytes as a
- * slow client does.
+ * They kill or cut off at some moment, look again and again at what tells nobody when it is ready, drip bytes as a
+ * slow client does, or are actors with a pace of their own.
  */
 const mayWait: readonly string[] = [
   'src/db/migrate.test.ts',
@@ -20,6 +20,7 @@ const mayWait: readonly string[] = [
   'test/harness/turnpike.ts',
   'test/harness/vpn-tunnel.ts',
   'test/journeys/dedicated-kill.test.ts',
+  'test/storm/',
 ]
 
 /**

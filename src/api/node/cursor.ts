@@ -27,6 +27,13 @@ export const nextRound = (place: Place): Place => ({
   after: null,
 })
 
+/**
+ * A clock that was set back behind what a node has heard gives changes times that lie behind it too. The node hears all
+ * changes once more then, what is gone included; what it knows already is left out as ever.
+ */
+export const followClock = (place: Place, nowMs: number): Place =>
+  place.phase === 'changes' && place.sinceAt > nowMs ? { ...place, sinceAt: 0, after: null } : place
+
 const number = '(\\d{1,15})'
 const placePattern = new RegExp(`^([wc])${number}-${number}(?:~${number}~([0-9a-z_]{1,40}))?$`)
 

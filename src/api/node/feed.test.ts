@@ -197,3 +197,22 @@ describe('what a node is fed', () => {
     )
   })
 })
+
+test('a change after the clock was set back is heard at once, and so is what is gone', async () => {
+  const table = new LateTable()
+  const feed = table.open()
+  const reader = new Reader()
+  table.commit('stays', false)
+  table.commit('goes', false)
+  await catchUp(feed, reader)
+  table.nowMs += 5 * overlapMs
+  await catchUp(feed, reader)
+  table.nowMs -= 4 * overlapMs
+  table.commit('comes', false)
+  table.commit('goes', true)
+  table.nowMs += overlapMs / 2
+  await catchUp(feed, reader)
+  expect([...reader.known.keys()].toSorted()).toEqual(['comes', 'stays'])
+  table.nowMs += 1
+  expect(await catchUp(feed, reader)).toEqual([0])
+})

@@ -2,7 +2,7 @@ import type { Told, ToldTable } from '../../domains/fleet/index.ts'
 import type { NodeId, RandomBytes } from '../../kernel/ids.ts'
 import { malformed } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { type Cursor, nextRound, overlapMs, type Place, readCursor, writeCursor } from './cursor.ts'
+import { type Cursor, followClock, nextRound, overlapMs, type Place, readCursor, writeCursor } from './cursor.ts'
 
 export type Page = {
   readonly cursor: string
@@ -110,7 +110,7 @@ export function createFeed(deps: {
       const stretches: Stretch[] = []
       let room = pageRows
       for (const [index, table] of tables.entries()) {
-        const at = cursor?.places[index] ?? fresh
+        const at = followClock(cursor?.places[index] ?? fresh, nowMs)
         const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
         // Of two polls of one node at once, neither has heard what the other was given.
         const isKnown = (row: Told, hash: bigint): boolean => {

@@ -77,8 +77,9 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function find(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
+    await authenticate(visit)
     const body = readFields(findBodySchema, await readBody(visit.request))
+    const node = await authenticate(visit)
     const finds = sidesOf(node).flatMap((side) => side.find ?? [])
     if (finds.length === 0) throw wrongKind(node.kind)
     for (const findIn of finds) {
@@ -89,8 +90,10 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function report(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
+    await authenticate(visit)
     const body = readFields(reportBodySchema, await readBody(visit.request, mostReportBytes))
+    // Asked again: a node that was shut out while its report was on its way reports nothing more.
+    const node = await authenticate(visit)
     return reportAnswerSchema.parse(await takeReport(deps, node, body))
   }
 
@@ -126,7 +129,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     let fault: unknown
     let code: string | undefined
     const response = await answer(visit).catch((error: unknown) => {
-      if (!(error instanceof Refusal)) fault = error
+      fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
       return toRefusal(refusal)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { until } from '../../../test/harness/until.ts'
 import { createWatch } from './watch.ts'
 
 const never = new AbortController().signal
@@ -91,6 +92,16 @@ describe('the look-out for changes', () => {
     place.fails = true
     expect(await tookMs).toBeLessThan(1000)
     expect(await waitMs(10).catch((error: unknown) => String(error))).toContain('no database')
+    watch.stop()
+  })
+
+  test('the look-out goes on between two waits, and what changes there is told', async () => {
+    const { place, watch } = open()
+    await watch.ready()
+    const told = watch.told()
+    await until(() => place.looks >= 3)
+    place.mark = 'b'
+    await until(() => watch.told() > told)
     watch.stop()
   })
 

@@ -5,7 +5,7 @@ import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
-import type { Ledger } from '../ledger/index.ts'
+import type { Ledger, Payer } from '../ledger/index.ts'
 import {
   customerBlocked,
   invalidToken,
@@ -121,6 +121,15 @@ export function createCustomers(deps: {
       if (!standing) return noSuchCustomer()
       if (token !== null && (!standing.token || whyClosed(standing.token, clock()))) return invalidToken()
       return standing.blocked ? customerBlocked() : undefined
+    },
+
+    /**
+     * Who pays for what goes on by itself: the customer, through the token that has set it going. That the token is
+     * revoked or expired since is no matter, because the wish was the customer's; its cap still holds.
+     */
+    async payerOf(customer: CustomerId, token: TokenId | null): Promise<Payer> {
+      const found = token === null ? undefined : await store.findCap(db, token)
+      return { customer, token: token === null || !found ? null : { id: token, cap: found.cap } }
     },
 
     mode: (): Promise<ShopMode | undefined> => store.findMode(db),

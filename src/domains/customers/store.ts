@@ -155,6 +155,11 @@ export async function findStanding(
   return { blocked: row.blocked_at !== null, token: row.id === null ? undefined : found }
 }
 
+export async function findCap(reader: Reader, id: TokenId): Promise<{ cap: Kopecks | null } | undefined> {
+  const row = await reader.first<Pick<TokenRow, 'cap_kopecks'>>('SELECT cap_kopecks FROM tokens WHERE id = $1', [id])
+  return row && { cap: row.cap_kopecks === null ? null : kopecks(row.cap_kopecks) }
+}
+
 export async function listTokens(reader: Reader, customer: CustomerId): Promise<Token[]> {
   const rows = await reader.all<TokenRow>('SELECT * FROM tokens WHERE customer_id = $1 ORDER BY id', [customer])
   return rows.map(toToken)

@@ -6,6 +6,7 @@ import type { NodeProxy } from '../../wire/node/state.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
+import { sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { isHeld, type Proxy, readUsername } from './rules.ts'
 import * as store from './store.ts'
@@ -83,10 +84,13 @@ export function createDedicatedNodes(deps: {
             received: bytes(BigInt(received)),
             sent: bytes(BigInt(sent)),
           }))
-        await deps.traffic.counts.take(tx, { node, boot, counts })
+        deps.traffic.counts.refuse(tx, node, sumRefused(await deps.traffic.counts.take(tx, { node, boot, counts })))
       })
       return undefined
     },
+
+    /** Proxies are not sold by the byte: nobody has lost anything. */
+    forgetUsage: async () => ({ things: 0, bytes: 0n }),
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
   }

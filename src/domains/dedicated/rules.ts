@@ -1,4 +1,4 @@
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { addDays } from '../../kernel/terms.ts'
 import type { Ipv } from '../stock/rules.ts'
 
@@ -22,6 +22,8 @@ export type Proxy = {
   readonly expiresAt: number
   readonly replacedAt: number | null
   readonly renewPeriod: number | null
+  /** The token that has set it to renew, whose spending the renewal is. */
+  readonly renewToken: TokenId | null
   readonly changedAt: number
 }
 

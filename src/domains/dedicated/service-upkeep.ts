@@ -1,6 +1,7 @@
 import type { Database } from '../../db/transaction.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
 import type { Stock } from '../stock/index.ts'
 import { graceEnd, type Proxy, renewAheadMs, renewRetryMs, restMs } from './rules.ts'
 import type { Dedicated } from './service.ts'
@@ -12,6 +13,7 @@ export type DedicatedUpkeep = ReturnType<typeof createDedicatedUpkeep>
 export function createDedicatedUpkeep(deps: {
   db: Database
   stock: Stock
+  customers: Pick<Customers, 'payerOf'>
   dedicated: Pick<Dedicated, 'prolong'>
   clock: Clock
 }) {
@@ -20,8 +22,9 @@ export function createDedicatedUpkeep(deps: {
   /** One proxy's renewal. The key names the term that ends, so however many processes try, one term is bought. */
   async function renewOne(proxy: Proxy, period: number): Promise<boolean> {
     await db.transact((tx) => store.setRenewTried(tx, proxy.id, clock()))
-    const by = { customer: proxy.customer, token: null }
-    const request = { by, key: `renewal ${proxy.id} ${proxy.expiresAt}`, toBody: () => '' }
+    const by = await deps.customers.payerOf(proxy.customer, proxy.renewToken)
+    const key = `renewal ${proxy.id} ${proxy.expiresAt}`
+    const request = { by, key, toBody: () => '', automatic: true } as const
     try {
       const answer = await deps.dedicated.prolong(request, [proxy.id], period, 'renew')
       return !answer.replayed
@@ -42,7 +45,7 @@ export function createDedicatedUpkeep(deps: {
         const nowMs = clock()
         const overdue = await store.lockOverdue(tx, nowMs, most)
         if (overdue.length === 0) return 0
-        stock.release(
+        await stock.release(
           tx,
           overdue.map((proxy) => ({ id: proxy.place, endedAt: graceEnd(proxy), restUntil: graceEnd(proxy) + restMs })),
         )

@@ -1,5 +1,5 @@
 import type { Counter, Database, Tx } from '../../db/transaction.ts'
-import type { CustomerId, RandomBytes } from '../../kernel/ids.ts'
+import type { CustomerId, RandomBytes, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, total } from '../../kernel/money.ts'
 import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
@@ -120,6 +120,7 @@ export function createDedicated(deps: DedicatedDeps) {
         expiresAt,
         replacedAt: null,
         renewPeriod: null,
+        renewToken: null,
         changedAt: of.nowMs,
       }
     })
@@ -148,7 +149,7 @@ export function createDedicated(deps: DedicatedDeps) {
       const proxies = makeProxies(wish, { customer, order, ids, nowMs }, places)
       stock.lease(
         tx,
-        proxies.map((proxy) => ({ place: proxy.place, proxy: proxy.id })),
+        places.map((place, index) => ({ place, proxy: proxies[index]?.id ?? 0 })),
         nowMs,
       )
       store.insertProxies(tx, proxies)
@@ -163,24 +164,30 @@ export function createDedicated(deps: DedicatedDeps) {
     action: 'prolong' | 'renew' = 'prolong',
   ): Promise<Answer> {
     const catalogue = await pricing.current()
-    return orders.sell(request, { product, action, wish: { ids, period } }, async (sale) => {
-      const { tx, nowMs } = sale
-      const proxies = await lockAll(tx, request.by.customer, ids)
-      // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
-      if (action === 'renew' && !proxies.every((proxy) => isToRenew(proxy, period, nowMs))) throw notToRenew()
-      const price = priceItems(catalogue, proxies, period, nowMs)
-      const receipt = await sale.charge({
-        price: price.total,
-        calculation: price.calculation,
-        note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
-      })
-      store.setExpiry(
-        tx,
-        price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
-        nowMs,
-      )
-      return { receipt, period, ...price }
-    })
+    return orders.sell(
+      request,
+      { product, action, wish: { ids: ids.toSorted((a, b) => a - b), period } },
+      async (sale) => {
+        const { tx, nowMs } = sale
+        const proxies = await lockAll(tx, request.by.customer, ids)
+        // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
+        const isWanted = (proxy: Proxy): boolean =>
+          isToRenew(proxy, period, nowMs) && proxy.renewToken === (request.by.token?.id ?? null)
+        if (action === 'renew' && !proxies.every(isWanted)) throw notToRenew()
+        const price = priceItems(catalogue, proxies, period, nowMs)
+        const receipt = await sale.charge({
+          price: price.total,
+          calculation: price.calculation,
+          note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
+        })
+        store.setExpiry(
+          tx,
+          price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
+          nowMs,
+        )
+        return { receipt, period, ...price }
+      },
+    )
   }
 
   return {
@@ -218,13 +225,21 @@ export function createDedicated(deps: DedicatedDeps) {
         store.setComment(tx, ids, comment)
       }),
 
-    /** Renews by this many days, a day ahead, until told otherwise. The period must be one that can be bought. */
-    async setRenewal(customer: CustomerId, ids: readonly number[], period: number | null): Promise<void> {
+    /**
+     * Renews by this many days, a day ahead, until told otherwise. The period must be one that can be bought. What is
+     * renewed is spent by the token that asks for it now.
+     */
+    async setRenewal(
+      customer: CustomerId,
+      ids: readonly number[],
+      period: number | null,
+      token: TokenId | null = null,
+    ): Promise<void> {
       const catalogue = await pricing.current()
       await db.transact(async (tx) => {
         const proxies = await lockAll(tx, customer, ids)
         if (period !== null) priceItems(catalogue, proxies, period, clock())
-        store.setRenewal(tx, ids, period)
+        store.setRenewal(tx, ids, period, token)
       })
     },
 
@@ -246,8 +261,8 @@ export function createDedicated(deps: DedicatedDeps) {
         const held = proxy.ipv === 3 ? await store.heldAddresses(tx, customer, proxy.country) : new Set<string>()
         const [place] = await stock.take(tx, kindOf(proxy), 1, held, spareIds)
         if (!place) throw noSuchProxy([id])
-        stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
-        stock.lease(tx, [{ place: place.id, proxy: id }], nowMs)
+        await stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
+        stock.lease(tx, [{ place, proxy: id }], nowMs)
         store.setAddress(tx, id, place, nowMs)
         return openProxy({ ...proxy, place: place.id, address: place.address, replacedAt: nowMs, changedAt: nowMs })
       })

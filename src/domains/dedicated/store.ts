@@ -1,6 +1,6 @@
 import { list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
 import { graceMs, type PortType, type Proxy } from './rules.ts'
 
@@ -22,6 +22,7 @@ type Row = {
   expires_at: bigint
   replaced_at: bigint | null
   renew_period: bigint | null
+  renew_token_id: string | null
   changed_at: bigint
 }
 
@@ -43,6 +44,7 @@ const toProxy = (row: Row): Proxy => ({
   expiresAt: Number(row.expires_at),
   replacedAt: numberOrNull(row.replaced_at),
   renewPeriod: numberOrNull(row.renew_period),
+  renewToken: row.renew_token_id as TokenId | null,
   changedAt: Number(row.changed_at),
 })
 
@@ -163,11 +165,13 @@ export function setComment(tx: Tx, ids: readonly number[], comment: string): voi
   tx.send(`UPDATE proxies SET comment = $1 WHERE id IN (${list(ids.length, 1)})`, [comment, ...ids])
 }
 
-export function setRenewal(tx: Tx, ids: readonly number[], period: number | null): void {
-  tx.send(`UPDATE proxies SET renew_period = $1, renew_tried_at = NULL WHERE id IN (${list(ids.length, 1)})`, [
-    period,
-    ...ids,
-  ])
+/** Who sets it last is whose spending it is. */
+export function setRenewal(tx: Tx, ids: readonly number[], period: number | null, token: TokenId | null): void {
+  tx.send(
+    `UPDATE proxies SET renew_period = $1, renew_token_id = $2, renew_tried_at = NULL
+     WHERE id IN (${list(ids.length, 2)})`,
+    [period, token, ...ids],
+  )
 }
 
 export function setAddress(tx: Tx, id: number, place: { id: number; address: string }, nowMs: number): void {

@@ -89,6 +89,19 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     expect((await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })).proxies).toHaveLength(4)
   })
 
+  test('a shared address is held once by a customer, and may be his again when that is over', async () => {
+    const { services, clock } = floor
+    await addStock(services, `10.2.${used}.1/32`, code, 3)
+    const customer = await addCustomer(services, rich)
+    const take = () => buyProxies(services, customer, { code, ipv: 3, period: 7 })
+    const [first] = (await take()).proxies
+    expect((await refusalOf(take())).code).toBe('out_of_stock')
+    clock.nowMs += (7 + 3 + 7) * dayMs
+    await doChores()
+    const [again] = (await take()).proxies
+    expect(again?.address).toBe(first?.address ?? '')
+  })
+
   test('a shop that stood still for a year ends up where one that ran all the time would', async () => {
     const outcomes: unknown[] = []
     for (const pace of ['every day', 'once'] as const) {
@@ -157,7 +170,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
     const renew = () => floor.services.dedicatedUpkeep.renew(200)
 
-    test('a proxy is renewed one day ahead, not sooner, once, and not as money spent through a token', async () => {
+    test('a proxy is renewed one day ahead, not sooner, once, and not as spent through a token when none has asked for it', async () => {
       const { clock, services } = floor
       clock.nowMs = start + 6 * dayMs - 1
       expect(await renew()).toBe(0)
@@ -225,6 +238,19 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
       const before = await balanceOf(customer)
       expect(await renew()).toBe(0)
       expect(await balanceOf(customer)).toBe(before)
+    })
+
+    test('a blocked customer is not charged, and is renewed within the hour after he is let go on', async () => {
+      const { clock, services } = floor
+      await services.setBlocked(customer, true)
+      clock.nowMs = start + 6 * dayMs
+      const before = await balanceOf(customer)
+      expect(await renew()).toBe(0)
+      expect([await balanceOf(customer), await endOf(customer)]).toEqual([before, start + 7 * dayMs])
+      await services.setBlocked(customer, false)
+      clock.advance(hourMs)
+      expect(await renew()).toBe(1)
+      expect(await endOf(customer)).toBe(start + 37 * dayMs)
     })
 
     test('set to null it stops', async () => {

@@ -4,6 +4,13 @@ export const noSuchNode = (): Refusal => new Refusal('missing', 'not_found', 'Th
 
 export const nameTaken = (): Refusal => new Refusal('conflict', 'conflict', 'There is a node of this name already.')
 
+export const nodeOpen = (name: string): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `This node is open and would go on to claim. Shut it out first: "turnpike node close ${name}", or "node revoke".`,
+  )
+
 export const nodeClosed = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This node is closed. Open it first, with "turnpike node open".')
 

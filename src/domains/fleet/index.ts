@@ -1,2 +1,2 @@
-export type { NodeSide, Position, Told, ToldTable } from './nodes.ts'
+export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'

@@ -22,6 +22,9 @@ export type ToldTable<Part extends StatePart = StatePart> = {
   readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly Told<StateParts[Part]>[]>
 }
 
+/** For how many customers' things bytes were given back, and how many. */
+export type Forgotten = { readonly things: number; readonly bytes: bigint }
+
 /**
  * The side of a product that its nodes see, the same verbs for each. Whoever talks to nodes goes through a list of
  * these and knows no product by name.
@@ -46,6 +49,11 @@ export type NodeSide = {
   readonly parts: readonly ReportPart[]
   /** Takes what a node has carried. It may come twice, late or out of order. */
   readonly report: (node: string, body: ReportBody) => Promise<Omit<ReportAnswer, 'now'> | undefined>
+  /**
+   * Undoes what a node has claimed since a moment: customers get back what it took. A dry run only tells what that
+   * would be. It may be called again, and finds nothing left to do.
+   */
+  readonly forgetUsage: (node: string, sinceAt: number, dryRun: boolean) => Promise<Forgotten>
   /** Makes nodes look again at all that a customer has. */
   readonly touch: (tx: Tx, customer: CustomerId) => void
 }

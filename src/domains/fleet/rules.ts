@@ -24,7 +24,14 @@ export type Node = {
   /** The key that it may join with, whose text nobody keeps. */
   readonly key: { readonly expiresAt: number; readonly usedAt: number | null } | null
   readonly health: Health | null
+  /** What its network carries at most, in both directions together. What it claims beyond is not believed. */
+  readonly linkMegabits: number
 }
+
+/** Ten gigabits a second, unless the operator says otherwise. */
+export const usualLinkMegabits = 10_000
+export const isLink = (megabits: number): boolean =>
+  Number.isSafeInteger(megabits) && megabits >= 1 && megabits <= 1_000_000
 
 /** What a node last said of itself. `carried` is bytes in both directions since that boot. */
 export type Health = {
@@ -43,7 +50,7 @@ export type Location = {
 }
 
 /** A node that was not heard of for this long is not counted on. */
-export const liveWithinMs = 90_000
+const liveWithinMs = 90_000
 
 export const isLive = (node: Node, nowMs: number): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && nowMs - node.lastSeenAt <= liveWithinMs

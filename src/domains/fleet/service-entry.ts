@@ -3,7 +3,7 @@ import type { RandomBytes } from '../../kernel/ids.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { sameBytes } from '../customers/rules.ts'
-import { invalidJoinKey, invalidNodeSecret, nodeClosed, noSuchNode } from './errors.ts'
+import { invalidJoinKey, invalidNodeSecret, nodeClosed, nodeOpen, noSuchNode } from './errors.ts'
 import { isSecretText, keyLastsMs, keyRandomBytes, makeKeyText, type Node } from './rules.ts'
 import * as store from './store.ts'
 
@@ -106,6 +106,18 @@ export function createEntry(deps: {
         await store.setState(tx, node.id, 'closed')
         await store.forgetSecrets(tx, node.id)
       }),
+
+    /** A node that is shut out, so that what it has claimed can be judged as a whole. */
+    async loadClosed(name: string): Promise<Node> {
+      const node = await store.findByName(db, name)
+      if (!node) throw noSuchNode()
+      if (node.state !== 'closed') throw nodeOpen(name)
+      return node
+    },
+
+    /** Says what a node's network carries at most. It holds for claims from now on. */
+    setLink: (name: string, megabits: number): Promise<Node> =>
+      change(name, (tx, node) => store.setLink(tx, node.id, megabits)),
 
     /** Shuts a node out until it is opened; its secret is good again then. */
     close: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'closed')),

@@ -1,11 +1,19 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { makeId, type NodeId, type RandomBytes } from '../../kernel/ids.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
 import { nameTaken, noSuchNode } from './errors.ts'
-import { type Endpoint, type Health, isLocationName, isNodeName, type Node, type NodeKind } from './rules.ts'
+import {
+  type Endpoint,
+  type Health,
+  isLocationName,
+  isNodeName,
+  type Node,
+  type NodeKind,
+  usualLinkMegabits,
+} from './rules.ts'
 import { createEntry } from './service-entry.ts'
 import * as store from './store.ts'
 
@@ -22,6 +30,7 @@ export type NewNode = {
   readonly countryCode?: string
   readonly city?: string
   readonly endpoint?: Endpoint
+  readonly linkMegabits?: number
 }
 
 export function createFleet(deps: {
@@ -68,6 +77,7 @@ export function createFleet(deps: {
         joinedAt: null,
         key: null,
         health: null,
+        linkMegabits: asked.linkMegabits ?? usualLinkMegabits,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
       lists.forget()
@@ -76,6 +86,10 @@ export function createFleet(deps: {
 
     /** All nodes of a kind, as they were at most half a second ago. */
     nodes: (kind: NodeKind): Promise<Node[]> => lists.get(kind),
+
+    /** What a node can carry, for who judges its claims. */
+    findLink: async (reader: Reader, id: string): Promise<{ megabits: number; joinedAt: number | null }> =>
+      (await store.findLink(reader, id)) ?? { megabits: usualLinkMegabits, joinedAt: null },
 
     findByName: (name: string): Promise<Node | undefined> => store.findByName(db, name),
 

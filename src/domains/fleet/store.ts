@@ -27,6 +27,7 @@ type NodeRow = {
   tunnels: bigint | null
   lag_ms: bigint | null
   carried: bigint | null
+  link_mbit: bigint
 }
 
 const toNode = (row: NodeRow): Node => ({
@@ -59,14 +60,15 @@ const toNode = (row: NodeRow): Node => ({
           lagMs: Number(row.lag_ms),
           carried: Number(row.carried),
         },
+  linkMegabits: Number(row.link_mbit),
 })
 
 /** A second node of the same name or key fails here, whichever process adds it. */
 export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | null): Promise<void> {
   await tx.run(
     `INSERT INTO nodes (id, kind, name, location, country_code, city, endpoint_host, endpoint_port,
-       public_key, private_key, state, version, last_seen_at, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+       public_key, private_key, state, version, last_seen_at, created_at, link_mbit)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     [
       node.id,
       node.kind,
@@ -82,8 +84,25 @@ export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | nul
       node.version,
       node.lastSeenAt,
       node.createdAt,
+      node.linkMegabits,
     ],
   )
+}
+
+/** A node's link, and since when it may have used it. */
+export async function findLink(
+  reader: Reader,
+  id: string,
+): Promise<{ megabits: number; joinedAt: number | null } | undefined> {
+  const row = await reader.first<Pick<NodeRow, 'link_mbit' | 'joined_at'>>(
+    'SELECT link_mbit, joined_at FROM nodes WHERE id = $1',
+    [id],
+  )
+  return row && { megabits: Number(row.link_mbit), joinedAt: numberOrNull(row.joined_at) }
+}
+
+export async function setLink(tx: Tx, id: NodeId, megabits: number): Promise<void> {
+  await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [id, megabits])
 }
 
 /** All nodes of a kind, in the order of their names. A fleet is counted in tens. */

@@ -216,6 +216,20 @@ const statements: readonly [guarantee: string, script: string][] = [
                                       sum: all accounts, checkpoint: checkpoint 2
     `,
   ],
+  [
+    'what was posted a minute ago to the millisecond has settled, and is in a checkpoint',
+    `
+    open anna                       → balance 0.00
+    credit anna 10 from operator    → #1 balance 10.00
+    clock +60s
+    checkpoint                      → number 1, accounts 1, postings 1
+    charge anna 4 for vpn           → #2 balance 6.00
+    clock +60s
+    charge anna 1 for vpn           → #3 balance 5.00
+    checkpoint                      → number 2, accounts 1, postings 2
+    verify                          → clean
+    `,
+  ],
 ]
 
 describe.each([...engines])('the ledger’s statements on %s', (engine) => {

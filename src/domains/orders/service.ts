@@ -22,6 +22,8 @@ export type PurchaseRequest<Bought> = {
   readonly by: Payer
   readonly key: string | undefined
   readonly toBody: (bought: Bought) => string
+  /** Nobody asks for it now: its token has set it going once, and need not open anything any more. */
+  readonly automatic?: true
 }
 
 /** What was answered, and whether it was answered before. */
@@ -110,7 +112,7 @@ export function createOrders(deps: {
 
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
   function sellOnce<Bought>(
-    { by, key, toBody }: PurchaseRequest<Bought>,
+    { by, key, toBody, automatic }: PurchaseRequest<Bought>,
     what: Asked,
     make: (sale: Sale) => Promise<Bought>,
   ): Promise<Answer> {
@@ -120,7 +122,7 @@ export function createOrders(deps: {
       const [account, stored, objection] = await Promise.all([
         ledger.lock(tx, by.customer),
         key === undefined ? undefined : store.findAnswer(tx, by.customer, key, clock() - keyKeptMs),
-        deps.customers.findObjection(tx, by.customer, by.token?.id ?? null),
+        deps.customers.findObjection(tx, by.customer, automatic ? null : (by.token?.id ?? null)),
       ])
       if (stored && key !== undefined) return replay(stored, by.customer, key, what)
       if (objection) throw objection

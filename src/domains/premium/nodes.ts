@@ -2,7 +2,7 @@ import type { Database } from '../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../kernel/address.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import { readId, type SubuserId } from '../../kernel/ids.ts'
-import { readProxyLogin, writeProxyLogin } from '../../kernel/login.ts'
+import { mostLoginLength, readProxyLogin, writeProxyLogin } from '../../kernel/login.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { ReportBody } from '../../wire/node/report.ts'
 import { type FindBody, type NodeExit, type NodeSubuser, toLeft } from '../../wire/node/state.ts'
@@ -27,7 +27,7 @@ export function createPremiumNodes(deps: {
   customers: Pick<Customers, 'blockedAmong'>
   traffic: { readonly accounts: Pick<Traffic['accounts'], 'list'> }
   exits: Exits
-  intake: Pick<Intake, 'report'>
+  intake: Pick<Intake, 'report' | 'forgetUsage'>
 }): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db } = deps
 
@@ -58,7 +58,7 @@ export function createPremiumNodes(deps: {
         tunnels: row.tunnels,
         keep_hosts: row.keepHosts,
         whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
-        ports: (ports.get(row.id) ?? []).map((each) => ({ port: each.port, login: loginOfPort(each) })),
+        ports: (ports.get(row.id) ?? []).flatMap(tellPort),
         pools: (accounts.get(row.id) ?? []).map((each) => ({
           pool: each.pool,
           left: toLeft(each.balance + each.aside),
@@ -144,6 +144,8 @@ export function createPremiumNodes(deps: {
       }
     },
 
+    forgetUsage: deps.intake.forgetUsage,
+
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }
 }
@@ -167,11 +169,12 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
   },
 })
 
-/** The whole login that a port stands for. */
-function loginOfPort(port: access.Port): string {
-  const base = readProxyLogin(port.parameters)
-  if (!base) throw new Error('a port stands for a login that cannot be read')
-  return port.session === ''
-    ? port.parameters
-    : writeProxyLogin({ ...base, session: { name: port.session, ttlMinutes: port.ttlMinutes } })
+/**
+ * A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard.
+ */
+function tellPort({ port, parameters, session, ttlMinutes }: access.Port): { port: number; login: string }[] {
+  const base = readProxyLogin(parameters)
+  if (!base) return []
+  const login = session === '' ? parameters : writeProxyLogin({ ...base, session: { name: session, ttlMinutes } })
+  return login.length > mostLoginLength ? [] : [{ port, login }]
 }

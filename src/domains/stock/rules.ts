@@ -11,8 +11,8 @@ export const placeStates: readonly PlaceState[] = ['free', 'leased', 'resting', 
 /** What is asked for: places of one kind in one country. */
 export type Kind = { readonly country: CountryCode; readonly ipv: Ipv }
 
-/** A place that has been taken. */
-export type Place = { readonly id: number; readonly address: string }
+/** A place that has been taken. Its lease begins at `freeFrom` or later: the one before lasted until then. */
+export type Place = { readonly id: number; readonly address: string; readonly freeFrom: number }
 
 export const slotsOf = (ipv: Ipv): number => (ipv === 3 ? 3 : 1)
 

@@ -98,7 +98,7 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
       const known = await store.existing(tx, [...drawn])
       for (const address of drawn) if (!known.has(address)) addresses.add(address)
     }
-    const places = [...addresses].map((address, index) => ({ id: ids[index] ?? 0, address }))
+    const places = [...addresses].map((address, index) => ({ id: ids[index] ?? 0, address, freeFrom: 0 }))
     store.mintPlaces(tx, places, kind)
     return places
   }
@@ -127,14 +127,22 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
       return places
     },
 
-    /** Writes down who holds what from now on. */
-    lease: (tx: Tx, leases: readonly { place: number; proxy: number }[], nowMs: number): void =>
-      store.openLeases(tx, leases, nowMs),
+    /**
+     * Writes down who holds what from now on; from when the place was last held, should the clock have been set back
+     * since.
+     */
+    lease: (tx: Tx, leases: readonly { place: Place; proxy: number }[], nowMs: number): void =>
+      store.openLeases(
+        tx,
+        leases.map(({ place, proxy }) => ({ place: place.id, startedAt: Math.max(nowMs, place.freeFrom), proxy })),
+      ),
 
     /** Ends leases; the places rest until their time and are then sold again. */
-    release(tx: Tx, places: readonly { id: number; endedAt: number; restUntil: number }[]): void {
-      store.endLeases(tx, places)
-      store.setResting(tx, places)
+    async release(tx: Tx, places: readonly { id: number; endedAt: number; restUntil: number }[]): Promise<void> {
+      for (const { id, endedAt, restUntil } of places) {
+        const freeFrom = (await store.endLease(tx, id, endedAt)) ?? endedAt
+        store.setResting(tx, { id, freeFrom, restUntil })
+      }
     },
 
     /** Makes rested places free. Returns how many; call again while it is as many as asked for. */

@@ -4,9 +4,13 @@ import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
 export type Range = { readonly after: number; readonly upto: number }
 
-type PlaceRow = { id: bigint; address: string }
+type PlaceRow = { id: bigint; address: string; free_from: bigint }
 
-const toPlace = (row: PlaceRow): Place => ({ id: Number(row.id), address: row.address })
+const toPlace = (row: PlaceRow): Place => ({
+  id: Number(row.id),
+  address: row.address,
+  freeFrom: Number(row.free_from),
+})
 
 /**
  * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited.
@@ -21,7 +25,7 @@ const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as 
  */
 export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
   const rows = await tx.all<PlaceRow>(
-    `SELECT id, address FROM stock
+    `SELECT id, address, free_from FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
      ORDER BY country, ipv, id LIMIT $5 ${lockOf[patience]}`,
     [kind.country, kind.ipv, range.after, range.upto, count],
@@ -39,7 +43,7 @@ export async function leaseNext(tx: Tx, kind: Kind, after: number): Promise<Plac
        SELECT id FROM stock
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
        ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-     RETURNING id, address`,
+     RETURNING id, address, free_from`,
     [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER],
   )
   return row && toPlace(row)
@@ -53,31 +57,37 @@ export function setLeased(tx: Tx, ids: readonly number[]): void {
 }
 
 /** The unique index on an open lease is what makes a double sale impossible, whatever the code above it does. */
-export function openLeases(tx: Tx, leases: readonly { place: number; proxy: number }[], nowMs: number): void {
+export function openLeases(tx: Tx, leases: readonly { place: number; startedAt: number; proxy: number }[]): void {
   sendRows(
     tx,
     'INSERT INTO leases (place_id, started_at, proxy_id)',
-    leases.map((lease) => [lease.place, nowMs, lease.proxy]),
+    leases.map((lease) => [lease.place, lease.startedAt, lease.proxy]),
   )
 }
 
-export function endLeases(tx: Tx, places: readonly { id: number; endedAt: number }[]): void {
-  for (const place of places) {
-    tx.send('UPDATE leases SET ended_at = $2 WHERE place_id = $1 AND ended_at IS NULL', [place.id, place.endedAt])
-  }
+/**
+ * Ends a place's lease, after it began however late the clock says it is, and tells when that was; undefined if it has
+ * none.
+ */
+export async function endLease(tx: Tx, place: number, endedAt: number): Promise<number | undefined> {
+  const row = await tx.first<{ ended_at: bigint }>(
+    `UPDATE leases SET ended_at = CASE WHEN started_at < $2 THEN $2 ELSE started_at + 1 END
+     WHERE place_id = $1 AND ended_at IS NULL RETURNING ended_at`,
+    [place, endedAt],
+  )
+  return row && Number(row.ended_at)
 }
 
 /** A place whose lease has ended rests, or retires if the operator has asked for that meanwhile. */
-export function setResting(tx: Tx, places: readonly { id: number; restUntil: number }[]): void {
-  for (const place of places) {
-    tx.send(
-      `UPDATE stock SET
-         state = CASE WHEN retiring = 1 THEN 'retired' ELSE 'resting' END,
-         rest_until = CASE WHEN retiring = 1 THEN NULL ELSE $2 END
-       WHERE id = $1 AND state = 'leased'`,
-      [place.id, place.restUntil],
-    )
-  }
+export function setResting(tx: Tx, place: { id: number; freeFrom: number; restUntil: number }): void {
+  tx.send(
+    `UPDATE stock SET
+       state = CASE WHEN retiring = 1 THEN 'retired' ELSE 'resting' END,
+       rest_until = CASE WHEN retiring = 1 THEN NULL ELSE $2 END,
+       free_from = $3
+     WHERE id = $1 AND state = 'leased'`,
+    [place.id, place.restUntil, place.freeFrom],
+  )
 }
 
 /** Ends the rest of a bounded number of places whose time has come. */

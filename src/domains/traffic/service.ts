@@ -1,6 +1,7 @@
 import type { Database } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Fleet } from '../fleet/index.ts'
 import { createAccounts } from './accounts/service.ts'
 import { createCounts } from './counts/service.ts'
 import type { LeaseTerms } from './leases/rules.ts'
@@ -9,7 +10,13 @@ import { createLeases } from './leases/service.ts'
 export type Traffic = ReturnType<typeof createTraffic>
 
 /** Bytes: whose they are, what nodes may carry of them, and what nodes have counted. */
-export function createTraffic(deps: { db: Database; clock: Clock; sha256: Sha256; terms: LeaseTerms }) {
+export function createTraffic(deps: {
+  db: Database
+  clock: Clock
+  sha256: Sha256
+  terms: LeaseTerms
+  fleet: Pick<Fleet, 'findLink'>
+}) {
   const counts = createCounts(deps)
   return { counts, accounts: createAccounts(deps), leases: createLeases({ ...deps, counts }) }
 }

@@ -36,6 +36,12 @@ export const deviceLimitReached = (limit: number): Refusal =>
     charged: false,
   })
 
+export const tooManyFreshDevices = (most: number): Refusal =>
+  new Refusal('conflict', 'conflict', `At most ${most} devices can be added in a day. Try again tomorrow.`, {
+    most_in_a_day: most,
+    charged: false,
+  })
+
 export const notRunning = (status: string): Refusal =>
   new Refusal('conflict', 'conflict', `This subscription is ${status}, so no device can be added.`, {
     status,

@@ -5,15 +5,19 @@ import type { PeerId } from '../../kernel/ids.ts'
 import type { ReportBody } from '../../wire/node/report.ts'
 import { type NodePeer, toLeft } from '../../wire/node/state.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
+import { mostBytes, sumRefused } from '../traffic/counts/rules.ts'
+import type { Traffic } from '../traffic/index.ts'
 import { ipv4Text, ipv6Of } from './addresses.ts'
 import { addressesOf } from './render.ts'
-import { isTrafficUsedUp, mayCarry, usedBy } from './rules.ts'
+import { addressRestMs, isTrafficUsedUp, mayCarry, usedBy } from './rules.ts'
 import type { VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
 import * as nodes from './store-nodes.ts'
 import * as peers from './store-peers.ts'
 
 type PeerCounts = ReportBody['peers']
+
+const forgottenAtOnce = 500
 
 /**
  * What VPN nodes are told of devices, and what they report. Every device may come to every node, whichever location it
@@ -53,18 +57,22 @@ export function createVpnNodes(
       received: bytes(BigInt(each.received)),
       sent: bytes(BigInt(each.sent)),
     }))
-    const taken = await deps.traffic.counts.take(tx, { node, boot, counts })
+    const rooms = new Map([...owners].map(([id, of]) => [id, of.carried < mostBytes ? mostBytes - of.carried : 0n]))
+    const taken = await deps.traffic.counts.take(tx, { node, boot, counts }, { rooms })
+    deps.traffic.counts.refuse(tx, node, sumRefused(taken))
     const added = new Map(taken.map((each) => [each.subject, each]))
     const handshakes = latestHandshakes(known, clock())
     const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
     if (changed.length === 0) return
-    const byOwner = Map.groupBy(changed, (id) => owners.get(id))
+    const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
     const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
     for (const before of await store.lockMany(tx, uuids.toSorted())) {
       let [received, sent] = [0n, 0n]
       for (const id of byOwner.get(before.uuid) ?? []) {
         const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
         peers.addUsage(tx, id as PeerId, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
+        const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
+        if (removedAt !== null) peers.restLonger(tx, { ipv4, untilAt: removedAt + addressRestMs })
         received += of.received
         sent += of.sent
       }
@@ -72,6 +80,27 @@ export function createVpnNodes(
       store.addTraffic(tx, before.uuid, bytes(received), bytes(sent))
       const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
       if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
+    }
+  }
+
+  /** Takes bytes off devices and their subscriptions. One that had used up its traffic goes on. */
+  async function takeOff(tx: Tx, forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>): Promise<void> {
+    if (forgotten.length === 0) return
+    const owners = await peers.findOwners(
+      tx,
+      forgotten.map((each) => each.subject),
+    )
+    const byOwner = Map.groupBy(forgotten, (each) => owners.get(each.subject)?.uuid)
+    const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
+    for (const before of await store.lockMany(tx, uuids.toSorted())) {
+      let [received, sent] = [0n, 0n]
+      for (const each of byOwner.get(before.uuid) ?? []) {
+        peers.takeUsage(tx, each.subject as PeerId, each)
+        received += each.received
+        sent += each.sent
+      }
+      store.takeTraffic(tx, before.uuid, bytes(received), bytes(sent))
+      if (isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
     }
   }
 
@@ -116,6 +145,23 @@ export function createVpnNodes(
     async report(node, { boot, peers: counts }) {
       if (counts.length > 0) await db.transact((tx) => takeCounts(tx, node, boot, counts))
       return undefined
+    },
+
+    /**
+     * What a node counted for devices is taken off them and off their subscriptions, a bounded number of counts at a
+     * time.
+     */
+    async forgetUsage(node, sinceAt, dryRun) {
+      const believed = await deps.traffic.counts.believedOf(node, sinceAt)
+      if (dryRun) return believed
+      for (let count = forgottenAtOnce; count === forgottenAtOnce; ) {
+        count = await db.transact(async (tx) => {
+          const forgotten = await deps.traffic.counts.disbelieve(tx, node, sinceAt, forgottenAtOnce)
+          await takeOff(tx, forgotten)
+          return forgotten.length
+        })
+      }
+      return believed
     },
 
     touch: (tx, customer) => nodes.touchDevices(tx, customer, clock()),

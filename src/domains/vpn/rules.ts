@@ -1,5 +1,5 @@
 import { type Bytes, bytes, bytesInGigabyte } from '../../kernel/bytes.ts'
-import type { CustomerId, OrderId, PeerId, RandomBytes } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { addMonths } from '../../kernel/terms.ts'
 import { tooFarAhead } from './errors.ts'
@@ -26,6 +26,8 @@ export type Subscription = {
   readonly received: Bytes
   readonly sent: Bytes
   readonly autoRenewMonths: number | null
+  /** The token that has set it to renew, whose spending the renewal is. */
+  readonly renewToken: TokenId | null
   readonly renewAfter: number
   readonly renewProblem: string | null
   readonly createdAt: number
@@ -81,8 +83,19 @@ export type View = {
  * Past its end a subscription keeps its devices and their keys for this long, so that renewing brings all of it back.
  */
 export const keptAfterEndMs = 30 * 86_400_000
-/** How long an address rests before another device gets it. */
+/** How long an address that was used rests before another device gets it. */
 export const addressRestMs = 86_400_000
+/**
+ * One that nobody used rests until every node that is in touch would have told of a use: a node that is not is not live
+ * after 90 seconds.
+ */
+export const unusedRestMs = 120_000
+/**
+ * How many devices a customer is given in a day: a few for each that he pays for, so that nobody takes all addresses
+ * for nothing.
+ */
+export const mostFreshDevices = (places: number): number => 3 * places + 20
+export const freshWithinMs = 86_400_000
 /** Renewal by itself happens this long before the end, and is tried again at this pace when it is refused. */
 export const renewAheadMs = 86_400_000
 export const renewAgainMs = 3_600_000

@@ -1,4 +1,4 @@
-import type { CustomerId, PeerId } from '../../kernel/ids.ts'
+import type { CustomerId, PeerId, TokenId } from '../../kernel/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { deviceLimitReached, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
 import { isLinkSecret, type Peer, type SubscriptionId, statusOf, type View } from './rules.ts'
@@ -9,7 +9,7 @@ import * as peers from './store-peers.ts'
 type Which = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
 
 /** Devices, their configurations, the secret link and renewal by itself: what a customer changes without paying. */
-export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing'>, shelf: Shelf) {
+export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing' | 'ledger'>, shelf: Shelf) {
   const { db, clock } = deps
 
   return {
@@ -22,12 +22,15 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       const { nodes } = offering
       shelf.assertOffered(offering, wish.location)
       return db.transact(async (tx) => {
+        // Money first, as in a purchase: all that gives a customer a device takes turns.
+        await deps.ledger.lock(tx, customer)
         const kept = await shelf.lock(tx, customer, { uuid: wish.uuid })
         const { subscription } = kept
         const held = await peers.listHeld(tx, [subscription.uuid])
         const status = statusOf(subscription, held.length, clock())
         if (status === 'EXPIRED' || status === 'DISABLED') throw notRunning(status)
         if (held.length >= subscription.deviceLimit) throw deviceLimitReached(subscription.deviceLimit)
+        await shelf.assertFresh(tx, customer, 0)
         const device = await shelf.addDevice(tx, subscription.uuid, wish, held.length, nodes)
         return {
           view: shelf.view(kept, [...held, device], nodes),
@@ -96,10 +99,13 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       })
     },
 
-    /** Turns renewal by itself on, for as many months as last bought unless said, or off. */
+    /**
+     * Turns renewal by itself on, for as many months as last bought unless said, or off. The token that asks pays for
+     * it.
+     */
     async setAutoRenew(
       customer: CustomerId,
-      wish: { uuid: SubscriptionId | undefined; enabled: boolean; months: number | undefined },
+      wish: { uuid: SubscriptionId | undefined; enabled: boolean; months: number | undefined; token: TokenId | null },
     ): Promise<View> {
       const [catalogue, nodes] = await Promise.all([deps.pricing.current(), shelf.nodes()])
       return db.transact(async (tx) => {
@@ -108,8 +114,9 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
         const last = (await store.listTerms(tx, [uuid])).at(-1)
         const months = wish.enabled ? (wish.months ?? last?.months ?? 1) : null
         if (months !== null) priceVpn(catalogue, months)
-        store.writeAutoRenew(tx, uuid, months)
-        const subscription = { ...kept.subscription, autoRenewMonths: months, renewAfter: 0, renewProblem: null }
+        store.writeAutoRenew(tx, uuid, months, wish.token)
+        const renewal = { autoRenewMonths: months, renewToken: wish.token, renewAfter: 0, renewProblem: null }
+        const subscription = { ...kept.subscription, ...renewal }
         return shelf.view({ ...kept, subscription }, await peers.listHeld(tx, [uuid]), nodes)
       })
     },

@@ -12,7 +12,11 @@ type Extend = (sale: Sale, kept: store.Kept, months: number, at: Offering) => Pr
 const atOnce = 100
 
 /** What happens to subscriptions by themselves: renewal before the end, and oblivion long after it. */
-export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, shelf: Shelf, extend: Extend) {
+export function createRenewal(
+  deps: Pick<VpnDeps, 'db' | 'clock' | 'orders' | 'customers'>,
+  shelf: Shelf,
+  extend: Extend,
+) {
   const { db, clock } = deps
 
   const isDue = (of: Subscription, nowMs: number): boolean =>
@@ -23,7 +27,8 @@ export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, sh
    * processes one renews and the others find that nothing is left to do.
    */
   async function renewOne(due: Subscription): Promise<'renewed' | 'refused' | 'done'> {
-    const request = { by: { customer: due.customer, token: null }, key: undefined, toBody: () => '' }
+    const by = await deps.customers.payerOf(due.customer, due.renewToken)
+    const request = { by, key: undefined, toBody: () => '', automatic: true } as const
     const wish = { uuid: due.uuid, period: due.autoRenewMonths, automatic: true }
     const late = noLongerDue()
     try {
@@ -32,6 +37,7 @@ export function createRenewal(deps: Pick<VpnDeps, 'db' | 'clock' | 'orders'>, sh
         const kept = await store.lockSubscription(sale.tx, due.uuid)
         const months = kept?.subscription.autoRenewMonths ?? null
         if (!kept || months === null || !isDue(kept.subscription, clock())) throw late
+        if (kept.subscription.renewToken !== (by.token?.id ?? null)) throw late
         shelf.assertOffered(offering, undefined)
         return extend(sale, kept, months, offering)
       })

@@ -23,19 +23,23 @@ import {
   noLiveNode,
   noSuchDevice,
   noSuchSubscription,
+  tooManyFreshDevices,
   whichSubscription,
 } from './errors.ts'
 import { configText, type Tunnel } from './render.ts'
 import {
   addressRestMs,
   byImportance,
+  freshWithinMs,
   isRunning,
   limitsReached,
   makeLinkSecret,
+  mostFreshDevices,
   type Peer,
   type Subscription,
   type SubscriptionId,
   statusOf,
+  unusedRestMs,
   type View,
 } from './rules.ts'
 import * as store from './store.ts'
@@ -234,6 +238,16 @@ export function createShelf(
       }
     },
 
+    /**
+     * Refuses a customer one device too many in a day. `bought` is room for devices that he is paying for now. His
+     * money account is locked, so that he is counted once at a time.
+     */
+    async assertFresh(tx: Tx, customer: CustomerId, bought: number): Promise<void> {
+      const nowMs = clock()
+      const most = mostFreshDevices((await store.sumPlaces(tx, customer, nowMs)) + bought)
+      if ((await peers.countSince(tx, customer, nowMs - freshWithinMs)) >= most) throw tooManyFreshDevices(most)
+    },
+
     /** Adds a device to a subscription that this transaction has locked. */
     async addDevice(
       tx: Tx,
@@ -271,7 +285,7 @@ export function createShelf(
     async removeDevices(tx: Tx, ids: readonly PeerId[]): Promise<void> {
       const nowMs = clock()
       await peers.removePeers(tx, ids, nowMs)
-      peers.restAddresses(tx, ids, nowMs + addressRestMs)
+      peers.restAddresses(tx, ids, { used: nowMs + addressRestMs, unused: nowMs + unusedRestMs })
     },
 
     /** A device's configuration for a location: the one asked for, its own, or any if its own is no more. */

@@ -2,6 +2,7 @@ import type { Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
+import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
@@ -107,7 +108,7 @@ export function createVpn(deps: VpnDeps) {
   }
 
   /** A subscription as it begins, its first term included. */
-  function begin(sale: Sale, customer: CustomerId, wish: VpnWish, catalogue: Catalogue) {
+  function begin(sale: Sale, by: Payer, wish: VpnWish, catalogue: Catalogue) {
     const { nowMs, order } = sale
     const { plan, total: price } = priceVpn(catalogue, wish.months)
     const uuid = makeUuid(nowMs, deps.random)
@@ -115,7 +116,7 @@ export function createVpn(deps: VpnDeps) {
     const grant = trafficFor(plan.trafficGigabytes, wish.months)
     const subscription: Subscription = {
       uuid,
-      customer,
+      customer: by.customer,
       anchorDay: span.anchorDay,
       expiresAt: span.endsAt,
       deviceLimit: plan.deviceLimit,
@@ -124,6 +125,7 @@ export function createVpn(deps: VpnDeps) {
       received: bytes(0n),
       sent: bytes(0n),
       autoRenewMonths: wish.autoRenew ? wish.months : null,
+      renewToken: wish.autoRenew ? (by.token?.id ?? null) : null,
       renewAfter: 0,
       renewProblem: null,
       createdAt: nowMs,
@@ -168,10 +170,11 @@ export function createVpn(deps: VpnDeps) {
         const { tx } = sale
         const { customer } = request.by
         shelf.assertOffered(offering, wish.location)
-        const { total: price } = priceVpn(catalogue, wish.months)
+        const { total: price, plan } = priceVpn(catalogue, wish.months)
         assertCovers(sale.account, price)
         if ((await store.countOf(tx, customer)) >= mostSubscriptions) throw tooManySubscriptions(mostSubscriptions)
-        const { subscription, term } = begin(sale, customer, wish, catalogue)
+        await shelf.assertFresh(tx, customer, plan.deviceLimit)
+        const { subscription, term } = begin(sale, request.by, wish, catalogue)
         const receipt = await sale.charge(chargeOf(catalogue, wish.months, subscription.uuid))
         const link = shelf.makeLink(subscription.uuid)
         store.insertSubscription(tx, subscription, link)

@@ -89,11 +89,46 @@ async function carve(tx: Tx, range: Range): Promise<boolean> {
   return true
 }
 
-/** An address that is given back rests before anybody else gets it. */
-export function restAddresses(tx: Tx, peers: readonly PeerId[], freeAt: number): void {
+/**
+ * An address that is given back rests before anybody else gets it: until one moment if its device has used it, else
+ * until another.
+ */
+export function restAddresses(
+  tx: Tx,
+  peers: readonly PeerId[],
+  until: { readonly used: number; readonly unused: number },
+): void {
   for (const peer of peers) {
-    tx.send('UPDATE vpn_addresses SET peer_id = NULL, free_at = $2 WHERE peer_id = $1', [peer, freeAt])
+    tx.send(
+      `UPDATE vpn_addresses SET peer_id = NULL, free_at =
+         (SELECT CASE WHEN received + sent > 0 OR last_handshake_at IS NOT NULL
+            THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END
+          FROM vpn_peers WHERE id = $1)
+       WHERE peer_id = $1`,
+      [peer, until.used, until.unused],
+    )
   }
+}
+
+/**
+ * A use that is told of after the device was removed: its address rests as long as if that had been known, unless
+ * somebody has it.
+ */
+export function restLonger(tx: Tx, removed: { readonly ipv4: bigint; readonly untilAt: number }): void {
+  tx.send('UPDATE vpn_addresses SET free_at = $2 WHERE ipv4 = $1 AND peer_id IS NULL AND free_at < $2', [
+    removed.ipv4,
+    removed.untilAt,
+  ])
+}
+
+/** How many devices a customer has been given since a moment, whatever became of them and of their subscriptions. */
+export async function countSince(reader: Reader, customer: CustomerId, sinceAt: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COUNT(*) AS n FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
+     WHERE s.customer_id = $1 AND p.created_at > $2`,
+    [customer, sinceAt],
+  )
+  return Number(row?.n ?? 0n)
 }
 
 /** A key that another device holds is refused by the constraint, whoever was first by a hair. */
@@ -177,13 +212,34 @@ export function touchPeers(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
   tx.send('UPDATE vpn_peers SET changed_at = $2 WHERE subscription_uuid = $1 AND removed_at IS NULL', [uuid, nowMs])
 }
 
+/** `carried` is what the whole subscription has. */
+export type Owned = {
+  readonly uuid: SubscriptionId
+  readonly ipv4: bigint
+  readonly removedAt: number | null
+  readonly carried: bigint
+}
+
 /** Which of these devices exist, removed ones too, and whose they are. */
-export async function findOwners(reader: Reader, ids: readonly string[]): Promise<Map<string, SubscriptionId>> {
-  const rows = await reader.all<{ id: string; subscription_uuid: string }>(
-    `SELECT id, subscription_uuid FROM vpn_peers WHERE id IN (${list(ids.length)})`,
+export async function findOwners(reader: Reader, ids: readonly string[]): Promise<Map<string, Owned>> {
+  const rows = await reader.all<
+    Pick<PeerRow, 'id' | 'subscription_uuid' | 'ipv4' | 'removed_at'> & { carried: bigint }
+  >(
+    `SELECT p.id, p.subscription_uuid, p.ipv4, p.removed_at, s.received + s.sent AS carried
+     FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.id IN (${list(ids.length)})`,
     ids,
   )
-  return new Map(rows.map((row) => [row.id, row.subscription_uuid as SubscriptionId]))
+  return new Map(
+    rows.map((row) => {
+      const uuid = row.subscription_uuid as SubscriptionId
+      return [row.id, { uuid, ipv4: row.ipv4, removedAt: numberOrNull(row.removed_at), carried: row.carried }]
+    }),
+  )
+}
+
+/** Takes off a device's totals what a node should not have counted. */
+export function takeUsage(tx: Tx, id: PeerId, of: { received: Bytes; sent: Bytes }): void {
+  tx.send('UPDATE vpn_peers SET received = received - $2, sent = sent - $3 WHERE id = $1', [id, of.received, of.sent])
 }
 
 /** Adds what is new to a device's totals. A handshake only ever moves forward. */

@@ -1,7 +1,7 @@
 import { list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { RefundRule, Subscription, SubscriptionId, Term } from './rules.ts'
 
@@ -16,6 +16,7 @@ type SubscriptionRow = {
   received: bigint
   sent: bigint
   auto_renew_months: bigint | null
+  renew_token_id: string | null
   renew_after: bigint
   renew_problem: string | null
   link_digest: Uint8Array
@@ -60,6 +61,7 @@ const toKept = (row: SubscriptionRow): Kept => ({
     received: bytes(row.received),
     sent: bytes(row.sent),
     autoRenewMonths: numberOrNull(row.auto_renew_months),
+    renewToken: row.renew_token_id as TokenId | null,
     renewAfter: Number(row.renew_after),
     renewProblem: row.renew_problem,
     createdAt: Number(row.created_at),
@@ -87,8 +89,8 @@ const toTerm = (row: TermRow): Term => ({
 export function insertSubscription(tx: Tx, of: Subscription, link: { digest: Uint8Array; sealed: Uint8Array }): void {
   tx.send(
     `INSERT INTO vpn_subscriptions (uuid, customer_id, anchor_day, expires_at, device_limit, traffic_limit, speed_mbit,
-       received, sent, auto_renew_months, renew_after, link_digest, link_secret, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+       received, sent, auto_renew_months, renew_token_id, renew_after, link_digest, link_secret, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     [
       of.uuid,
       of.customer,
@@ -100,6 +102,7 @@ export function insertSubscription(tx: Tx, of: Subscription, link: { digest: Uin
       of.received,
       of.sent,
       of.autoRenewMonths,
+      of.renewToken,
       of.renewAfter,
       link.digest,
       link.sealed,
@@ -224,10 +227,12 @@ export function writeDisabled(tx: Tx, uuid: SubscriptionId, at: number | null): 
   tx.send('UPDATE vpn_subscriptions SET disabled_at = $2 WHERE uuid = $1', [uuid, at])
 }
 
-export function writeAutoRenew(tx: Tx, uuid: SubscriptionId, months: number | null): void {
+/** Who sets it last is whose spending it is. */
+export function writeAutoRenew(tx: Tx, uuid: SubscriptionId, months: number | null, token: TokenId | null): void {
   tx.send(
-    'UPDATE vpn_subscriptions SET auto_renew_months = $2, renew_after = 0, renew_problem = NULL WHERE uuid = $1',
-    [uuid, months],
+    `UPDATE vpn_subscriptions SET auto_renew_months = $2, renew_token_id = $3, renew_after = 0, renew_problem = NULL
+     WHERE uuid = $1`,
+    [uuid, months, token],
   )
 }
 
@@ -273,6 +278,14 @@ export function markSwept(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
   tx.send('UPDATE vpn_subscriptions SET swept_at = $2, auto_renew_months = NULL WHERE uuid = $1', [uuid, nowMs])
 }
 
+export function takeTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
+  tx.send('UPDATE vpn_subscriptions SET received = received - $2, sent = sent - $3 WHERE uuid = $1', [
+    uuid,
+    received,
+    sent,
+  ])
+}
+
 export function addTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
   tx.send('UPDATE vpn_subscriptions SET received = received + $2, sent = sent + $3 WHERE uuid = $1', [
     uuid,
@@ -288,6 +301,16 @@ export async function pageAll(reader: Reader, after: string, limit: number): Pro
     [after, limit],
   )
   return rows.map(toKept)
+}
+
+/** How many devices a customer's subscriptions that run have room for. */
+export async function sumPlaces(reader: Reader, customer: CustomerId, nowMs: number): Promise<number> {
+  const row = await reader.first<{ places: bigint }>(
+    `SELECT CAST(COALESCE(SUM(device_limit), 0) AS BIGINT) AS places FROM vpn_subscriptions
+     WHERE customer_id = $1 AND deleted_at IS NULL AND expires_at > $2`,
+    [customer, nowMs],
+  )
+  return Number(row?.places ?? 0n)
 }
 
 export async function countOf(reader: Reader, customer: CustomerId): Promise<number> {

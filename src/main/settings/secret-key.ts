@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BadSetting } from './reading.ts'
 
@@ -19,6 +19,9 @@ export function loadSecretKey(setting: string | undefined, folder: string): Uint
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
     }
   }
+  // A copy that was put back from somewhere may have come with other rights.
+  const { mode, uid } = statSync(path)
+  if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) chmodSync(path, 0o600)
   return decodeKey(readFileSync(path, 'utf8').trim(), path)
 }
 

@@ -69,7 +69,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
-  const traffic = createTraffic({ db, ...around, terms })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockDesk = createStockDesk({ db, ...around })
   const dedicated = createDedicated({
@@ -84,8 +85,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, ...around })
-  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
   const vpnDeps = {
     db,
     ledger,

@@ -19,6 +19,7 @@ import { dedicatedChores } from '../../jobs/dedicated.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
+import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Log } from '../../kernel/log.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
@@ -56,6 +57,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...moneyChores(services, log),
     ...dedicatedChores(services),
     ...premiumChores(services, log),
+    ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
     ...localChores,
   ]

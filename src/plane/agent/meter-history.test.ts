@@ -61,7 +61,8 @@ class RulesShop {
     for (const each of body.subusers) {
       const line = this.line(body.boot, each.id)
       const total = BigInt(each.received + each.sent)
-      if (total > line.counted) this.put(count(line, total - line.counted, isClosed).line)
+      const claimed = total - line.counted
+      if (claimed > 0n) this.put(count(line, { claimed, believed: claimed }, isClosed).line)
     }
     for (const wish of body.wishes) {
       const line = this.line(body.boot, wish.id)

@@ -27,7 +27,10 @@ export const getBalance = operation({
   summary: 'Read the balance',
   answer: z.object({
     balance_rub: roubles('What can be spent now.', 98_200),
-    api_spent_rub: roubles('All that was charged through API tokens, less what was refunded of it.', 1800),
+    api_spent_rub: roubles(
+      'All that was charged through API tokens, renewals that they have set included, less what was refunded of it.',
+      1800,
+    ),
   }),
   example: { balance_rub: 98_200, api_spent_rub: 1800 },
 })

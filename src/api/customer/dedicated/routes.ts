@@ -104,7 +104,7 @@ export function dedicatedOperations(deps: {
     }),
 
     bind(owned.setAutoRenew, async ({ caller, body }) => {
-      await dedicated.setRenewal(caller.customer, body.ids, body.period)
+      await dedicated.setRenewal(caller.customer, body.ids, body.period, caller.token.id)
       return { period: body.period, updated: body.ids }
     }),
 

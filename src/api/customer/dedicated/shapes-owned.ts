@@ -194,7 +194,9 @@ export const setAutoRenew = operation({
   path: '/dedicated/auto-renew',
   tag,
   summary: 'Renew proxies by themselves, or stop that',
-  description: 'Charged one day ahead of the end, tried every hour while the balance does not cover it.',
+  description:
+    'Charged one day ahead of the end, tried every hour while the balance does not cover it. It is spent by the ' +
+    'token that asks for it here, within its cap.',
   body: z.object({ ids: bodyIds(), period: bodyPeriod().nullable().openapi({ description: 'Days; null stops it.' }) }),
   exampleBody: { ids: [exampleProxy], period: 30 },
   answer: z.object({

@@ -115,6 +115,9 @@ export const readLimits = (of: LimitFields): { [Name in keyof Limits]: Limits[Na
   tunnels: of.tunnel_limit,
 })
 
+/** Names of dedicated proxies begin with `tp`, and a gateway looks for those first. */
+const loginProblem = 'must be 5 to 32 small letters, digits and _, beginning with a letter, and not with tp'
+
 export const createSubuser = operation({
   id: 'createSubuser',
   method: 'POST',
@@ -126,7 +129,7 @@ export const createSubuser = operation({
     name: name.optional(),
     login: z
       .string()
-      .regex(/^[a-z][a-z0-9_]{4,31}$/, 'must be 5 to 32 small letters, digits and _, beginning with a letter')
+      .regex(/^(?!tp)[a-z][a-z0-9_]{4,31}$/, loginProblem)
       .optional()
       .openapi({ description: 'Yours to choose if nobody has it; made for you otherwise.', example: 'alice' }),
     keep_hosts: keepHosts.default(true),

@@ -200,7 +200,7 @@ export const buyVpn = operation({
     auto_renew: z
       .boolean()
       .optional()
-      .openapi({ default: false, description: 'Whether it renews by itself, a day ahead.' }),
+      .openapi({ default: false, description: 'Whether it renews by itself, a day ahead, as spent by this token.' }),
   }),
   ...sold,
   refusals: { not_found: notSold, unavailable: noLiveNode },
@@ -274,7 +274,9 @@ export const setVpnAutoRenew = operation({
   path: '/vpn/auto-renew',
   tag,
   summary: 'Renew by itself, or no more',
-  description: 'It is charged one day before the end, for as many months as last bought unless said.',
+  description:
+    'It is charged one day before the end, for as many months as last bought unless said, and spent by the token ' +
+    'that asks for it here, within its cap.',
   body: z
     .object({
       uuid: uuidField().optional(),

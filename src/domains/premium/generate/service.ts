@@ -4,6 +4,7 @@ import type { CustomerId, RandomBytes, SubuserId } from '../../../kernel/ids.ts'
 import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../kernel/login.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import type { Ledger } from '../../ledger/index.ts'
 import { mostPortsOfCustomer } from '../access/rules.ts'
 import * as store from '../access/store.ts'
 import { portsUsedUp, tooManyPorts } from '../errors.ts'
@@ -43,6 +44,7 @@ export function createGenerator(deps: {
   db: Database
   clock: Clock
   random: RandomBytes
+  ledger: Pick<Ledger, 'lock'>
   subusers: Subusers
   exits: Exits
   gateway: Gateway
@@ -66,6 +68,17 @@ export function createGenerator(deps: {
     return { login: subuser.login, pool: asked.pool, ...asked.places, session: null }
   }
 
+  /**
+   * Behind a port stands a login too, and a gateway reads no longer one: it is refused before a port is taken for it.
+   */
+  function assertFits(subuser: Subuser, asked: GenerateRequest): void {
+    const session = asked.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: asked.ttlMinutes } : null
+    if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= mostLoginLength) return
+    throw malformed([
+      { field: 'countries', problem: `and the other places make a login longer than ${mostLoginLength}` },
+    ])
+  }
+
   /** A login for each line; a rotating one is the same in all of them. */
   function byLogin(subuser: Subuser, asked: GenerateRequest): { login: string; port: number }[] {
     const base = baseOf(subuser, asked)
@@ -79,7 +92,7 @@ export function createGenerator(deps: {
 
   /**
    * A port for each line. Ports that stand for the same already are used again, so asking twice gives the same list;
-   * what is missing is taken from the range, under the sub-user's lock. A port is never given to anyone else, so that a
+   * what is missing is taken from the range, in the customer's turn. A port is never given to anyone else, so that a
    * source address which two sub-users have whitelisted still means one of them.
    */
   async function byPort(subuser: Subuser, asked: GenerateRequest): Promise<{ login: string; port: number }[]> {
@@ -88,6 +101,8 @@ export function createGenerator(deps: {
     const ttlMinutes = isSticky ? asked.ttlMinutes : 0
     const needed = isSticky ? asked.quantity : 1
     const ports = await db.transact(async (tx) => {
+      // The limit is the customer's, so it is the customer's turn that is taken.
+      await deps.ledger.lock(tx, subuser.customer)
       await lockSubuser(tx, subuser.id)
       const known = await store.listPorts(tx, subuser.id, parameters, ttlMinutes, needed)
       const missing = needed - known.length
@@ -122,13 +137,8 @@ export function createGenerator(deps: {
   return async function generate(customer: CustomerId, asked: GenerateRequest): Promise<Generated> {
     const subuser = await subusers.load(customer, asked.subuser)
     await deps.exits.fitting(asked.pool, asked.places)
-    const isByPort = identifiesByPort(asked.template)
-    const lines = isByPort ? await byPort(subuser, asked) : byLogin(subuser, asked)
-    if (lines.some((line) => line.login.length > mostLoginLength)) {
-      throw malformed([
-        { field: 'countries', problem: `and the other places make a login longer than ${mostLoginLength}` },
-      ])
-    }
+    assertFits(subuser, asked)
+    const lines = identifiesByPort(asked.template) ? await byPort(subuser, asked) : byLogin(subuser, asked)
     const password = asked.template.includes('{password}') ? await subusers.openPassword(db, subuser.id) : ''
     const write = compile(asked.template)
     const at = (host: string): string[] =>

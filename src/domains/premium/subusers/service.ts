@@ -2,6 +2,7 @@ import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import { type CustomerId, makeId, type RandomBytes, type SubuserId } from '../../../kernel/ids.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
+import type { Ledger } from '../../ledger/index.ts'
 import { loginTaken, noSuchSubuser, tooManySubusers } from '../errors.ts'
 import { forgetHostsOf } from '../usage/store.ts'
 import { type Limits, makeLogin, makePassword, mostSubusers, noLimits, type Subuser } from './rules.ts'
@@ -32,6 +33,7 @@ export function createSubusers(deps: {
   random: RandomBytes
   sha256: (text: string) => Uint8Array
   vault: Vault
+  ledger: Pick<Ledger, 'lock'>
 }) {
   const { db, clock, random, vault } = deps
 
@@ -98,6 +100,8 @@ export function createSubusers(deps: {
     /** Adds a sub-user. A login that is asked for is got or refused; one that is not asked for is made. */
     create: (customer: CustomerId, asked: NewSubuser): Promise<Subuser> =>
       db.transact(async (tx) => {
+        // In turn with the customer's other requests, so that two at once do not both find the last place free.
+        await deps.ledger.lock(tx, customer)
         await ensureDefault(tx, customer)
         if ((await store.countSubusers(tx, customer)) >= mostSubusers) throw tooManySubusers(mostSubusers)
         for (let attempt = 0; attempt < mostLoginAttempts; attempt += 1) {

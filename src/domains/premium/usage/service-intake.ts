@@ -5,6 +5,7 @@ import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Customers } from '../../customers/index.ts'
+import type { Forgotten } from '../../fleet/index.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
 import type { Carried, LeaseReport } from '../../traffic/leases/rules.ts'
@@ -12,7 +13,7 @@ import { listEntries, noteUse } from '../access/store.ts'
 import { tooManyHosts } from '../errors.ts'
 import type { PremiumTerms } from '../rules.ts'
 import { isLimited, leftOfLimits } from '../subusers/rules.ts'
-import { findAnySubuser, lockSubuser } from '../subusers/store.ts'
+import { findAnySubuser, lockSubuser, touchSubuser } from '../subusers/store.ts'
 import { dayStart, hostSubjectOf, hostSubjects, hourOf, isHost, monthStart } from './rules.ts'
 import * as store from './store.ts'
 
@@ -34,6 +35,7 @@ export type NodeAnswer = {
 }
 
 const mostHosts = 1000
+const accountsAtOnce = 200
 const mostSources = 1000
 const rememberMs = 1000
 const mostRemembered = 10_000
@@ -100,20 +102,32 @@ export function createIntake(deps: {
     }
     const kept = hosts.filter((each) => keeping.get(each.subuser) === true && isHost(each.host))
     const bySubject = new Map(kept.map((each) => [hostSubjectOf(each), each]))
-    const added = await counts.take(tx, {
-      node,
-      boot,
-      counts: [...bySubject].map(([subject, each]) => ({
-        subject,
-        received: bytes(each.received),
-        sent: bytes(each.sent),
-      })),
-    })
+    const noted = [...bySubject].map(([subject, each]) => ({
+      subject,
+      received: bytes(each.received),
+      sent: bytes(each.sent),
+    }))
+    const added = await counts.take(tx, { node, boot, counts: noted }, { purpose: 'hosts' })
     const rows = added.flatMap((each) => {
       const of = bySubject.get(each.subject)
       return of ? [{ ...of, received: each.received, sent: each.sent }] : []
     })
     store.addHosts(tx, hourOf(clock()), rows)
+  }
+
+  async function restoreTo(tx: Tx, account: AccountKey, node: string, sinceAt: number): Promise<bigint> {
+    const restored = await leases.restore(tx, account, node, sinceAt)
+    if (restored === 0n) return 0n
+    let missing = restored
+    for (const hour of await store.lockHours(tx, account)) {
+      if (missing === 0n) break
+      const received = hour.received < missing ? hour.received : missing
+      const sent = hour.sent < missing - received ? hour.sent : missing - received
+      store.reduceHour(tx, account, hour.hour, received, sent)
+      missing -= received + sent
+    }
+    touchSubuser(tx, account.subuser, clock())
+    return restored
   }
 
   async function takeSources(tx: Tx, { sources = [] }: NodeReport): Promise<void> {
@@ -146,6 +160,28 @@ export function createIntake(deps: {
         await takeSources(tx, report)
         return { replaced: intake.replaced, allowances: intake.allowances() }
       })
+    },
+
+    /**
+     * Gives sub-users back what a node has billed them since a moment, and takes it off their hours, by which their
+     * limits go. Each account is a transaction of its own.
+     */
+    async forgetUsage(node: string, sinceAt: number, dryRun: boolean): Promise<Forgotten> {
+      if (!dryRun) await leases.shut(node)
+      let [things, total] = [0, 0n]
+      for (let after = ''; ; ) {
+        const page = await leases.countedBy(node, after, accountsAtOnce)
+        for (const { account, unsettled } of page) {
+          const given = dryRun
+            ? (await leases.billedBy(db, account, node, sinceAt)) + unsettled
+            : await db.transact((tx) => restoreTo(tx, account, node, sinceAt))
+          if (given > 0n) things += 1
+          total += given
+        }
+        const last = page.at(-1)
+        if (!last || page.length < accountsAtOnce) return { things, bytes: total }
+        after = last.subject
+      }
     },
 
     /** Forgets where bytes went, once that is older than it is kept. */

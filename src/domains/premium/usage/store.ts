@@ -1,6 +1,7 @@
 import { sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import type { AccountKey } from '../../traffic/accounts/rules.ts'
 import type { Carried } from '../../traffic/leases/rules.ts'
 
 /** Adds to the hour. Rows come sorted, so that two reports never wait for each other crosswise. */
@@ -11,6 +12,25 @@ export function addHours(tx: Tx, hour: number, carried: readonly Carried[]): voi
     carried.map((each) => [each.subuser, each.pool, hour, each.received, each.sent]),
     `ON CONFLICT (subuser_id, pool, hour) DO UPDATE SET
        received = traffic_hours.received + excluded.received, sent = traffic_hours.sent + excluded.sent`,
+  )
+}
+
+/** An account's hours, the latest first, locked. */
+export async function lockHours(
+  tx: Tx,
+  { subuser, pool }: AccountKey,
+): Promise<{ hour: bigint; received: bigint; sent: bigint }[]> {
+  return tx.all(
+    `SELECT hour, received, sent FROM traffic_hours WHERE subuser_id = $1 AND pool = $2 ORDER BY hour DESC FOR UPDATE`,
+    [subuser, pool],
+  )
+}
+
+export function reduceHour(tx: Tx, of: AccountKey, hour: bigint, received: bigint, sent: bigint): void {
+  tx.send(
+    `UPDATE traffic_hours SET received = received - $4, sent = sent - $5
+     WHERE subuser_id = $1 AND pool = $2 AND hour = $3`,
+    [of.subuser, of.pool, hour, received, sent],
   )
 }
 

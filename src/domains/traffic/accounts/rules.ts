@@ -34,6 +34,7 @@ export type MovementKind =
   | 'forgiven'
   | 'expired'
   | 'refunded'
+  | 'restored'
 
 /**
  * The bytes of one sub-user in one pool as they stand: free, set aside for nodes, owed, and used so far. Movements are
@@ -112,7 +113,10 @@ export function move(
 }
 
 /** What a movement adds to the bytes that were billed. */
-export const usedBy = (change: Change): bigint => (change.kind === 'used' ? -(change.amount + change.aside) : 0n)
+export function usedBy(change: Change): bigint {
+  if (change.kind === 'restored') return -change.amount
+  return change.kind === 'used' ? -(change.amount + change.aside) : 0n
+}
 
 /** What of a movement goes through its hash: every field, in an order that never changes. */
 export const fieldsOf = (of: Omit<ByteMovement, 'hash'>): LinkFields => [
@@ -153,6 +157,12 @@ export function spendLate(account: ByteAccount, bytes: bigint): Change {
   return change('used', -paid, 0n, bytes - paid)
 }
 
+/** What a node has billed and did not carry. As with a lease, what is owed is paid of it first. */
+export function restore(account: ByteAccount, bytes: bigint): Change {
+  const paid = bytes < account.owed ? bytes : account.owed
+  return change('restored', bytes - paid, 0n, -paid)
+}
+
 /** What comes back from a lease pays first what is owed: so never more than one lease a node goes unpaid. */
 export function comeBack(account: ByteAccount, kind: 'returned' | 'lapsed', bytes: bigint): Change[] {
   const paid = bytes < account.owed ? bytes : account.owed
@@ -182,4 +192,19 @@ export function takeFromLots(lots: readonly Lot[], bytes: bigint): { lot: Lot; t
     missing -= taken
   }
   return takings
+}
+
+/** Puts bytes back into lots they may have come from, in the order given, none above what it came with. */
+export function returnToLots(lots: readonly Lot[], bytes: bigint): { lot: Lot; returned: bigint }[] {
+  const returns: { lot: Lot; returned: bigint }[] = []
+  let missing = bytes
+  for (const lot of lots) {
+    const room = lot.size - lot.rest
+    const returned = room < missing ? room : missing
+    if (returned === 0n) continue
+    returns.push({ lot, returned })
+    missing -= returned
+  }
+  if (missing > 0n) throw new RangeError('more bytes would be restored than were used')
+  return returns
 }

@@ -8,6 +8,7 @@ import {
   type Change,
   type Lot,
   move,
+  returnToLots,
   takeFromLots,
   usedBy,
 } from './rules.ts'
@@ -35,6 +36,16 @@ export function createMovements(deps: { clock: Clock; sha256: Sha256 }) {
     return takings
   }
 
+  /**
+   * Which lot a byte was taken from nobody knows: it returns to the one that ends last, which serves the customer
+   * longest.
+   */
+  async function fillLots(tx: Tx, of: AccountKey, amount: bigint): Promise<void> {
+    for (const { lot, returned } of returnToLots(await store.lotsWithRoom(tx, of), amount)) {
+      store.takeFromLot(tx, lot, -returned)
+    }
+  }
+
   /** Makes movements, one after the other. What is used is taken from the lots, what ends first first. */
   async function apply(tx: Tx, account: ByteAccount, changes: readonly Change[], cause: Cause): Promise<ByteAccount> {
     let current = account
@@ -45,6 +56,7 @@ export function createMovements(deps: { clock: Clock; sha256: Sha256 }) {
       current = moved.account
       const used = usedBy(change)
       if (used > 0n) await takeLots(tx, current, used)
+      if (used < 0n) await fillLots(tx, current, -used)
     }
     return current
   }

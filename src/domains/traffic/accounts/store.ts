@@ -137,6 +137,37 @@ export async function listLots(
   return rows.map(toLot)
 }
 
+/** Lots of an account that hold less than they came with, what ends last first. */
+export async function lotsWithRoom(tx: Tx, of: AccountKey): Promise<Lot[]> {
+  const rows = await tx.all<LotRow>(
+    `SELECT subuser_id, pool, order_id, expires_at, size, rest FROM traffic_lots
+     WHERE subuser_id = $1 AND pool = $2 AND rest < size ORDER BY expires_at DESC, order_id DESC`,
+    [of.subuser, of.pool],
+  )
+  return rows.map(toLot)
+}
+
+/**
+ * What a node has billed an account since a moment, by boot: what it took, what it left owed, less what was restored of
+ * both.
+ */
+export async function billedBy(
+  reader: Reader,
+  { subuser, pool }: AccountKey,
+  node: string,
+  sinceAt: number,
+): Promise<{ boot: string; used: bigint; owed: bigint }[]> {
+  return reader.all(
+    `SELECT boot,
+       CAST(SUM(CASE kind WHEN 'used' THEN -(amount + aside) ELSE -amount END) AS BIGINT) AS used,
+       CAST(SUM(CASE WHEN kind = 'restored' OR owed > 0 THEN owed ELSE 0 END) AS BIGINT) AS owed
+     FROM traffic_movements
+     WHERE subuser_id = $1 AND pool = $2 AND node = $3 AND at >= $4 AND kind IN ('used', 'restored')
+     GROUP BY boot ORDER BY boot`,
+    [subuser, pool, node, sinceAt],
+  )
+}
+
 export async function findLot(
   tx: Tx,
   { subuser, pool, order }: AccountKey & { order: OrderId },

@@ -1,9 +1,52 @@
 import { list, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { bytes } from '../../../kernel/bytes.ts'
-import type { Count } from './rules.ts'
+import type { Budget, Count, Known } from './rules.ts'
 
 type Row = { subject: string; received: bigint; sent: bigint }
+
+/** What a budget is for: bytes that count, or where they went. */
+export type Purpose = 'carried' | 'hosts'
+
+/** A node's budget, locked; one that is not there yet begins as given. Reports of one node take turns on it. */
+export async function lockBudget(tx: Tx, node: string, purpose: Purpose, first: Budget): Promise<Budget> {
+  const row = await tx.first<{ rest: bigint; at: bigint }>(
+    `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ($1, $2, $3, $4, 0)
+     ON CONFLICT (node, purpose) DO UPDATE SET node = excluded.node RETURNING rest, at`,
+    [node, purpose, first.rest, first.at],
+  )
+  if (!row) throw new Error('a budget that was just written is not there')
+  return { rest: row.rest, at: Number(row.at) }
+}
+
+export function writeBudget(tx: Tx, node: string, purpose: Purpose, budget: Budget): void {
+  tx.send('UPDATE usage_budgets SET rest = $3, at = $4 WHERE node = $1 AND purpose = $2', [
+    node,
+    purpose,
+    budget.rest,
+    budget.at,
+  ])
+}
+
+/** Adds to what a node has claimed and was not believed; the sum stops growing before it could overflow. */
+export function noteRefused(tx: Tx, node: string, claimed: bigint, most: bigint, nowMs: number): void {
+  tx.send(
+    `UPDATE usage_budgets SET refused = CASE WHEN refused + $2 > $3 THEN $3 ELSE refused + $2 END, refused_at = $4
+     WHERE node = $1 AND purpose = 'carried'`,
+    [node, claimed < most ? claimed : most, most, nowMs],
+  )
+}
+
+export type Refused = { readonly node: string; readonly bytes: bigint; readonly at: number }
+
+/** Nodes that were not believed since a moment. */
+export async function listRefused(reader: Reader, sinceAt: number): Promise<Refused[]> {
+  const rows = await reader.all<{ node: string; refused: bigint; refused_at: bigint }>(
+    'SELECT node, refused, refused_at FROM usage_budgets WHERE refused > 0 AND refused_at > $1 ORDER BY node',
+    [sinceAt],
+  )
+  return rows.map((row) => ({ node: row.node, bytes: row.refused, at: Number(row.refused_at) }))
+}
 
 /** What is known of these subjects from this boot of this node; their rows stay locked until the transaction ends. */
 export async function lockCounts(
@@ -11,24 +54,42 @@ export async function lockCounts(
   node: string,
   boot: string,
   subjects: readonly string[],
-): Promise<Map<string, Count>> {
-  const rows = await tx.all<Row>(
-    `SELECT subject, received, sent FROM usage_counts
+): Promise<Map<string, Known>> {
+  const rows = await tx.all<Row & { believed_received: bigint; believed_sent: bigint }>(
+    `SELECT subject, received, sent, believed_received, believed_sent FROM usage_counts
      WHERE node = $1 AND boot = $2 AND subject IN (${list(subjects.length, 2)}) ORDER BY subject FOR UPDATE`,
     [node, boot, ...subjects],
   )
   return new Map(
-    rows.map((row) => [row.subject, { subject: row.subject, received: bytes(row.received), sent: bytes(row.sent) }]),
+    rows.map((row) => [
+      row.subject,
+      {
+        subject: row.subject,
+        received: bytes(row.received),
+        sent: bytes(row.sent),
+        believed: { received: row.believed_received, sent: row.believed_sent },
+      },
+    ]),
   )
 }
 
-/** A count only ever rises, whoever writes last. */
-export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly Count[], nowMs: number): void {
+/** A count only ever rises, whoever writes last. What is believed of it is as decided: the boot's row is locked. */
+export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly Known[], nowMs: number): void {
   sendRows(
     tx,
-    'INSERT INTO usage_counts (node, boot, subject, received, sent, updated_at)',
-    counts.map((count) => [node, boot, count.subject, count.received, count.sent, nowMs]),
+    'INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at)',
+    counts.map((count) => [
+      node,
+      boot,
+      count.subject,
+      count.received,
+      count.sent,
+      count.believed.received,
+      count.believed.sent,
+      nowMs,
+    ]),
     `ON CONFLICT (node, boot, subject) DO UPDATE SET
+       believed_received = excluded.believed_received, believed_sent = excluded.believed_sent,
        received = CASE WHEN excluded.received > usage_counts.received
          THEN excluded.received ELSE usage_counts.received END,
        sent = CASE WHEN excluded.sent > usage_counts.sent THEN excluded.sent ELSE usage_counts.sent END,
@@ -42,6 +103,59 @@ export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number
     `INSERT INTO usage_boots (node, boot, last_at) VALUES ($1, $2, $3)
      ON CONFLICT (node, boot) DO UPDATE SET last_at = excluded.last_at`,
     [node, boot, nowMs],
+  )
+}
+
+export type Unbelieved = { node: string; boot: string; subject: string; bytes: bigint; at: number }
+
+/** Counts of subjects without leases that were not believed whole, latest first. */
+export async function listUnbelieved(reader: Reader, leased: string, most: number): Promise<Unbelieved[]> {
+  const rows = await reader.all<{ node: string; boot: string; subject: string; bytes: bigint; updated_at: bigint }>(
+    `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at
+     FROM usage_counts
+     WHERE (received > believed_received OR sent > believed_sent) AND NOT (subject >= $1 AND subject < $2)
+     ORDER BY updated_at DESC, node, boot, subject LIMIT $3`,
+    [leased, `${leased}\u{ffff}`, most],
+  )
+  return rows.map(({ updated_at, ...row }) => ({ ...row, at: Number(updated_at) }))
+}
+
+/** For how many subjects a node's boots that were heard of since a moment are believed, and how much. */
+export async function sumBelieved(
+  reader: Reader,
+  node: string,
+  sinceAt: number,
+): Promise<{ things: number; bytes: bigint }> {
+  const row = await reader.first<{ n: bigint; total: bigint | null }>(
+    `SELECT COUNT(DISTINCT counts.subject) AS n,
+       CAST(SUM(counts.believed_received + counts.believed_sent) AS BIGINT) AS total
+     FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
+     WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0`,
+    [node, sinceAt],
+  )
+  return { things: Number(row?.n ?? 0n), bytes: row?.total ?? 0n }
+}
+
+/** What was believed of a node's boots that were heard of since a moment, locked, a bounded number at a time. */
+export async function lockBelieved(
+  tx: Tx,
+  node: string,
+  sinceAt: number,
+  most: number,
+): Promise<(Row & { boot: string })[]> {
+  return tx.all<Row & { boot: string }>(
+    `SELECT counts.boot, counts.subject, counts.believed_received AS received, counts.believed_sent AS sent
+     FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
+     WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0
+     ORDER BY counts.boot, counts.subject LIMIT $3 FOR UPDATE OF counts`,
+    [node, sinceAt, most],
+  )
+}
+
+export function disbelieve(tx: Tx, node: string, boot: string, subject: string): void {
+  tx.send(
+    'UPDATE usage_counts SET believed_received = 0, believed_sent = 0 WHERE node = $1 AND boot = $2 AND subject = $3',
+    [node, boot, subject],
   )
 }
 
@@ -60,7 +174,8 @@ export async function forgetCounts(tx: Tx, prefix: string, before: number, most:
 export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> {
   if (subjects.length === 0) return new Map()
   const rows = await reader.all<Row>(
-    `SELECT subject, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent FROM usage_counts
+    `SELECT subject, CAST(SUM(believed_received) AS BIGINT) AS received,
+       CAST(SUM(believed_sent) AS BIGINT) AS sent FROM usage_counts
      WHERE subject IN (${list(subjects.length)}) GROUP BY subject`,
     subjects,
   )

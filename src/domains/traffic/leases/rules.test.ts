@@ -17,10 +17,17 @@ test('bytes on their way to a customer that stands still do not use up the lease
 test('what was on its way and did not arrive is there to be carried, and nothing is added to it', () => {
   const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
   const second = grant(first, 2, lease, 9000n, 1000n).line
-  const { line } = count(second, 400n, false)
+  const { line } = count(second, { claimed: 400n, believed: 400n }, false)
   const third = grant(line, 3, lease, 8000n, 0n)
   expect(allowance(third.line)).toBe(2000n)
   expect(third.effect).toMatchObject({ settle: 400n, grant: 0n })
+})
+
+test('what a node claims and is not believed goes to quarantine, whatever its lease allows, and its count goes on from there', () => {
+  const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
+  const { line, quarantined } = count(first, { claimed: 700n, believed: 200n }, false)
+  expect([quarantined, line.counted, line.quarantined, allowance(line)]).toEqual([500n, 700n, 500n, 1500n])
+  expect(grant(line, 2, lease, 9000n).effect).toMatchObject({ settle: 200n, grant: 200n })
 })
 
 test('a lease grows with the pace of the node, between the least and the largest, and leaves other nodes theirs', () => {

@@ -107,17 +107,21 @@ export function leaseSize({ leaseBytes, mostLeaseBytes }: LeaseTerms, pace: bigi
 const nothing: Effect = { settle: 0n, late: 0n, grant: 0n, giveBack: 0n }
 
 /**
- * What the node has carried besides what was known. `closed` boots may spend what is set aside for them, and claim no
- * more.
+ * What the node has carried besides what was known, as far as it is believed; the rest goes to quarantine. `closed`
+ * boots may spend what is set aside for them, and claim no more.
  */
-export function count(line: Line, added: bigint, closed: boolean): { line: Line; effect: Effect; quarantined: bigint } {
-  const within = least(added, remaining(line))
+export function count(
+  line: Line,
+  { claimed, believed }: { readonly claimed: bigint; readonly believed: bigint },
+  closed: boolean,
+): { line: Line; effect: Effect; quarantined: bigint } {
+  const within = least(believed, remaining(line))
   const claimable = closed ? 0n : line.claimable
-  const late = least(added - within, claimable)
-  const quarantined = added - within - late
+  const late = least(believed - within, claimable)
+  const quarantined = claimed - within - late
   const next = {
     ...line,
-    counted: line.counted + added,
+    counted: line.counted + claimed,
     late: line.late + late,
     claimable: claimable - late,
     quarantined: line.quarantined + quarantined,

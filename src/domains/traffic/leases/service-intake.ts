@@ -87,18 +87,21 @@ export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts
       await lockAccounts()
       const carried: Carried[] = []
       const changed: Line[] = []
-      for (const { subject, received, sent } of added) {
+      let refused = 0n
+      for (const { subject, received, sent, claimed } of added) {
         const line = lines.get(subject)
         const key = readSubject(subject)
         if (!line || !key) continue
-        const outcome = count(line, received + sent, replaced)
+        const outcome = count(line, { claimed, believed: received + sent }, replaced)
         await keep(subject, outcome)
         changed.push(outcome.line)
-        const accepted = received + sent - outcome.quarantined
+        refused += outcome.quarantined
+        const accepted = claimed - outcome.quarantined
         const toCustomer = received < accepted ? received : accepted
         if (accepted > 0n) carried.push({ ...key, received: toCustomer, sent: accepted - toCustomer })
       }
       store.writeLines(tx, changed, parts.nowMs)
+      parts.counts.refuse(tx, report.node, refused)
       return carried
     },
 

@@ -1,18 +1,20 @@
-import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Sha256 } from '../../../kernel/chain.ts'
 import type { SubuserId } from '../../../kernel/ids.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import {
+  type AccountKey,
   type ByteAccount,
   comeBack,
   readSubject,
+  restore,
   setAside,
   spendAside,
   spendLate,
   subjectOf,
 } from '../accounts/rules.ts'
 import { createMovements } from '../accounts/service-movements.ts'
-import { listAccounts, lockKnownAccount } from '../accounts/store.ts'
+import { billedBy, listAccounts, lockKnownAccount } from '../accounts/store.ts'
 import type { Counts } from '../counts/service.ts'
 import { type Effect, type LeaseReport, type LeaseTerms, type Line, lapse } from './rules.ts'
 import { type Intake, openIntake } from './service-intake.ts'
@@ -90,6 +92,51 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
         while ((await db.transact((tx) => takeBack(tx, boot))) > 0);
       }
       return silent.length
+    },
+
+    /**
+     * Ends all that a node holds: its boots claim nothing more, what they counted is settled, and the rest goes back.
+     */
+    async shut(node: string): Promise<void> {
+      await db.transact((tx) => store.closeBoots(tx, node, clock()))
+      for (const boot of await store.openBoots(db, node)) {
+        while ((await db.transact((tx) => takeBack(tx, boot))) > 0);
+      }
+    },
+
+    /**
+     * The accounts that a node has counted for, and what is counted and not settled, a page at a time after a subject.
+     */
+    async countedBy(node: string, after: string, most: number) {
+      const found = await store.subjectsOf(db, node, after, most)
+      return found.flatMap(({ subject, unsettled }) => {
+        const account = readSubject(subject)
+        return account ? [{ account, subject, unsettled }] : []
+      })
+    },
+
+    /** What a node has billed an account since a moment, and was not restored yet. */
+    async billedBy(reader: Reader, of: AccountKey, node: string, sinceAt: number): Promise<bigint> {
+      const boots = await billedBy(reader, of, node, sinceAt)
+      return boots.reduce((sum, each) => sum + (each.used > 0n ? each.used : 0n), 0n)
+    },
+
+    /**
+     * Gives an account back what a node has billed it since a moment, once, and lets go what is owed because of that
+     * node.
+     */
+    async restore(tx: Tx, of: AccountKey, node: string, sinceAt: number): Promise<bigint> {
+      const found = await lockKnownAccount(tx, of)
+      if (!found) return 0n
+      let [account, restored] = [found, 0n]
+      for (const { boot, used, owed } of await billedBy(tx, of, node, sinceAt)) {
+        const outstanding = owed < account.owed ? owed : account.owed
+        const due = (used > 0n ? used : 0n) + (outstanding > 0n ? outstanding : 0n)
+        if (due <= 0n) continue
+        account = await apply(tx, account, [restore(account, due)], { node, boot })
+        restored += due
+      }
+      return restored
     },
 
     /** Claims that no lease covers, latest first. */

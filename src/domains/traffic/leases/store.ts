@@ -125,6 +125,30 @@ export async function isSilent(tx: Tx, node: string, boot: string, before: numbe
   return row !== undefined && (row.closed_at !== null || row.last_at <= BigInt(before))
 }
 
+/** From now on no boot of a node claims anything more. */
+export async function closeBoots(tx: Tx, node: string, nowMs: number): Promise<void> {
+  await tx.run('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $2) WHERE node = $1', [node, nowMs])
+}
+
+/** Boots of a node that hold something. */
+export async function openBoots(reader: Reader, node: string): Promise<{ node: string; boot: string }[]> {
+  return reader.all('SELECT DISTINCT node, boot FROM usage_leases WHERE node = $1 AND aside > 0 ORDER BY boot', [node])
+}
+
+/** Subjects that a node has counted for, a page at a time, and what of it is not settled yet. */
+export async function subjectsOf(
+  reader: Reader,
+  node: string,
+  after: string,
+  most: number,
+): Promise<{ subject: string; unsettled: bigint }[]> {
+  return reader.all(
+    `SELECT subject, CAST(SUM(counted - settled - late - quarantined) AS BIGINT) AS unsettled FROM usage_leases
+     WHERE node = $1 AND subject > $2 AND counted > quarantined GROUP BY subject ORDER BY subject LIMIT $3`,
+    [node, after, most],
+  )
+}
+
 /** Lines of a boot that hold something, a bounded number at a time. */
 export async function openSubjects(tx: Tx, node: string, boot: string, most: number): Promise<string[]> {
   const rows = await tx.all<{ subject: string }>(
@@ -180,6 +204,7 @@ export type LineTotals = {
   settled: bigint
   late: bigint
   aside: bigint
+  /** The largest of them: what nodes claim is never summed. */
   quarantined: bigint
 }
 
@@ -193,7 +218,7 @@ export async function totalsAfter(
     `SELECT subject, CAST(SUM(granted) AS BIGINT) AS granted, CAST(SUM(returned) AS BIGINT) AS returned,
        CAST(SUM(lapsed) AS BIGINT) AS lapsed, CAST(SUM(settled) AS BIGINT) AS settled,
        CAST(SUM(late) AS BIGINT) AS late, CAST(SUM(aside) AS BIGINT) AS aside,
-       CAST(SUM(quarantined) AS BIGINT) AS quarantined
+       MAX(quarantined) AS quarantined
      FROM usage_leases WHERE subject > $1 GROUP BY subject ORDER BY subject LIMIT $2`,
     [after, most],
   )

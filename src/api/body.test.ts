@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../kernel/refusal.ts'
+import { readBody } from './body.ts'
+
+const usualBytes = 64 * 1024
+
+/** A JSON object of exactly so many bytes. */
+const objectOf = (bytes: number) => `{"note":"${'x'.repeat(bytes - '{"note":""}'.length)}"}`
+
+/** Announced, as most clients send it. */
+const announced = (text: string, type = 'application/json') =>
+  new Request('http://shop/', {
+    method: 'POST',
+    body: text,
+    headers: { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(text)) },
+  })
+
+/** In chunks of a length that nobody has announced. */
+const chunked = (text: string) => {
+  const bytes = Buffer.from(text)
+  const pieces = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, index) =>
+    bytes.subarray(index * 1000, (index + 1) * 1000),
+  )
+  return new Request('http://shop/', {
+    method: 'POST',
+    body: new ReadableStream({
+      start(controller) {
+        for (const piece of pieces) controller.enqueue(piece)
+        controller.close()
+      },
+    }),
+    headers: { 'Content-Type': 'application/json' },
+  })
+}
+
+const codeOf = (request: Request, mostBytes?: number) =>
+  readBody(request, mostBytes).then(
+    () => 'taken',
+    (error: unknown) => (error instanceof Refusal ? error.code : error),
+  )
+
+describe.each([
+  ['announced', announced],
+  ['chunked', chunked],
+] as const)('a body that is %s', (_name, send) => {
+  test('is taken up to its last byte and refused with one more', async () => {
+    expect(await readBody(send(objectOf(usualBytes)))).toHaveProperty('note')
+    expect(await codeOf(send(objectOf(usualBytes + 1)))).toBe('payload_too_large')
+  })
+
+  test('has the limit of its operation where that is another', async () => {
+    expect(await codeOf(send(objectOf(usualBytes + 1)), usualBytes + 1)).toBe('taken')
+    expect(await codeOf(send(objectOf(100)), 99)).toBe('payload_too_large')
+  })
+
+  test('is an object and nothing else', async () => {
+    for (const text of ['[]', 'null', '1', '"text"', 'true']) expect(await codeOf(send(text))).toBe('invalid_request')
+  })
+})
+
+test('an empty body is an empty object, whatever it is called', async () => {
+  expect(await readBody(announced('', 'text/plain'))).toEqual({})
+  expect(await readBody(new Request('http://shop/', { method: 'POST' }))).toEqual({})
+})
+
+test('only JSON in UTF-8 is read', async () => {
+  for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
+    expect(await codeOf(announced('{}', type))).toBe('taken')
+  }
+  for (const type of ['', 'text/plain', 'application/jsonp', 'application/json; charset=latin1']) {
+    expect(await codeOf(announced('{}', type))).toBe('unsupported_media_type')
+  }
+})

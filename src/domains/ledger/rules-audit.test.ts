@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'bun:test'
+import { sealEntry } from '../../kernel/chain.ts'
+import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
+import { kopecks } from '../../kernel/money.ts'
+import { realSurroundings } from '../../main/shop/services.ts'
+import { type Account, fieldsOf, type Movement, openAccount, type Posting, post } from './rules.ts'
+import { AccountWalk, CheckpointFold } from './rules-audit.ts'
+
+const { sha256 } = realSurroundings
+const customer = 'cus_anna' as CustomerId
+const [order, phone] = ['ord_1' as OrderId, 'tok_phone' as TokenId]
+
+const credit = (amount: bigint): Movement => ({
+  kind: 'credit',
+  house: 'funds:operator',
+  amount: kopecks(amount),
+  order: null,
+  token: null,
+  refundOf: null,
+  note: 'top-up',
+})
+const charge = (amount: bigint): Movement => ({
+  ...credit(-amount),
+  kind: 'charge',
+  house: 'revenue:vpn',
+  order,
+  token: phone,
+})
+const refund = (amount: bigint, of: number): Movement => ({ ...charge(-amount), kind: 'refund', refundOf: of })
+
+/** An account after these movements, and its postings. */
+function history(...movements: readonly Movement[]): { account: Account; postings: Posting[] } {
+  let account = openAccount(customer)
+  const postings: Posting[] = []
+  for (const [index, movement] of movements.entries()) {
+    const moved = post(account, movement, 1000 + index, sha256)
+    account = moved.account
+    postings.push(moved.posting)
+  }
+  return { account, postings }
+}
+
+/** A posting with something else in it and a hash that fits, as whoever can write to the database would leave it. */
+function forge(postings: readonly Posting[], index: number, change: Partial<Posting>): Posting[] {
+  const forged = { ...postings[index], ...change } as Posting
+  const head = postings[index - 1]?.hash ?? openAccount(customer).head
+  return postings.with(index, { ...forged, hash: sealEntry(head, fieldsOf(forged), sha256) })
+}
+
+function walked(postings: readonly Posting[], account?: Account): AccountWalk {
+  const walk = new AccountWalk(customer, sha256)
+  for (const posting of postings) walk.step(posting)
+  if (account) walk.finish(account)
+  return walk
+}
+const problems = (postings: readonly Posting[], account?: Account) =>
+  walked(postings, account).findings.map(({ promise, problem }) => `${promise}: ${problem}`)
+
+describe('an account that is walked', () => {
+  const told = history(credit(1000n), charge(300n), refund(300n, 2), charge(1000n))
+
+  test('has nothing wrong when it is as it was posted, to the last kopeck', () => {
+    expect(problems(told.postings, told.account)).toEqual([])
+  })
+
+  test('sums what each token spent, less what was given back', () => {
+    const { postings } = history(credit(1000n), charge(300n), refund(100n, 2), charge(5n))
+    expect([...walked(postings).spentByToken]).toEqual([[phone, kopecks(205n)]])
+  })
+
+  test('has every charge by its number, and only charges', () => {
+    expect([...walked(told.postings).charges.keys()]).toEqual([2, 4])
+  })
+
+  test('must end with the balance, the spending and the posting that it says', () => {
+    const wrong = (change: Partial<Account>) => problems(told.postings, { ...told.account, ...change })
+    expect(wrong({ balance: kopecks(1n) })).toEqual(['balance: the balance is 0.01, its postings sum to 0.00'])
+    expect(wrong({ apiSpent: kopecks(999n) })).toEqual(['api_spent: api_spent is 9.99, its postings say 10.00'])
+    expect(wrong({ seq: 5 })).toHaveLength(1)
+    expect(wrong({ head: sha256('another') })).toHaveLength(1)
+  })
+
+  const two = history(credit(1000n), charge(300n)).postings
+  const three = history(credit(1000n), charge(300n), refund(300n, 2)).postings
+
+  test.each<[string, readonly Posting[], string]>([
+    ['a sum that is off', forge(two, 1, { balanceAfter: kopecks(701n) }), 'balance: balance_after is 7.01'],
+    ['a debt', forge(two, 1, { amount: kopecks(-1001n), balanceAfter: kopecks(-1n) }), 'the balance is below zero'],
+    ['a charge that gives', forge(two, 1, { amount: kopecks(3n), balanceAfter: kopecks(1003n) }), 'its sign'],
+    ['a charge of nothing', forge(two, 1, { amount: kopecks(0n), balanceAfter: kopecks(1000n) }), 'its sign'],
+    ['a credit that takes', forge(two, 1, { ...credit(-300n) }), 'its sign does not fit its kind'],
+    ['a credit out of revenue', forge(two, 0, { house: 'revenue:vpn' }), 'a credit does not belong to revenue:vpn'],
+    ['a charge into funds', forge(two, 1, { house: 'funds:operator' }), 'a charge does not belong to funds:operator'],
+    ['a refund of what is no charge', forge(three, 2, { refundOf: 1 }), 'it refunds a charge that is not there'],
+    ['a refund of nothing', forge(three, 2, { refundOf: null }), 'it refunds a charge that is not there'],
+    [
+      'a refund that is too large',
+      forge(three, 2, { amount: kopecks(301n), balanceAfter: kopecks(1001n) }),
+      'it is larger than its charge',
+    ],
+    ['a refund of another order', forge(three, 2, { order: 'ord_2' as OrderId }), 'it does not go back'],
+    ['a refund to another token', forge(three, 2, { token: null }), 'it does not go back'],
+    ['a refund from other revenue', forge(three, 2, { house: 'revenue:premium' }), 'it does not go back'],
+    [
+      'a second refund',
+      history(credit(1000n), charge(300n), refund(100n, 2), refund(100n, 2)).postings,
+      'its charge was refunded before',
+    ],
+    ['a changed note under its old hash', two.with(1, { ...two[1], note: 'lie' } as Posting), 'chain: '],
+    ['a missing posting', [two[1] as Posting], 'chain: '],
+  ])('shows %s', (_what, postings, problem) => {
+    expect(problems(postings).join('\n')).toContain(problem)
+  })
+
+  test('shows a refund that is too small for nothing: one in part is as good as a whole one', () => {
+    expect(problems(history(credit(1000n), charge(300n), refund(1n, 2)).postings)).toEqual([])
+  })
+})
+
+describe('a checkpoint', () => {
+  const foldOf = (accounts: number, changed = -1) => {
+    const fold = new CheckpointFold(sha256)
+    for (let index = 0; index < accounts; index += 1) {
+      fold.add(`cus_${index}`, 2, sha256(index === changed ? 'another' : `${index}`), 5n)
+    }
+    return fold
+  }
+
+  test('counts accounts, postings and balances', () => {
+    expect(foldOf(3)).toMatchObject({ accounts: 3, postings: 6, balances: 15n })
+  })
+
+  test('depends on every account, also where the text is digested in between', () => {
+    for (const accounts of [1, 999, 1000, 1001, 2000]) {
+      const whole = foldOf(accounts).finish().toHex()
+      expect(foldOf(accounts).finish().toHex()).toBe(whole)
+      for (const changed of [0, accounts - 1]) expect(foldOf(accounts, changed).finish().toHex()).not.toBe(whole)
+      expect(
+        foldOf(accounts - 1)
+          .finish()
+          .toHex(),
+      ).not.toBe(whole)
+    }
+  })
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { addCustomer, buy, wire } from '../../../test/harness/wired.ts'
+import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { Orders } from './index.ts'
+
+/** Every page of a customer's orders, one after another. */
+async function pagesOf(orders: Orders, customer: CustomerId, limit: number): Promise<OrderId[][]> {
+  const pages: OrderId[][] = []
+  for (let before: OrderId | undefined; ; ) {
+    const page = (await orders.list(customer, before, limit)).map(({ id }) => id)
+    if (page.length === 0) return pages
+    pages.push(page)
+    before = page.at(-1)
+  }
+}
+
+test.each([...engines])(
+  'orders that cost nothing come among the others, each once and newest first, on %s',
+  async (engine) => {
+    const opened = await openTestDatabase(engine)
+    try {
+      const clock = new HandClock()
+      const services = wire(opened.db, clock)
+      const [anna, boris] = [await addCustomer(services, 10_000n), await addCustomer(services, 10_000n)]
+      const bought: OrderId[] = []
+      // Two free ones begin, two end, and in between they stand alone and beside each other.
+      for (const price of [0n, 0n, 5n, 0n, 7n, 7n, 0n, 0n, 3n, 0n, 0n]) {
+        clock.advance(1)
+        const { body } = await buy(services, { customer: anna, token: null }, price)
+        bought.unshift((JSON.parse(body) as { order: OrderId }).order)
+        for (const other of [0n, 2n]) await buy(services, { customer: boris, token: null }, other)
+      }
+      for (const limit of [1, 2, 3, 4, 100]) {
+        const pages = await pagesOf(services.orders, anna, limit)
+        expect(pages.flat()).toEqual(bought)
+        expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
+      }
+    } finally {
+      await opened.close()
+    }
+  },
+)

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { engines } from '../../../test/harness/database.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import { addStock, buyProxies, type Floor, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
+import { dedicatedChores } from '../../jobs/dedicated.ts'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+/** The machine's clock may be set back while the shop runs: by hand, or by a server that knows the time better. */
+describe.each([...engines])('a clock that is set back, on %s', (engine) => {
+  let floor: Floor
+  beforeEach(async () => {
+    floor = await openFloor(engine, shippedWith('AT'))
+  })
+  afterEach(async () => {
+    expect(await findingsOf(floor.services)).toEqual([])
+    await floor.close()
+  })
+  const doChores = async () => {
+    for (const chore of dedicatedChores(floor.services)) await chore.work()
+  }
+
+  test.each([4, 3, 6] as const)('a proxy of kind %d is replaced all the same', async (ipv) => {
+    const { services, clock } = floor
+    await addStock(services, ipv === 6 ? '2001:db8::/125' : '203.0.113.0/29', 'AT', ipv)
+    const customer = await addCustomer(services, 10n ** 9n)
+    const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv, period: 7 })
+    clock.advance(-hourMs)
+    const [bought] = proxies
+    const replaced = await services.dedicated.replace(customer, bought?.id ?? 0)
+    expect(replaced.address).not.toBe(bought?.address ?? '')
+    clock.advance(-hourMs)
+    expect((await refusalOf(services.dedicated.replace(customer, bought?.id ?? 0))).code).toBe('conflict')
+  })
+
+  test('what was given back in an hour that comes again is sold in it again, and blocks nothing', async () => {
+    const { services, clock } = floor
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    const customer = await addCustomer(services, 10n ** 9n)
+    for (let round = 0; round < 3; round += 1) {
+      await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
+      clock.advance(17 * dayMs)
+      await doChores()
+      await doChores()
+      // The leases have ended and the rest is over; then it is before both.
+      clock.advance(-8 * dayMs)
+      const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
+      expect(proxies).toHaveLength(4)
+      clock.advance(30 * dayMs)
+      await doChores()
+      await doChores()
+    }
+  })
+
+  test('a place can be sold, given back and sold again within one moment', async () => {
+    const { services, clock } = floor
+    await addStock(services, '203.0.113.0/32', 'AT', 4)
+    const customer = await addCustomer(services, 10n ** 9n)
+    const start = clock.nowMs
+    for (let round = 0; round < 3; round += 1) {
+      await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7 })
+      clock.nowMs = start + 40 * dayMs
+      await doChores()
+      await doChores()
+      clock.nowMs = start
+    }
+  })
+})

@@ -1,0 +1,25 @@
+import type { Traffic } from '../domains/traffic/index.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Chore, Notes } from './chores.ts'
+
+const minuteMs = 60_000
+
+/** Tells the operator of nodes that claim what they cannot have carried, once a minute while they do. */
+export function trafficChores(
+  { traffic, clock }: { traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }; clock: Clock },
+  notes: Notes,
+): readonly Chore[] {
+  let toldUntilAt = clock()
+  return [
+    {
+      name: 'tell of claims',
+      everyMs: minuteMs,
+      async work() {
+        for (const { node, bytes, at } of await traffic.counts.refusals(toldUntilAt)) {
+          notes.error('a node claims what it cannot have carried', { node, refused_bytes: Number(bytes) })
+          toldUntilAt = Math.max(toldUntilAt, at)
+        }
+      },
+    },
+  ]
+}

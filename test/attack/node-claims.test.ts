@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { NodeKind } from '../../src/domains/fleet/rules.ts'
+import { engines } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
+import { reportOf } from '../harness/node.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
+
+const pool = 'residential'
+const most = Number.MAX_SAFE_INTEGER
+/** What ten gigabits a second carry in a millisecond. */
+const perMs = 1_250_000
+
+/** A node that has joined may say what it likes. What it says is believed as far as its machine could have done it. */
+describe.each([...engines])('what a joined node claims, on %s', (engine) => {
+  let service: Service
+  let serial = 0
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service)).toEqual([])
+    await service.stop()
+  })
+
+  async function joinNode(kind: NodeKind) {
+    const { fleet, db } = service.services
+    serial += 1
+    const name = `${kind}-${serial}`
+    const node = await db.transact((tx) => fleet.add(tx, { kind, name, location: 'local' }))
+    await fleet.join((await fleet.issueKey(name)).text, `tpn_${String(serial).padStart(64, '0')}`, 'test')
+    const side = kind === 'vpn' ? service.services.vpn.nodes : service.services.premium.nodes
+    return { id: node.id, name, report: (body: Parameters<typeof reportOf>[0]) => side.report(node.id, reportOf(body)) }
+  }
+
+  /** A sub-user with so many gigabytes, and a subscription with a device. */
+  async function newCustomer(gigabytes: number) {
+    const { token, customer } = await service.newCustomer(1_000_000n)
+    await service.post('/premium/traffic/buy', { pool_type: pool, gb: gigabytes }, { token })
+    const bought = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+    const info = (await service.get('/vpn/info', { token })).data
+    const subuser = (await service.get('/premium/subusers', { token })).data.subusers[0].subuser_id as string
+    return {
+      token,
+      customer,
+      subuser,
+      uuid: bought.uuid as string,
+      device: info.devices[0].id as string,
+      used: async () => {
+        const { data } = await service.get(`/premium/traffic/balance?pool_type=${pool}`, { token })
+        return Math.round(data.used_gb * 1e9)
+      },
+    }
+  }
+
+  test('leases that are taken and counted without carrying anything are billed no faster than the link is', async () => {
+    const owner = await newCustomer(10)
+    const node = await joinNode('gateway')
+    const startMs = service.clock.nowMs
+    let claimed = 0
+    for (let turn = 1; claimed < 3_000_000_000; turn += 1) {
+      const count = { id: owner.subuser, pool, received: claimed, sent: 0 }
+      const wish = { id: owner.subuser, pool, turn, want: 'lease' as const }
+      const answer = await node.report({ boot: 'boot-0001', subusers: [count], wishes: [wish] })
+      claimed = answer?.allowances[0]?.upto ?? 0
+      service.clock.advance(1)
+    }
+    const tookMs = service.clock.nowMs - startMs
+    expect(tookMs).toBeLessThan(1000)
+    expect(await owner.used()).toBeLessThanOrEqual((tookMs + 100) * perMs)
+    const told = await service.services.traffic.counts.refusals()
+    expect(told.find((each) => each.node === node.id)?.bytes).toBeGreaterThan(1_000_000_000n)
+    expect((await service.services.traffic.leases.quarantined(100)).some((each) => each.node === node.id)).toBeTrue()
+  })
+
+  test('an honest node is believed to the byte: at its link’s rate, after a silence, and after jitter', async () => {
+    const owner = await newCustomer(1)
+    const node = await joinNode('vpn')
+    let carried = 0
+    for (const [waitMs, busyMs] of [
+      [1000, 1000],
+      [3000, 0],
+      [10, 3010],
+      [3_600_000, 3_600_000],
+    ] as const) {
+      service.clock.advance(waitMs)
+      carried += busyMs * perMs
+      await node.report({
+        boot: 'boot-0001',
+        peers: [{ id: owner.device, received: carried, sent: 0, handshake_at: null }],
+      })
+    }
+    // One report was three seconds late: what it could not tell, the next one did.
+    expect((await service.services.vpn.show(owner.uuid as never)).subscription.received).toBe(BigInt(carried) as never)
+  })
+
+  test('the largest count that there is, boot after boot, overflows nothing and stops nothing', async () => {
+    const owner = await newCustomer(1)
+    const node = await joinNode('vpn')
+    const startMs = service.clock.nowMs
+    for (let boot = 0; boot < 1100; boot += 1) {
+      const peers = [{ id: owner.device, received: most, sent: most, handshake_at: null }]
+      await node.report({ boot: `boot-${String(boot).padStart(6, '0')}`, peers })
+      service.clock.advance(10)
+    }
+    const { received, sent } = (await service.services.vpn.show(owner.uuid as never)).subscription
+    expect(Number(received + sent)).toBeLessThanOrEqual((service.clock.nowMs - startMs + 100) * perMs)
+    expect((await service.post('/vpn/renew', { period: 1 }, { token: owner.token })).status).toBe(200)
+    expect((await service.get('/vpn/info', { token: owner.token })).status).toBe(200)
+    expect(await findingsOf(service)).toEqual([])
+  })
+
+  test('nobody has carried more than eight petabytes in all: the code stops there, and the database a little later', async () => {
+    const owner = await newCustomer(1)
+    const node = await joinNode('vpn')
+    const { db } = service.services
+    const near = 8_000_000_000_000_000n - 100n
+    await db.transact(async (tx) => {
+      await tx.run('UPDATE vpn_peers SET received = $2 WHERE id = $1', [owner.device, near])
+      await tx.run('UPDATE vpn_subscriptions SET received = $2 WHERE uuid = $1', [owner.uuid, near])
+      await tx.run(
+        `INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at)
+         VALUES ('earlier', 'boot-0001', $1, $2, 0, $2, 0, 0)`,
+        [owner.device, near],
+      )
+    })
+    const peers = [{ id: owner.device, received: 60, sent: 1_000_000, handshake_at: null }]
+    await node.report({ boot: 'boot-0001', peers })
+    const { received, sent } = (await service.services.vpn.show(owner.uuid as never)).subscription
+    expect([received, sent]).toEqual([near + 60n, 40n] as never)
+    for (const table of ['vpn_peers', 'vpn_subscriptions']) {
+      const past = db.transact((tx) => tx.run(`UPDATE ${table} SET received = 9000000000000001`))
+      expect((await failureOf(past)).name).toBe('ConstraintViolation')
+    }
+    expect(await findingsOf(service)).toEqual([])
+  })
+
+  test('hosts that bytes are said to have gone to overflow nothing either', async () => {
+    const owner = await newCustomer(1)
+    await service.post(
+      '/premium/subusers/update',
+      { subuser_id: owner.subuser, keep_hosts: true },
+      { token: owner.token },
+    )
+    const node = await joinNode('gateway')
+    for (let boot = 0; boot < 1100; boot += 1) {
+      const hosts = [{ id: owner.subuser, pool, host: 'example.com', received: most, sent: most }]
+      await node.report({ boot: `boot-${String(boot).padStart(6, '0')}`, hosts })
+    }
+    const usage = await service.get('/premium/usage?by=host', { token: owner.token })
+    expect(usage.status).toBe(200)
+  })
+
+  test('all that a gateway has billed is given back: bytes, limits and books, once, and nothing of what others billed', async () => {
+    const owner = await newCustomer(1)
+    const [bad, good] = [await joinNode('gateway'), await joinNode('gateway')]
+    const carry = async (node: typeof bad, boot: string, bytes: number) => {
+      for (const [turn, received] of [
+        [1, 0],
+        [2, bytes],
+      ] as const) {
+        service.clock.advance(1000)
+        const subusers = [{ id: owner.subuser, pool, received, sent: 0 }]
+        await node.report({ boot, subusers, wishes: [{ id: owner.subuser, pool, turn, want: 'lease' as const }] })
+      }
+    }
+    await carry(good, 'boot-0001', 3_000_000)
+    await carry(bad, 'boot-0001', 2_000_000)
+    const betweenMs = service.clock.nowMs + 1
+    await carry(bad, 'boot-0002', 5_000_000)
+    // Counted and not settled yet, when the node is shut out.
+    await bad.report({ boot: 'boot-0002', subusers: [{ id: owner.subuser, pool, received: 6_000_000, sent: 0 }] })
+    expect(await owner.used()).toBe(11_000_000)
+    const { nodes } = service.services.premium
+    expect(await nodes.forgetUsage(bad.id, 0, true)).toEqual({ things: 1, bytes: 8_000_000n })
+    expect(await owner.used()).toBe(11_000_000)
+    await service.services.fleet.revoke(bad.name)
+    expect(await nodes.forgetUsage(bad.id, betweenMs, false)).toEqual({ things: 1, bytes: 6_000_000n })
+    expect(await owner.used()).toBe(5_000_000)
+    expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 1, bytes: 2_000_000n })
+    expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 0, bytes: 0n })
+    expect(await owner.used()).toBe(3_000_000)
+    const usage = await service.get('/premium/usage?by=pool', { token: owner.token })
+    expect(JSON.stringify(usage.data)).toContain('0.003')
+    // A boot that comes back late claims nothing.
+    await bad.report({ boot: 'boot-0002', subusers: [{ id: owner.subuser, pool, received: 9_000_000, sent: 0 }] })
+    expect(await owner.used()).toBe(3_000_000)
+    expect(await findingsOf(service)).toEqual([])
+  })
+
+  test('all that a VPN node has counted is taken off again, once', async () => {
+    const owner = await newCustomer(1)
+    const [bad, good] = [await joinNode('vpn'), await joinNode('vpn')]
+    const carry = (node: typeof bad, boot: string, received: number) =>
+      node.report({ boot, peers: [{ id: owner.device, received, sent: 0, handshake_at: null }] })
+    await carry(good, 'boot-0001', 1000)
+    for (const boot of ['boot-0001', 'boot-0002']) await carry(bad, boot, 50_000_000)
+    const shown = async () => (await service.services.vpn.show(owner.uuid as never)).subscription.received
+    expect(await shown()).toBe(100_001_000n as never)
+    const { nodes } = service.services.vpn
+    expect(await nodes.forgetUsage(bad.id, 0, true)).toEqual({ things: 1, bytes: 100_000_000n })
+    expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 1, bytes: 100_000_000n })
+    expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 0, bytes: 0n })
+    expect(await shown()).toBe(1000n as never)
+    // The same count again is old news.
+    await carry(bad, 'boot-0002', 50_000_000)
+    expect(await shown()).toBe(1000n as never)
+    expect(await findingsOf(service)).toEqual([])
+  })
+})

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService('sqlite')
+})
+afterAll(() => service.stop())
+
+/** SQLite's own limit on the file behaves as a disk without room does, and can be taken away again. */
+const limitTo = (pages: bigint) => service.services.db.transact((tx) => tx.first(`PRAGMA max_page_count = ${pages}`))
+
+test('on a full disk customers may read and are told to try again, the operator hears why, and the same key buys once', async () => {
+  const { token, customer } = await service.newCustomer(10_000n)
+  const row = await service.services.db.first<{ page_count: bigint }>('PRAGMA page_count')
+  await limitTo(row?.page_count ?? 0n)
+  const buy = (key: string) => service.post('/vpn/buy', { period: 1 }, { token, key })
+  const bought: string[] = []
+  let refused: Awaited<ReturnType<typeof buy>> | undefined
+  for (let number = 0; number < 20 && !refused; number += 1) {
+    const answer = await buy(`buy ${number}`.replace(' ', '-'))
+    if (answer.status === 200) bought.push(answer.data.order_id)
+    else refused = answer
+  }
+  expect([refused?.status, refused?.error.code, refused?.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  expect((await service.get('/balance', { token })).data.balance_rub).toBe(10_000 - bought.length * 299)
+  const told = service.log.find((line) => line.includes('"event":"unavailable"'))
+  expect(told).toContain('database or disk is full')
+  expect(service.log.join('')).not.toContain('"event":"fault"')
+  await limitTo(1_000_000n)
+  const later = await buy(`buy-${bought.length}`)
+  expect([later.status, (await buy(`buy-${bought.length}`)).data.order_id]).toEqual([200, later.data.order_id])
+  expect((await service.services.orders.list(customer, undefined, 50)).length).toBe(bought.length + 1)
+  expect(await findingsOf(service)).toEqual([])
+})

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { trafficChores } from '../../src/jobs/traffic.ts'
+import { engines } from '../harness/database.ts'
+import { reportOf } from '../harness/node.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+import { findingsOf } from '../harness/vpn.ts'
+
+describe.each([...engines])('the operator and what nodes claim, on %s', (engine) => {
+  let service: Service
+  let env: Record<string, string>
+  beforeAll(async () => {
+    service = await startService(engine)
+    // The operator's tool runs on the real clock.
+    service.clock.nowMs = Date.now()
+    env = {
+      TURNPIKE_DATA: service.place.folder,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+    }
+  })
+  afterAll(() => service.stop())
+
+  async function ask(...words: string[]) {
+    const ended = await runTurnpike([...words, '--json'], env)
+    return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
+  }
+
+  test('a claim past the link is seen in the list, in quarantine and in the log, and all of it is undone with one command', async () => {
+    const { fleet, vpn } = service.services
+    const { token } = await service.newCustomer(1000n)
+    const { uuid, device } = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+    expect((await ask('node', 'add', 'liar', '--kind', 'vpn', '--link-mbit', '100')).exit).toBe(0)
+    expect((await ask('node', 'link', 'liar', '1000')).json).toMatchObject({ name: 'liar', link_mbit: 1000 })
+    expect((await ask('node', 'link', 'liar', '0')).exit).toBe(2)
+    const node = await fleet.findByName('liar')
+    await fleet.join((await fleet.issueKey('liar')).text, `tpn_${'ab'.repeat(32)}`, 'test')
+    const notes: [string, unknown][] = []
+    const note = (event: string, fields?: unknown) => void notes.push([event, fields])
+    const chores = trafficChores({ ...service.services, clock: service.clock.read }, { info: note, error: note })
+    service.clock.advance(900)
+    const peers = [{ id: device, received: 1_000_000_000, sent: 0, handshake_at: null }]
+    await vpn.nodes.report(node?.id ?? '', reportOf({ boot: 'boot-0001', peers }))
+    // A second of a gigabit: the tenth that every node begins with, and the nine that it had.
+    const believed = 125_000_000
+    const shown = async () => Number((await vpn.show(uuid)).subscription.received)
+    expect(await shown()).toBe(believed)
+    for (const chore of [...chores, ...chores]) await chore.work()
+    expect(notes).toEqual([
+      ['a node claims what it cannot have carried', { node: node?.id, refused_bytes: 1_000_000_000 - believed }],
+    ])
+    const listed = (await ask('node', 'list')).json.find((each: { name: string }) => each.name === 'liar')
+    expect(listed).toMatchObject({ refused_bytes: 1_000_000_000 - believed, link_mbit: 1000 })
+    expect((await ask('usage', 'quarantine')).json).toMatchObject([
+      { node: node?.id, boot: 'boot-0001', subject: device, bytes: 1_000_000_000 - believed },
+    ])
+    const open = await ask('node', 'forget-usage', 'liar')
+    expect([open.exit, open.out]).toEqual([1, expect.stringContaining('node close liar')])
+    await ask('node', 'revoke', 'liar')
+    const dry = await ask('node', 'forget-usage', 'liar', '--dry-run')
+    expect(dry.json).toMatchObject({ dry_run: true, things: 1, bytes: believed })
+    expect(await shown()).toBe(believed)
+    expect((await ask('node', 'forget-usage', 'liar', '--since', '2100-01-01')).json.bytes).toBe(0)
+    expect((await ask('node', 'forget-usage', 'liar')).json).toMatchObject({ dry_run: false, bytes: believed })
+    expect(await shown()).toBe(0)
+    expect((await ask('node', 'forget-usage', 'nobody')).exit).toBe(1)
+    expect((await ask('node', 'forget-usage', 'liar', '--since', 'yesterday')).exit).toBe(2)
+    expect(await findingsOf(service)).toEqual([])
+  })
+})

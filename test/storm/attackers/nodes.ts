@@ -1,0 +1,105 @@
+import type { NodeKind } from '../../../src/domains/fleet/rules.ts'
+import { askNode, makeSecret, type NodeAnswer, reportOf } from '../../harness/node.ts'
+import { bytesOf } from '../books.ts'
+import { Shopper } from '../shopper.ts'
+import type { World } from '../world.ts'
+import type { OpenAttack } from './attacker.ts'
+
+const huge = Number.MAX_SAFE_INTEGER
+const bootsAtOnce = 20
+
+/** A node that has joined as every node does, and then says what it likes. */
+async function joinLiar(world: World, kind: NodeKind): Promise<(body: object) => Promise<NodeAnswer>> {
+  const name = `liar-${kind}`
+  const key = await world.operate(async ({ db, fleet }) => {
+    await db.transact((tx) => fleet.add(tx, { kind, name, location: 'local' }))
+    return (await fleet.issueKey(name)).text
+  })
+  const secret = makeSecret()
+  const joined = await askNode(world.url, 'POST', 'join', { key, secret, version: '0.0.0' })
+  if (joined.status !== 200) throw new Error(`join was answered with ${joined.status}: ${joined.text}`)
+  return (body) => askNode(world.url, 'POST', 'report', reportOf(body), secret)
+}
+
+/**
+ * It takes leases and counts them as carried, claims more than anybody has, and begins anew by the dozen. It carries
+ * nothing.
+ */
+export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
+  const victim = await world.addAccount('is lied about', 10_000n)
+  const shopper = new Shopper(world, victim.token)
+  const pool = 'datacenter'
+  const { data: password } = await shopper.get('/premium/password')
+  const id = password.subuser.subuser_id as string
+  await shopper.post('/premium/traffic/buy', { pool_type: pool, gb: 100 }, { key: 'bytes' })
+  const report = await joinLiar(world, 'gateway')
+  const statuses: Record<string, number> = {}
+  let tried = 0
+  let boots = 0
+  const say = async (body: object) => {
+    const answer = await report(body)
+    statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+    tried += 1
+    return answer
+  }
+  const nextBoot = () => `liar-${String((boots += 1)).padStart(8, '0')}`
+  return {
+    name: 'lying gateway',
+    unit: 'bytes billed that nobody carried',
+    everyMs: 1_000,
+    async step() {
+      const boot = nextBoot()
+      if (dice(4) === 0) {
+        await say({ boot, subusers: [{ id, pool, received: huge, sent: huge }] })
+        for (let n = 0; n < bootsAtOnce; n += 1)
+          await say({ boot: nextBoot(), wishes: [{ id, pool, turn: 1, want: 'lease' }] })
+        return
+      }
+      for (let turn = 1; turn <= 5; turn += 1) {
+        const leased = await say({ boot, wishes: [{ id, pool, turn, want: 'lease' }] })
+        const upto = (leased.data?.allowances?.[0]?.upto ?? 0) as number
+        await say({ boot, subusers: [{ id, pool, received: upto, sent: 0 }] })
+      }
+    },
+    async count() {
+      const { data, status } = await shopper.get(`/premium/traffic/balance?pool_type=${pool}`)
+      const used = status === 200 ? bytesOf(data.used_gb) : huge
+      return { tried, gained: used, note: JSON.stringify(statuses) }
+    },
+  }
+}
+
+/** It counts for devices what no link carries, under one boot after another, until sums break. */
+export const openLyingVpnNode: OpenAttack = async ({ world }) => {
+  const victim = await world.addAccount('has a device', 10_000n)
+  const shopper = new Shopper(world, victim.token)
+  const { data: bought } = await shopper.post('/vpn/buy', { period: 1 })
+  const report = await joinLiar(world, 'vpn')
+  const statuses: Record<string, number> = {}
+  let tried = 0
+  let faults = 0
+  let boots = 0
+  return {
+    name: 'lying VPN node',
+    unit: 'bytes shown that nobody carried, and faults',
+    everyMs: 1_000,
+    async step() {
+      for (let n = 0; n < bootsAtOnce; n += 1) {
+        boots += 1
+        const peers = [{ id: bought.device, received: huge, sent: huge, handshake_at: Date.now() }]
+        const answer = await report({ boot: `liar-${String(boots).padStart(8, '0')}`, peers })
+        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+        if (answer.status === 500) faults += 1
+        tried += 1
+      }
+    },
+    async count() {
+      const info = await shopper.get(`/vpn/info?uuid=${bought.uuid}`)
+      const renewed = await shopper.post('/vpn/renew', { uuid: bought.uuid, period: 1 }, { key: 'after' })
+      const broken = [info, renewed].filter((each) => each.status !== 200).length
+      const shown = Number(info.data.traffic?.rx_bytes ?? 0) + Number(info.data.traffic?.tx_bytes ?? 0)
+      const note = `${JSON.stringify(statuses)}, info ${info.status}, renew ${renewed.status}`
+      return { tried, gained: shown + (broken + faults) * huge, note }
+    },
+  }
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'bun:test'
+import { ByteBooks, bytesOf, kopecksOf, MoneyBooks, type Movement } from './books.ts'
+
+const noRenewals = new Map<string, number>()
+const charge = (order: string, amount: bigint): Movement => ({ kind: 'charge', amount: -amount, order })
+const refund = (order: string, amount: bigint): Movement => ({ kind: 'refund', amount, order })
+const credit: Movement = { kind: 'credit', amount: 1000n, order: null }
+
+describe('the books that a customer keeps of its money', () => {
+  const books = () => {
+    const made = new MoneyBooks(1000n)
+    made.charged.set('a', 100n)
+    made.charged.set('b', 200n)
+    return made
+  }
+
+  test('agree with a statement that has all of it, once', () => {
+    expect(books().compare([credit, charge('a', 100n), charge('b', 200n)], 700n, noRenewals)).toEqual([])
+  })
+
+  test('find an acknowledged purchase that is lost, and one that is there twice', () => {
+    expect(books().compare([credit, charge('a', 100n)], 900n, noRenewals)).toEqual([
+      'order b was answered and is charged 0 times',
+    ])
+    const twice = [credit, charge('a', 100n), charge('b', 200n), charge('b', 200n)]
+    expect(books().compare(twice, 500n, noRenewals)).toEqual(['order b was answered and is charged 2 times'])
+  })
+
+  test('find a charge that nobody was answered for, another price and a wrong balance', () => {
+    const found = books().compare([credit, charge('a', 101n), charge('b', 200n), charge('c', 5n)], 690n, noRenewals)
+    expect(found).toEqual([
+      'order a cost 100 and is charged 101',
+      'order c over 5 was never answered',
+      'the movements add up to 694 and the balance is 690',
+    ])
+  })
+
+  test('know refunds that were asked for, and renewals once for each proxy', () => {
+    const made = books()
+    made.refunds.push({ orders: ['a'], told: 100n }, { orders: ['b'], told: undefined })
+    made.renewals.set(7, 30n)
+    const renewals = new Map([
+      ['r', 7],
+      ['s', 7],
+    ])
+    const statement = [credit, charge('a', 100n), charge('b', 200n), refund('a', 100n), charge('r', 30n)]
+    expect(made.compare(statement, 770n, renewals)).toEqual([])
+    expect(made.compare([...statement, charge('s', 30n)], 740n, renewals)).toEqual(['proxy 7 was renewed twice'])
+    expect(made.compare([...statement, refund('c', 1n)], 771n, renewals)).toEqual([
+      'order c was refunded and nobody asked for it',
+    ])
+    const withoutRefund = statement.filter((each) => each.kind !== 'refund')
+    expect(made.compare(withoutRefund, 670n, renewals)).toEqual(['the refund of a is 0, not 100'])
+  })
+
+  test('know a refund over several orders by its sum, and find one of more than they cost', () => {
+    const made = books()
+    made.refunds.push({ orders: ['a', 'b'], told: 250n })
+    const paid = [credit, charge('a', 100n), charge('b', 200n)]
+    expect(made.compare([...paid, refund('a', 50n), refund('b', 200n)], 950n, noRenewals)).toEqual([])
+    expect(made.compare([...paid, refund('b', 301n)], 1001n, noRenewals)).toEqual([
+      'the refund of a,b is 301, not 250',
+      'a,b gave back more than it cost',
+    ])
+  })
+
+  test('count roubles and gigabytes without a fraction', () => {
+    expect([kopecksOf(8.9), kopecksOf(0.05), kopecksOf(1799.99)]).toEqual([890n, 5n, 179_999n])
+    expect(bytesOf(0.123456789)).toBe(123_456_789)
+  })
+})
+
+describe('the books that a customer keeps of its bytes', () => {
+  const mebibyte = 1024 * 1024
+
+  test('are exact while no gateway is killed', () => {
+    const books = new ByteBooks()
+    books.note({ fromMs: 0, toMs: 100, least: 5000, most: 5000 })
+    expect(books.compare(5000, [])).toEqual({ problem: undefined, isExact: true })
+    expect(books.compare(5001, []).problem).toContain('1 bytes too many')
+    expect(books.compare(4999, []).problem).toContain('1 bytes too few')
+  })
+
+  test('allow a kill to lose 1 MiB of a line that was open, and never allow too many', () => {
+    const books = new ByteBooks()
+    books.note({ fromMs: 0, toMs: 60_000, least: 20 * mebibyte, most: 20 * mebibyte })
+    books.note({ fromMs: 0, toMs: 100, least: 1000, most: 1000 })
+    const all = 20 * mebibyte + 1000
+    const mostLost = Math.floor((4 * 20 * mebibyte) / 60)
+    expect(books.compare(all - mostLost, [60_000]).problem).toBeUndefined()
+    expect(books.compare(all - mostLost - 1, [60_000]).problem).toContain('too few')
+    expect(books.compare(all + 1, [60_000]).problem).toContain('too many')
+    expect(books.compare(all - 1, []).problem).toContain('too few')
+  })
+
+  test('begin anew with what was billed', () => {
+    const books = new ByteBooks()
+    books.note({ fromMs: 0, toMs: 100, least: 5000, most: 5000 })
+    expect(books.settle(4000)).toBe(1000)
+    books.note({ fromMs: 200, toMs: 300, least: 7, most: 7 })
+    expect(books.compare(4007, [150])).toEqual({ problem: undefined, isExact: true })
+  })
+})

@@ -1,0 +1,415 @@
+import type { OrderId } from '../../src/kernel/ids.ts'
+import { Refusal } from '../../src/kernel/refusal.ts'
+import type { ByteOrigin } from '../harness/byte-origin.ts'
+import type { Dice } from '../harness/dice.ts'
+import { ByteBooks, bytesOf, kopecksOf, MoneyBooks } from './books.ts'
+import { carry } from './lines.ts'
+import type { Gate, Quality } from './quality.ts'
+import { Shopper, type Told, unanswered } from './shopper.ts'
+import type { Account, World } from './world.ts'
+
+export type CustomerDeps = {
+  readonly world: World
+  readonly origin: ByteOrigin
+  readonly gate: Gate
+  readonly quality: Quality
+  readonly dice: Dice
+  /** So long after each other its steps begin. */
+  readonly everyMs: number
+}
+
+type Proxy = {
+  username: string
+  password: string
+  portType: string
+  ip: string
+  ipv: number
+  expiresAt: string
+  /** Where it was before it was replaced, and when it was told where it is now. */
+  former: string[]
+  replacedAtMs: number
+  /** How often something about it was begun to be changed, and whether that is still on its way. */
+  changes: number
+  isChanging: boolean
+  /** False once something was asked of it whose outcome nobody told. */
+  isSure: boolean
+}
+type Line = { readonly subuser: string; readonly login: string; readonly password: string }
+type Answered = { readonly path: string; readonly body: object; readonly key: string; readonly text: string }
+
+const pools = ['datacenter', 'residential'] as const
+const retryLimitMs = 90_000
+const retryEveryMs = 250
+const mostKeptKeys = 40
+const mostSubscriptions = 3
+/** A change has reached the gateway by then. */
+const heardWithinMs = 1_000
+const lowBytes = 200_000_000
+const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
+
+/**
+ * What a shop may say to an honest customer whose wish cannot be fulfilled just now. It has no effect and is no
+ * failure.
+ */
+const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'nothing_unused'])
+
+/**
+ * An honest customer's program: it buys everything, retries what was not answered, uses what it has, and keeps books
+ * of its own.
+ */
+export class Customer {
+  readonly money: MoneyBooks
+  readonly bytes = new Map<string, ByteBooks>()
+  readonly proxies = new Map<number, Proxy>()
+  /** Each with the orders that paid for it. */
+  readonly subscriptions = new Map<string, string[]>()
+  readonly problems: string[] = []
+  readonly lines: Line[] = []
+  readonly shopper: Shopper
+  private readonly keys: Answered[] = []
+  /** Orders that stay as they are: an operator may be asked to give their price back. */
+  private readonly refundable: string[] = []
+  private readonly replaced = new Set<number>()
+  private count = 0
+
+  constructor(
+    readonly name: string,
+    readonly account: Account,
+    private readonly deps: CustomerDeps,
+  ) {
+    this.money = new MoneyBooks(account.kopecks)
+    this.shopper = new Shopper(deps.world, account.token)
+  }
+
+  /** Before the storm: a second sub-user, and traffic for both. */
+  async prepare(): Promise<void> {
+    const { data: made } = await this.shopper.post('/premium/subusers', { name: `${this.name} second` })
+    const { data: first } = await this.shopper.get('/premium/password')
+    this.lines.push({ subuser: first.subuser.subuser_id, login: first.login, password: first.password })
+    this.lines.push({ subuser: made.subuser.subuser_id, login: made.subuser.login, password: made.password })
+    for (const { subuser } of this.lines) {
+      for (const pool of pools) {
+        this.bytes.set(`${subuser} ${pool}`, new ByteBooks())
+        await this.buyTraffic(subuser, pool)
+      }
+    }
+    await this.buyProxies(4)
+  }
+
+  /** Trades until the storm is over, one thing after another. */
+  async trade(): Promise<void> {
+    await this.loop(() => this.tradeOnce())
+  }
+
+  /** Uses what it has until the storm is over. */
+  async use(): Promise<void> {
+    await this.loop(() => this.useOnce())
+  }
+
+  private async loop(step: () => Promise<void>): Promise<void> {
+    while (await this.deps.gate.pass()) {
+      const startedMs = performance.now()
+      await this.deps.gate.step(step)
+      await Bun.sleep(Math.max(0, this.deps.everyMs - (performance.now() - startedMs)))
+    }
+  }
+
+  private async tradeOnce(): Promise<void> {
+    const { dice } = this.deps
+    const luck = dice(100)
+    if (luck < 18) return this.buyProxies([3, 4, 6][dice(3)] ?? 4)
+    if (luck < 32) return this.prolong()
+    if (luck < 37) return this.replace()
+    if (luck < 41) return this.changeProtocol()
+    if (luck < 46) return this.renewByItself()
+    if (luck < 58) return this.topUp()
+    if (luck < 66) return this.moveTraffic()
+    if (luck < 72) return this.buyVpn()
+    if (luck < 78) return this.renewVpn()
+    if (luck < 81) return this.deleteVpn()
+    if (luck < 86) return this.changeDevice()
+    if (luck < 91) return this.askForRefund()
+    return this.repeat()
+  }
+
+  private pick<Item>(items: readonly Item[]): Item | undefined {
+    return items[this.deps.dice(Math.max(1, items.length))]
+  }
+
+  /** A request until it is answered. What was done to the processes may make it take a while. */
+  private async untilAnswered(what: string, ask: () => Promise<Told>): Promise<Told> {
+    const giveUpAt = performance.now() + retryLimitMs
+    for (;;) {
+      const fromMs = performance.now()
+      const told = await ask()
+      const isAgain = told.status === unanswered || told.status >= 500 || told.status === 429
+      const isBusy = told.code === 'request_in_progress'
+      this.deps.quality.note(what, fromMs, isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : '')
+      if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
+      if (!isAgain && !isBusy) return told
+      if (performance.now() > giveUpAt) {
+        this.problems.push(`${what} was not answered for ${retryLimitMs} ms`)
+        return told
+      }
+      await Bun.sleep(Math.max(retryEveryMs, told.retryAfterSeconds * 1000))
+    }
+  }
+
+  /** A purchase under a key of its own, repeated until it is answered; undefined when the answer was no. */
+  private async purchase(path: string, body: object): Promise<Told['data']> {
+    this.count += 1
+    const key = `${this.name}-${this.count}`
+    const told = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
+    if (told.status !== 200) {
+      if (!expectedCodes.has(told.code)) this.problems.push(`POST ${path} was refused: ${told.text.slice(0, 300)}`)
+      return undefined
+    }
+    const { order_id: order, price_rub: price } = told.data as { order_id: string; price_rub?: number }
+    if (this.money.charged.has(order)) this.problems.push(`order ${order} answered two keys`)
+    this.money.charged.set(order, kopecksOf(price ?? 0))
+    this.keys.push({ path, body, key, text: told.text })
+    if (this.keys.length > mostKeptKeys) this.keys.shift()
+    return told.data
+  }
+
+  /** A key again, its fields in another order: the first answer, byte for byte. */
+  private async repeat(): Promise<void> {
+    const known = this.pick(this.keys)
+    if (!known) return
+    const body = Object.fromEntries(Object.entries(known.body).toReversed())
+    const told = await this.untilAnswered('a repeat', () => this.shopper.post(known.path, body, { key: known.key }))
+    if (told.text !== known.text) this.problems.push(`the repeat of ${known.key} differs: ${told.text.slice(0, 200)}`)
+    if (told.status === 200 && !told.replayed) this.problems.push(`the repeat of ${known.key} is not said to be one`)
+  }
+
+  private async buyProxies(ipv: number): Promise<void> {
+    const { dice } = this.deps
+    const country = this.pick(countries) ?? 'DE'
+    const [count, period] = [1 + dice(2), [1, 7][dice(2)] ?? 7]
+    const query = `country_code=${country}&period=${period}&count=${count}&ipv=${ipv}`
+    const quote = await this.untilAnswered('a quote', () => this.shopper.get(`/dedicated/quote?${query}`))
+    const bought = await this.purchase('/dedicated/buy', { country_code: country, period, count, ipv })
+    if (!bought) return
+    if (quote.status === 200 && quote.data.price_rub !== bought.price_rub) {
+      this.problems.push(`a quote of ${quote.data.price_rub} became ${bought.price_rub}`)
+    }
+    for (const proxy of bought.proxies) {
+      this.proxies.set(proxy.id, {
+        username: proxy.username,
+        password: proxy.password,
+        portType: proxy.port_type,
+        ip: proxy.exit_ip,
+        ipv: proxy.ipv,
+        former: [],
+        replacedAtMs: 0,
+        changes: 0,
+        isChanging: false,
+        expiresAt: proxy.expires_at,
+        isSure: true,
+      })
+    }
+    this.refundable.push(bought.order_id)
+  }
+
+  private async prolong(): Promise<void> {
+    const id = this.pick([...this.proxies.keys()])
+    if (id === undefined) return
+    const done = await this.purchase('/dedicated/prolong', { ids: [id], period: 3 })
+    const proxy = this.proxies.get(id)
+    if (done && proxy) proxy.expiresAt = done.items[0].expires_at
+  }
+
+  private async replace(): Promise<void> {
+    const known = [...this.proxies].filter(([each, { isSure }]) => isSure && !this.replaced.has(each))
+    const [id, proxy] = this.pick(known) ?? []
+    if (id === undefined || !proxy) return
+    this.replaced.add(id)
+    // Until it is answered, and for good if it never is, nobody knows where it is.
+    proxy.isSure = false
+    const told = await this.changing(proxy, () =>
+      this.untilAnswered('a replacement', () => this.shopper.post('/dedicated/replace', { id })),
+    )
+    // It has no key: a no may be the answer to the second of two, of which the first was done.
+    if (told.status !== 200) return
+    proxy.former.push(proxy.ip)
+    proxy.replacedAtMs = performance.now()
+    proxy.ip = told.data.exit_ip
+    proxy.isSure = true
+  }
+
+  /** While this is on its way, lines of the proxy may end and begin in the old way or in the new one. */
+  private async changing(proxy: Proxy, ask: () => Promise<Told>): Promise<Told> {
+    proxy.changes += 1
+    proxy.isChanging = true
+    try {
+      return await ask()
+    } finally {
+      proxy.isChanging = false
+    }
+  }
+
+  private async changeProtocol(): Promise<void> {
+    const id = this.pick([...this.proxies.keys()])
+    const proxy = id === undefined ? undefined : this.proxies.get(id)
+    if (!proxy) return
+    const portType = proxy.portType === 'http' ? 'socks' : 'http'
+    const body = { ids: [id], port_type: portType }
+    const told = await this.changing(proxy, () =>
+      this.untilAnswered('a protocol', () => this.shopper.post('/dedicated/protocol', body)),
+    )
+    if (told.status === 200) proxy.portType = portType
+  }
+
+  /** A proxy for a day, to be renewed by itself: the shop does that within a minute. */
+  private async renewByItself(): Promise<void> {
+    const renewPeriod = 7
+    const body = { country_code: this.pick(countries), period: 1, count: 1, ipv: 6 }
+    const bought = await this.purchase('/dedicated/buy', body)
+    if (!bought) return
+    const [proxy] = bought.proxies
+    this.proxies.set(proxy.id, {
+      username: proxy.username,
+      password: proxy.password,
+      portType: proxy.port_type,
+      ip: proxy.exit_ip,
+      ipv: proxy.ipv,
+      former: [],
+      replacedAtMs: 0,
+      changes: 0,
+      isChanging: false,
+      expiresAt: proxy.expires_at,
+      // When it ends is up to the shop from now on.
+      isSure: false,
+    })
+    const query = `ids=${proxy.id}&period=${renewPeriod}`
+    const quote = await this.untilAnswered('a quote', () => this.shopper.get(`/dedicated/prolong/quote?${query}`))
+    if (quote.status !== 200) return
+    this.money.renewals.set(proxy.id, kopecksOf(quote.data.total_price_rub))
+    const wish = { ids: [proxy.id], period: renewPeriod }
+    await this.untilAnswered('a renewal', () => this.shopper.post('/dedicated/auto-renew', wish))
+  }
+
+  private async topUp(): Promise<void> {
+    const line = this.pick(this.lines)
+    const pool = this.pick(pools)
+    if (!line || !pool) return
+    const query = `pool_type=${pool}&subuser_id=${line.subuser}`
+    const told = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
+    if (told.status === 200 && bytesOf(told.data.traffic_gb) < lowBytes) await this.buyTraffic(line.subuser, pool)
+  }
+
+  private async buyTraffic(subuser: string, pool: string): Promise<void> {
+    const body = { pool_type: pool, gb: 0.5, subuser_id: subuser }
+    const bought = await this.purchase('/premium/traffic/buy', body)
+    const books = this.bytes.get(`${subuser} ${pool}`)
+    if (bought && books) books.purchased += bytesOf(bought.traffic_added_gb)
+  }
+
+  private async moveTraffic(): Promise<void> {
+    const [from, to] = this.deps.dice(2) === 0 ? this.lines : this.lines.toReversed()
+    const pool = this.pick(pools)
+    if (!from || !to || !pool) return
+    const body = { pool_type: pool, gb: 0.1, from_subuser_id: from.subuser, to_subuser_id: to.subuser }
+    const moved = await this.purchase('/premium/traffic/move', body)
+    if (!moved) return
+    const bytes = bytesOf(moved.moved_gb)
+    const [source, target] = [this.bytes.get(`${from.subuser} ${pool}`), this.bytes.get(`${to.subuser} ${pool}`)]
+    if (source) source.purchased -= bytes
+    if (target) target.purchased += bytes
+  }
+
+  private async buyVpn(): Promise<void> {
+    if (this.subscriptions.size >= mostSubscriptions) return
+    const bought = await this.purchase('/vpn/buy', { period: [1, 3][this.deps.dice(2)] })
+    if (bought) this.subscriptions.set(bought.uuid, [bought.order_id])
+  }
+
+  private async renewVpn(): Promise<void> {
+    const [uuid, orders] = this.pick([...this.subscriptions]) ?? []
+    if (uuid === undefined || !orders) return
+    const renewed = await this.purchase('/vpn/renew', { uuid, period: 1 })
+    if (renewed) orders.push(renewed.order_id)
+  }
+
+  private async deleteVpn(): Promise<void> {
+    const [uuid, orders] = this.pick([...this.subscriptions]) ?? []
+    if (uuid === undefined || !orders) return
+    this.subscriptions.delete(uuid)
+    // What comes back comes out of the orders that paid for it, as the shop divides it.
+    const refund = { orders, told: undefined as bigint | undefined }
+    this.money.refunds.push(refund)
+    const told = await this.untilAnswered('a deletion', () => this.shopper.post('/vpn/delete', { uuid }))
+    if (told.status === 200) refund.told = kopecksOf(told.data.refunded_rub)
+  }
+
+  private async changeDevice(): Promise<void> {
+    const uuid = this.pick([...this.subscriptions.keys()])
+    if (uuid === undefined) return
+    const info = await this.untilAnswered('a subscription', () => this.shopper.get(`/vpn/info?uuid=${uuid}`))
+    const devices = (info.data.devices ?? []) as { id: string }[]
+    const last = devices.at(-1)
+    if (devices.length > 1 && last) {
+      const body = { uuid, device: last.id }
+      await this.untilAnswered('a device', () => this.shopper.post('/vpn/devices/remove', body))
+      return
+    }
+    const told = await this.untilAnswered('a device', () => this.shopper.post('/vpn/devices', { uuid }))
+    if (told.status !== 200 && !expectedCodes.has(told.code)) this.problems.push(`a device: ${told.text.slice(0, 200)}`)
+  }
+
+  /**
+   * Asks the operator for its money back. What becomes of a refund that was asked for in a bad moment shows in the
+   * statement.
+   */
+  private async askForRefund(): Promise<void> {
+    const order = this.refundable.shift()
+    if (order === undefined) return
+    const refund = { orders: [order], told: undefined as bigint | undefined }
+    this.money.refunds.push(refund)
+    try {
+      const { posting } = await this.deps.world.operate(({ orders }) =>
+        orders.refund(order as OrderId, 'all', 'asked for'),
+      )
+      refund.told = posting.amount
+    } catch (error) {
+      const isDown = !(error instanceof Refusal) || error.kind === 'unavailable'
+      if (!isDown) this.problems.push(`the refund of ${order}: ${error.message}`)
+    }
+  }
+
+  private async useOnce(): Promise<void> {
+    const { dice, world, origin, quality } = this.deps
+    const port = world.gatewayPort
+    const fromMs = performance.now()
+    const line = this.pick(this.lines)
+    const pool = this.pick(pools)
+    if (dice(3) > 0 && line && pool) {
+      const pass = { port, username: `${line.login}-pool-${pool}`, password: line.password }
+      const carried = await carry(pass, dice(2) === 0 ? 'connect' : 'socks', origin, dice)
+      this.bytes.get(`${line.subuser} ${pool}`)?.note(carried)
+      quality.note(`${this.name} by ${pool}`, fromMs, carried.outcome === 'whole' ? '' : carried.why)
+      return
+    }
+    await this.useProxy()
+  }
+
+  private async useProxy(): Promise<void> {
+    const { dice, world, origin, quality } = this.deps
+    const [, proxy] = this.pick([...this.proxies].filter(([, each]) => each.ipv !== 6 && !each.isChanging)) ?? []
+    if (!proxy) return
+    const { ip, isSure, changes } = proxy
+    const via = proxy.portType === 'http' ? 'connect' : 'socks'
+    const pass = { port: world.gatewayPort, username: proxy.username, password: proxy.password }
+    const fromMs = performance.now()
+    const carried = await carry(pass, via, origin, dice)
+    // The other half of this program has changed it meanwhile: no wonder that the line ended.
+    if (proxy.changes !== changes) return
+    quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' ? '' : carried.why)
+    if (carried.outcome !== 'whole' || carried.from === ip || !isSure) return
+    // A gateway that has not heard of a replacement yet goes on as before: the old address rests, and is nobody's.
+    const sinceMs = Math.round(fromMs - proxy.replacedAtMs)
+    const isUnheard = sinceMs < heardWithinMs || world.troubles.wasAmiss(fromMs, performance.now())
+    if (proxy.former.includes(carried.from) && isUnheard) return
+    this.problems.push(`a line of ${ip} came from ${carried.from}, ${sinceMs} ms after it was replaced`)
+  }
+}

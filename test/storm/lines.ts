@@ -1,0 +1,141 @@
+import type { ByteOrigin } from '../harness/byte-origin.ts'
+import type { Dice } from '../harness/dice.ts'
+import { basic, lineOf, openTunnel, type Pass, Refused, type Via } from '../harness/transfers.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { WireClient } from '../harness/wire-client.ts'
+import type { Transfer } from './books.ts'
+
+/**
+ * What became of a transfer besides its bytes: `whole` is as it was meant to be, a line dropped on purpose included.
+ */
+export type Carried = Transfer & {
+  readonly outcome: 'whole' | 'cut' | 'refused'
+  readonly why: string
+  /** The address that the origin saw. */
+  readonly from: string
+}
+
+type Size = { readonly up: number; readonly down: number }
+
+/** More than the heads of a request and its answer. */
+const headBytes = 2_000
+let made = 0
+
+/** Mostly small, now and then some megabytes. */
+function drawSize(dice: Dice): Size {
+  const one = () => {
+    const luck = dice(100)
+    const most = luck < 80 ? 32_768 : luck < 97 ? 400_000 : 3_000_000
+    return 1 + Math.floor(Math.exp((dice(1_000_000) / 1_000_000) * Math.log(most)))
+  }
+  return { up: one(), down: one() }
+}
+
+const ways = ['whole', 'whole', 'half-close', 'drop', 'request'] as const
+
+/**
+ * One line through the gateway, with bytes both ways. Whatever happens to it, the bounds of what was really carried
+ * are told.
+ */
+export async function carry(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice): Promise<Carried> {
+  const way = ways[dice(ways.length)] ?? 'whole'
+  const size = drawSize(dice)
+  made += 1
+  const id = `storm-${made}`
+  const fromMs = performance.now()
+  try {
+    const carried =
+      way === 'request' && via === 'connect'
+        ? await request(pass, origin, id, size)
+        : await tunnel(pass, via, origin, id, size, way)
+    return { ...carried, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const outcome = error instanceof Refused ? ('refused' as const) : ('cut' as const)
+    // Refused, or never connected: nothing was sent behind the handshake, so nothing can have been counted.
+    const isNothing = outcome === 'refused' || /connect/i.test(why)
+    const most = isNothing ? 0 : size.up + size.down + headBytes
+    return { outcome, why: why.slice(0, 200), least: 0, most, from: '', fromMs, toMs: performance.now() }
+  } finally {
+    origin.forget(id)
+  }
+}
+
+type Bare = Omit<Carried, 'fromMs' | 'toMs' | 'from'>
+
+async function tunnel(
+  pass: Pass,
+  via: Via,
+  origin: ByteOrigin,
+  id: string,
+  { up, down }: Size,
+  way: (typeof ways)[number],
+): Promise<Bare> {
+  const line = lineOf(id, up)
+  const isDropped = way === 'drop'
+  const waits = way === 'half-close' ? ('end' as const) : line.length
+  origin.expect({ id, up: waits, down, afterwards: isDropped ? 'stay' : 'end' })
+  const [host = '', port = ''] = origin.host.split(':')
+  const { client, handshake } = await openTunnel(pass, via, { host, port: Number(port) })
+  if (isDropped) client.readOnly(Math.floor(down / 2))
+  await client.send(line)
+  if (way === 'half-close') client.finish()
+  if (isDropped) return drop(client, handshake, origin, id, line.length)
+  await client.untilEnd()
+  client.close()
+  const received = client.total - handshake
+  const arrived = Math.max(0, origin.arrived(id))
+  const isWhole = received === down && arrived === line.length
+  return {
+    outcome: isWhole ? 'whole' : 'cut',
+    why: isWhole ? '' : `${arrived} of ${line.length} up, ${received} of ${down} down`,
+    least: arrived + received,
+    most: line.length + received,
+  }
+}
+
+/** The customer's line goes dead: it has got what it acknowledged, and no more. */
+async function drop(
+  client: WireClient,
+  handshake: number,
+  origin: ByteOrigin,
+  id: string,
+  sent: number,
+): Promise<Bare> {
+  await untilTrue(() => origin.arrived(id) >= sent || client.isClosed || client.hasEnded)
+  const isCut = client.isClosed || client.hasEnded
+  const before = client.got
+  const got = Math.max(before, await client.reset())
+  const arrived = Math.max(0, origin.arrived(id))
+  const received = got - handshake
+  return {
+    outcome: isCut ? 'cut' : 'whole',
+    why: isCut ? 'closed before it was dropped' : '',
+    least: arrived + received,
+    most: sent + received,
+  }
+}
+
+/** A forwarded request and its answer. */
+async function request(pass: Pass, origin: ByteOrigin, id: string, { up, down }: Size): Promise<Bare> {
+  origin.expect({ id, up: 0, down, afterwards: 'end', framing: 'length' })
+  const head = `POST http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic(pass)}\r\nContent-Length: ${up}\r\n\r\n`
+  const sent = head.length + up
+  const client = await WireClient.connect(pass.port)
+  await client.send(Buffer.concat([Buffer.from(head), Buffer.alloc(up, 'b')]))
+  const isRefused = () => client.kept.includes('X-Turnpike-Error')
+  const whole = () => {
+    const headEnd = client.kept.indexOf('\r\n\r\n')
+    return headEnd < 0 ? Number.POSITIVE_INFINITY : headEnd + 4 + down
+  }
+  await client.until(() => client.hasEnded || isRefused() || client.total >= whole())
+  client.close()
+  if (isRefused()) throw new Refused(client.kept.toString('latin1', 0, 200))
+  const isWhole = client.total === whole()
+  return {
+    outcome: isWhole ? 'whole' : 'cut',
+    why: isWhole ? '' : `${client.total} of ${whole()} down`,
+    least: (isWhole ? sent : 0) + client.total,
+    most: sent + client.total,
+  }
+}

@@ -1,0 +1,78 @@
+import type { TroubleLog } from './trouble.ts'
+
+const mostKept = 20
+
+/**
+ * How honest customers were served: what failed while nothing was done to the processes is the attackers' doing, or
+ * ours.
+ */
+export class Quality {
+  tried = 0
+  failedInTrouble = 0
+  failedOutside = 0
+  readonly failures: string[] = []
+
+  constructor(private readonly troubles: TroubleLog) {}
+
+  /** One attempt, of whatever kind. `why` is empty when it went well. */
+  note(what: string, fromMs: number, why: string): void {
+    this.tried += 1
+    if (why === '') return
+    if (this.troubles.wasAmiss(fromMs, performance.now())) {
+      this.failedInTrouble += 1
+      return
+    }
+    this.failedOutside += 1
+    if (this.failures.length < mostKept) this.failures.push(`${what}: ${why}`)
+  }
+}
+
+/**
+ * Actors pass it before each step. Closed, it holds them back until it is opened, so that what they did can be looked
+ * at.
+ */
+export class Gate {
+  private open = Promise.withResolvers<void>()
+  private isShut = false
+  private isOver = false
+  private within = 0
+
+  constructor() {
+    this.open.resolve()
+  }
+
+  /** False when there is nothing more to do. */
+  async pass(): Promise<boolean> {
+    await this.open.promise
+    return !this.isOver
+  }
+
+  /** Counts as busy until it is done. */
+  async step(work: () => Promise<void>): Promise<void> {
+    this.within += 1
+    try {
+      await work()
+    } finally {
+      this.within -= 1
+    }
+  }
+
+  /** Resolves once nobody is at anything. */
+  async shut(withinMs: number): Promise<boolean> {
+    if (!this.isShut) this.open = Promise.withResolvers<void>()
+    this.isShut = true
+    const giveUpAt = performance.now() + withinMs
+    while (this.within > 0 && performance.now() < giveUpAt) await Bun.sleep(20)
+    return this.within === 0
+  }
+
+  reopen(): void {
+    this.isShut = false
+    this.open.resolve()
+  }
+
+  end(): void {
+    this.isOver = true
+    this.reopen()
+  }
+}

@@ -1,0 +1,91 @@
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { untilTrue } from '../harness/turnpike.ts'
+
+const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const stopWithinMs = 20_000
+
+/** `turnpike shop` or `turnpike gateway` as a process of its own, that is killed, stopped, paused and started again. */
+export class RoleProcess {
+  /** How often it ended without having been told to. */
+  ownDeaths = 0
+  private child: Bun.Subprocess | undefined
+  private isTold = false
+
+  constructor(
+    readonly role: 'shop' | 'gateway',
+    private readonly env: Record<string, string>,
+    readonly logFile: string,
+    private readonly isOpen: () => Promise<boolean>,
+  ) {}
+
+  get pid(): number | undefined {
+    return this.child?.pid
+  }
+
+  /** Starts it, and resolves once it answers. */
+  async start(): Promise<void> {
+    this.isTold = false
+    const log = openSync(this.logFile, 'a', 0o600)
+    const child = Bun.spawn([process.execPath, '--no-env-file', program, this.role], {
+      env: { PATH: process.env['PATH'] ?? '', ...this.env },
+      stdin: 'ignore',
+      stdout: log,
+      stderr: log,
+    })
+    closeSync(log)
+    this.child = child
+    void this.watch(child)
+    const opened = await untilTrue(async () => child.exitCode !== null || (await this.isOpen()))
+    if (!opened || child.exitCode !== null) throw new Error(`the ${this.role} did not open; see ${this.logFile}`)
+  }
+
+  /** Ends it without a word, as the power would. */
+  kill(): Promise<void> {
+    return this.end('SIGKILL')
+  }
+
+  /** Ends it in order. */
+  stop(): Promise<void> {
+    return this.end('SIGTERM')
+  }
+
+  /** Stops the clock for it, as a machine that is short of everything does. */
+  async pause(ms: number): Promise<void> {
+    this.child?.kill('SIGSTOP')
+    await Bun.sleep(ms)
+    this.child?.kill('SIGCONT')
+  }
+
+  get isGone(): boolean {
+    return this.child === undefined || this.child.exitCode !== null || this.child.signalCode !== null
+  }
+
+  get memoryMb(): number {
+    const kb = /^VmRSS:\s+(\d+) kB$/m.exec(this.read('status'))?.[1]
+    return Math.round(Number(kb ?? 0) / 1024)
+  }
+
+  get descriptors(): number {
+    return this.pid === undefined || this.isGone ? 0 : readdirSync(`/proc/${this.pid}/fd`).length
+  }
+
+  private async watch(child: Bun.Subprocess): Promise<void> {
+    await child.exited
+    if (this.child === child && !this.isTold) this.ownDeaths += 1
+  }
+
+  private read(file: string): string {
+    return this.pid === undefined || this.isGone ? '' : readFileSync(`/proc/${this.pid}/${file}`, 'utf8')
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this
+    if (!child) return
+    this.isTold = true
+    child.kill(signal)
+    const killer = setTimeout(() => child.kill('SIGKILL'), stopWithinMs)
+    await child.exited
+    clearTimeout(killer)
+  }
+}

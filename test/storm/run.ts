@@ -1,0 +1,49 @@
+/**
+ * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
+ * [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
+ */
+import { parseArgs } from 'node:util'
+import { type AttackName, bounds } from './bounds.ts'
+import { runStorm } from './storm.ts'
+import { toTable } from './table.ts'
+
+const { values } = parseArgs({
+  options: {
+    engine: { type: 'string', default: 'sqlite' },
+    minutes: { type: 'string', default: '5' },
+    seed: { type: 'string' },
+    customers: { type: 'string', default: '5' },
+    only: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
+})
+
+function mistyped(text: string): never {
+  process.stderr.write(`${text}\n`)
+  process.exit(2)
+}
+
+const { engine } = values
+if (engine !== 'sqlite' && engine !== 'postgres') mistyped('--engine is sqlite or postgres.')
+const minutes = Number(values.minutes)
+if (!(minutes > 0 && minutes <= 24 * 60)) mistyped('--minutes is a number up to 1440.')
+const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed)
+const customers = Number(values.customers)
+if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(customers))
+  mistyped('--seed and --customers are whole numbers.')
+const isAttack = (name: string): name is AttackName => name in bounds
+const only = values.only?.split(',').filter((name) => name !== '')
+if (only && !only.every(isAttack)) mistyped(`--only names attackers: ${Object.keys(bounds).join(', ')}.`)
+
+const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
+say(`seed ${seed}`)
+const outcome = await runStorm({
+  engine,
+  minutes,
+  seed,
+  customers,
+  say,
+  ...(only && { attackers: only.filter(isAttack) }),
+})
+process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toTable(outcome)}\n`)
+process.exit(outcome.problems.length === 0 ? 0 : 1)

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'bun:test'
+import type { Engine } from '../harness/database.ts'
+import { isLong } from '../harness/scale.ts'
+import type { AttackName } from './bounds.ts'
+import { runStorm, type StormOptions } from './storm.ts'
+import { toTable } from './table.ts'
+
+/** What a test can afford beside all others: those that use no more of the machine than a customer does. */
+const quiet: readonly AttackName[] = [
+  'repeated keys',
+  'overdraft',
+  'standing lost within the body',
+  'foreign ids and cursors',
+  'malformed requests',
+  'noise at the gateway',
+]
+
+const brief = { minutes: 0.1, customers: 2, attackers: quiet.slice(0, 4), climates: ['both'] } as const
+const full = { minutes: 1.2, customers: 4, attackers: [...quiet, 'quota overrun', 'revoked lines'] } as const
+const tried: readonly Engine[] = isLong ? ['sqlite', 'postgres'] : ['sqlite']
+
+describe.each(tried)('a storm on %s', (engine) => {
+  test('ends with every bill as its customer counted it, and no attacker beyond its bound', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    const options: Omit<StormOptions, 'engine' | 'seed'> = isLong ? full : brief
+    const outcome = await runStorm({ ...options, engine, seed })
+    expect({ problems: outcome.problems, told: outcome.problems.length > 0 ? toTable(outcome) : '' }).toEqual({
+      problems: [],
+      told: '',
+    })
+    expect(outcome.honest.orders).toBeGreaterThan(5)
+    expect(outcome.honest.usedBytes).toBeGreaterThan(0)
+    expect(outcome.attackers.map((row) => row.attacker)).toEqual([...(options.attackers ?? [])])
+  })
+})

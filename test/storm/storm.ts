@@ -1,0 +1,310 @@
+import { readFileSync } from 'node:fs'
+import { openByteOrigin } from '../harness/byte-origin.ts'
+import type { Engine } from '../harness/database.ts'
+import { createDice } from '../harness/dice.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+import { attacks } from './attackers/all.ts'
+import type { AttackDeps, Attacker } from './attackers/attacker.ts'
+import { openUnacknowledged, type StealthyClient } from './attackers/unacknowledged.ts'
+import { type AttackName, bounds } from './bounds.ts'
+import { Customer } from './customer.ts'
+import { Gate, Quality } from './quality.ts'
+import { settle } from './settle.ts'
+import { blow, type Climate, climates } from './weather.ts'
+import { World } from './world.ts'
+
+export type StormOptions = {
+  readonly engine: Engine
+  readonly minutes: number
+  readonly seed: number
+  readonly customers?: number
+  /** What is done to the processes, part after part, over and over; all of it in turn, unless said. */
+  readonly climates?: readonly Climate[]
+  /** All that there are, unless said. */
+  readonly attackers?: readonly AttackName[]
+  /** With a client that has a TCP of its own, what is not acknowledged is tried too. */
+  readonly stealthyClient?: StealthyClient
+  readonly say?: (line: string) => void
+}
+
+/** One attacker's line of the summary. */
+type AttackRow = {
+  readonly attacker: AttackName
+  readonly tried: number
+  readonly gained: number
+  readonly bound: number
+  readonly unit: string
+  readonly note: string
+  /** Steps that ended with an error while nothing was amiss: the attack itself may be broken. */
+  readonly errors: readonly string[]
+}
+
+/** How one part of the storm ended. */
+type PartRow = {
+  readonly climate: Climate
+  readonly seconds: number
+  readonly verify: string
+  readonly exactBills: number
+  readonly boundedBills: number
+  readonly unbilledBytes: number
+  readonly shopMb: number
+  readonly gatewayMb: number
+  readonly gatewayDescriptors: number
+  readonly problems: readonly string[]
+}
+
+export type StormOutcome = {
+  readonly engine: Engine
+  readonly seed: number
+  readonly minutes: number
+  readonly parts: readonly PartRow[]
+  readonly attackers: readonly AttackRow[]
+  readonly troubles: Record<string, number>
+  readonly honest: {
+    readonly customers: number
+    readonly orders: number
+    readonly attempts: number
+    readonly failedInTrouble: number
+    readonly failedOutside: number
+    readonly failures: readonly string[]
+    readonly usedBytes: number
+  }
+  /** Lines of error that shop and gateway logged, by what they say. */
+  readonly logged: Record<string, number>
+  /** Whatever was beyond its bound. Empty is well. */
+  readonly problems: readonly string[]
+}
+
+/** All honest actors together do about so many things a second. */
+const honestPerSecond = 20
+const honestRoubles = 10_000_000n
+const longestPartMs = 150_000
+const shortestPartMs = 6_000
+const partsWanted = 8
+const stillWithinMs = 100_000
+const mostErrorsKept = 5
+
+/**
+ * Attackers beside honest customers on a real shop and gateway, to which things are done; and then the books are
+ * compared.
+ */
+export async function runStorm(options: StormOptions): Promise<StormOutcome> {
+  const world = await World.open(options.engine)
+  const origin = openByteOrigin()
+  try {
+    return await new Storm(options, world, origin).run()
+  } finally {
+    origin.stop()
+    await world.close()
+  }
+}
+
+type Origin = ReturnType<typeof openByteOrigin>
+
+class Storm {
+  private readonly gate = new Gate()
+  private readonly quality: Quality
+  private readonly dice
+  private readonly customers: Customer[] = []
+  private readonly attackers: { readonly attacker: Attacker; readonly errors: string[] }[] = []
+  private readonly parts: PartRow[] = []
+  private usedBytes = 0
+  private isOver = false
+
+  constructor(
+    private readonly options: StormOptions,
+    private readonly world: World,
+    private readonly origin: Origin,
+  ) {
+    this.quality = new Quality(world.troubles)
+    this.dice = createDice(options.seed)
+  }
+
+  async run(): Promise<StormOutcome> {
+    await this.openCustomers()
+    await this.openAttackers()
+    const honest = this.customers.flatMap((each) => [each.trade(), each.use()])
+    const hostile = this.attackers.map(({ attacker, errors }) => this.attack(attacker, errors))
+    const wholeMs = this.options.minutes * 60_000
+    const partMs = Math.min(longestPartMs, Math.max(shortestPartMs, wholeMs / partsWanted))
+    const endMs = performance.now() + wholeMs
+    const turns = this.options.climates ?? climates
+    for (let number = 0; number === 0 || performance.now() < endMs - partMs / 2; number += 1) {
+      await this.weatherPart(turns[number % turns.length] ?? 'clear', partMs)
+    }
+    this.gate.end()
+    await Promise.all(honest)
+    this.isOver = true
+    await Promise.all(hostile)
+    const rows = await this.countAttackers()
+    // Once more when nobody does anything: attackers' things are verified too.
+    const last = await this.verify()
+    return this.conclude(rows, last)
+  }
+
+  private say(line: string): void {
+    this.options.say?.(line)
+  }
+
+  private async openCustomers(): Promise<void> {
+    const count = this.options.customers ?? 5
+    for (let number = 1; number <= count; number += 1) {
+      const name = `honest-${number}`
+      const customer = new Customer(name, await this.world.addAccount(name, honestRoubles), {
+        world: this.world,
+        origin: this.origin,
+        gate: this.gate,
+        quality: this.quality,
+        dice: createDice(this.options.seed + 1000 * number),
+        everyMs: (2 * count * 1000) / honestPerSecond,
+      })
+      await customer.prepare()
+      this.customers.push(customer)
+    }
+  }
+
+  private async openAttackers(): Promise<void> {
+    const deps = (number: number): AttackDeps => ({
+      world: this.world,
+      origin: this.origin,
+      dice: createDice(this.options.seed + 1_000_000 + number),
+    })
+    const names = this.options.attackers ?? (Object.keys(attacks) as AttackName[])
+    for (const [number, name] of names.entries()) {
+      if (name === 'bytes not acknowledged') continue
+      this.attackers.push({ attacker: await attacks[name](deps(number)), errors: [] })
+    }
+    if (!this.options.stealthyClient) return
+    const attacker = await openUnacknowledged(deps(names.length), this.options.stealthyClient)
+    this.attackers.push({ attacker, errors: [] })
+  }
+
+  /** Steps of one attacker, one after another. While the shop or the gateway is away it has nobody to attack. */
+  private async attack(attacker: Attacker, errors: string[]): Promise<void> {
+    while (!this.isOver) {
+      const startedMs = performance.now()
+      try {
+        await attacker.step()
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error)
+        const isOurs = !this.world.troubles.wasAmiss(startedMs, performance.now())
+        const line = why.replaceAll(/\s+/g, ' ').slice(0, 160)
+        if (isOurs && errors.length < mostErrorsKept && !errors.includes(line)) errors.push(line)
+      }
+      await Bun.sleep(Math.max(20, attacker.everyMs - (performance.now() - startedMs)))
+    }
+  }
+
+  /** A part of the storm, and then a halt of the honest customers in which all books are compared. */
+  private async weatherPart(climate: Climate, partMs: number): Promise<void> {
+    const startedMs = performance.now()
+    this.gate.reopen()
+    await blow(this.world, climate, this.dice, partMs)
+    const problems: string[] = []
+    if (!(await this.gate.shut(stillWithinMs))) problems.push('honest customers did not come to rest')
+    const settled = await Promise.all(this.customers.map((each) => settle(each, this.world)))
+    problems.push(...settled.flatMap((each) => each.problems), ...this.findShared())
+    const sum = (of: (each: (typeof settled)[number]) => number) => settled.reduce((total, each) => total + of(each), 0)
+    this.usedBytes = sum((each) => each.usedBytes)
+    const verify = await this.verify()
+    if (verify !== 'clean') problems.push(`verify: ${verify}`)
+    const part: PartRow = {
+      climate,
+      seconds: Math.round((performance.now() - startedMs) / 1000),
+      verify,
+      exactBills: sum((each) => each.exact),
+      boundedBills: sum((each) => each.bounded),
+      unbilledBytes: sum((each) => each.unbilledBytes),
+      shopMb: this.world.shop.memoryMb,
+      gatewayMb: this.world.gateway.memoryMb,
+      gatewayDescriptors: this.world.gateway.descriptors,
+      problems,
+    }
+    this.parts.push(part)
+    this.say(
+      `${climate.padEnd(8)} ${part.seconds} s  verify ${verify}  bills exact ${part.exactBills}, within bounds ${part.boundedBills}` +
+        `  unbilled ${part.unbilledBytes}  shop ${part.shopMb} MB  gateway ${part.gatewayMb} MB, ${part.gatewayDescriptors} descriptors`,
+    )
+    for (const problem of problems) this.say(`  WRONG ${problem}`)
+  }
+
+  /** Addresses of one's own that two honest customers were both answered with. */
+  private findShared(): string[] {
+    const owner = new Map<string, string>()
+    return this.customers.flatMap(({ name, proxies }) =>
+      [...proxies.values()].flatMap(({ ip, ipv, isSure }) => {
+        if (ipv === 3 || !isSure) return []
+        const other = owner.get(ip) ?? name
+        owner.set(ip, name)
+        return other === name ? [] : [`${ip} is ${name}'s and ${other}'s`]
+      }),
+    )
+  }
+
+  /** The operator's own check, on the live database. */
+  private async verify(): Promise<string> {
+    const { exit, out, err } = await runTurnpike(['verify'], this.world.env)
+    return exit === 0 ? 'clean' : `${out}${err}`.trim().slice(0, 1500)
+  }
+
+  private async countAttackers(): Promise<AttackRow[]> {
+    const rows: AttackRow[] = []
+    for (const { attacker, errors } of this.attackers) {
+      const { tried, gained, note } = await attacker.count()
+      const bound = bounds[attacker.name](this.options.minutes)
+      rows.push({ attacker: attacker.name, tried, gained, bound, unit: attacker.unit, note: note ?? '', errors })
+    }
+    for (const { attacker } of this.attackers) attacker.stop?.()
+    return rows
+  }
+
+  private conclude(attackers: readonly AttackRow[], lastVerify: string): StormOutcome {
+    const { quality, world } = this
+    const problems = [
+      ...this.parts.flatMap((part, number) =>
+        part.problems.map((each) => `part ${number + 1} (${part.climate}): ${each}`),
+      ),
+      ...attackers.flatMap((row) => [
+        ...(row.gained > row.bound ? [`${row.attacker}: ${row.gained} ${row.unit}, of ${row.bound}`] : []),
+        ...(row.tried === 0 ? [`${row.attacker}: nothing was tried; ${row.errors.join('; ')}`] : []),
+      ]),
+      ...(lastVerify === 'clean' ? [] : [`verify at the end: ${lastVerify}`]),
+      ...(quality.failedOutside > 0 ? [`honest customers were refused ${quality.failedOutside} times`] : []),
+      ...[world.shop, world.gateway].flatMap(({ role, ownDeaths }) =>
+        ownDeaths > 0 ? [`the ${role} died by itself ${ownDeaths} times`] : [],
+      ),
+    ]
+    return {
+      engine: this.options.engine,
+      seed: this.options.seed,
+      minutes: this.options.minutes,
+      parts: this.parts,
+      attackers,
+      troubles: world.troubles.countOf(),
+      honest: {
+        customers: this.customers.length,
+        orders: this.customers.reduce((sum, each) => sum + each.money.charged.size, 0),
+        attempts: quality.tried,
+        failedInTrouble: quality.failedInTrouble,
+        failedOutside: quality.failedOutside,
+        failures: quality.failures,
+        usedBytes: this.usedBytes,
+      },
+      logged: countErrors([world.shop.logFile, world.gateway.logFile]),
+      problems,
+    }
+  }
+}
+
+/** Lines of the level error, by event, path and fault. */
+function countErrors(files: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const line of files.flatMap((file) => readFileSync(file, 'utf8').split('\n'))) {
+    if (!line.includes('"level":"error"')) continue
+    const entry = JSON.parse(line) as { event: string; path?: string; chore?: string; fault?: { message?: string } }
+    const parts = [entry.event, entry.path, entry.chore, entry.fault?.message?.slice(0, 100)]
+    const what = parts.filter((part) => part !== undefined).join(' ')
+    counts[what] = (counts[what] ?? 0) + 1
+  }
+  return counts
+}

@@ -1,0 +1,33 @@
+/** Something the storm did to the processes on purpose, from when it began until all answered again. */
+export type Trouble = { readonly what: string; readonly fromMs: number; toMs: number }
+
+/** How long after a process answers again its neighbours may take to find that out. */
+const graceMs = 5_000
+
+/** What was done to the processes and when, so that a failure can be put down to it or not. */
+export class TroubleLog {
+  readonly all: Trouble[] = []
+  /** When a gateway was ended without a word: only then may bytes be lost. */
+  readonly gatewayKills: number[] = []
+
+  async during<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    const trouble: Trouble = { what, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY }
+    this.all.push(trouble)
+    try {
+      return await work()
+    } finally {
+      trouble.toMs = performance.now()
+    }
+  }
+
+  /** True if anything was amiss between those two moments, or a little before. */
+  wasAmiss(fromMs: number, toMs: number): boolean {
+    return this.all.some((each) => each.fromMs <= toMs && each.toMs + graceMs >= fromMs)
+  }
+
+  countOf(): Record<string, number> {
+    const counts: Record<string, number> = {}
+    for (const { what } of this.all) counts[what] = (counts[what] ?? 0) + 1
+    return counts
+  }
+}

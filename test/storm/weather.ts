@@ -1,0 +1,77 @@
+import type { Dice } from '../harness/dice.ts'
+import type { World } from './world.ts'
+
+/** What may happen to the processes in a part of the storm. In a clear one only the attackers are at work. */
+export const climates = ['clear', 'shop', 'gateway', 'both'] as const
+export type Climate = (typeof climates)[number]
+
+type Event = { readonly what: string; readonly happen: (world: World, dice: Dice) => Promise<void> }
+
+const downMs = (dice: Dice): number => 100 + dice(1_500)
+const pauseMs = (dice: Dice): number => 500 + dice(2_500)
+
+const shopEvents: readonly Event[] = [
+  {
+    what: 'shop killed',
+    async happen({ shop }, dice) {
+      await shop.kill()
+      await Bun.sleep(downMs(dice))
+      await shop.start()
+    },
+  },
+  {
+    what: 'shop stopped and started',
+    async happen({ shop }, dice) {
+      await shop.stop()
+      await Bun.sleep(downMs(dice))
+      await shop.start()
+    },
+  },
+  { what: 'shop paused', happen: ({ shop }, dice) => shop.pause(pauseMs(dice)) },
+]
+
+const databaseEvents: readonly Event[] = [{ what: 'database crashed', happen: (world) => world.crashDatabase() }]
+
+const gatewayEvents: readonly Event[] = [
+  {
+    what: 'gateway killed',
+    async happen({ gateway, troubles }, dice) {
+      troubles.gatewayKills.push(performance.now())
+      await gateway.kill()
+      await Bun.sleep(downMs(dice))
+      await gateway.start()
+    },
+  },
+  {
+    what: 'gateway stopped and started',
+    async happen({ gateway }, dice) {
+      await gateway.stop()
+      await Bun.sleep(downMs(dice))
+      await gateway.start()
+    },
+  },
+  { what: 'gateway paused', happen: ({ gateway }, dice) => gateway.pause(pauseMs(dice)) },
+]
+
+function eventsOf(climate: Climate, world: World): readonly Event[] {
+  const shop = [...shopEvents, ...(world.engine === 'postgres' ? databaseEvents : [])]
+  if (climate === 'shop') return shop
+  if (climate === 'gateway') return gatewayEvents
+  return climate === 'both' ? [...shop, ...gatewayEvents] : []
+}
+
+/** Does to the processes what the dice say, one thing after another, until time is up; then all are up again. */
+export async function blow(world: World, climate: Climate, dice: Dice, forMs: number): Promise<void> {
+  const events = eventsOf(climate, world)
+  const endMs = performance.now() + forMs
+  const longestGapMs = Math.min(8_000, Math.floor(forMs / 3))
+  while (events.length > 0) {
+    const gapMs = 700 + dice(longestGapMs)
+    if (performance.now() + gapMs > endMs) break
+    await Bun.sleep(gapMs)
+    const event = events[dice(events.length)]
+    if (event) await world.troubles.during(event.what, () => event.happen(world, dice))
+  }
+  await Bun.sleep(Math.max(0, endMs - performance.now()))
+  await world.raise()
+}

@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SQL } from 'bun'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { type Config, readConfig } from '../../src/main/settings/config.ts'
+import { openConfigured } from '../../src/main/shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import type { Engine } from '../harness/database.ts'
+import { freePort } from '../harness/gateway.ts'
+import { createDatabase, type Postgres, startPostgres } from '../harness/postgres.ts'
+import { shipped } from '../harness/proxies.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { RoleProcess } from './role-process.ts'
+import { TroubleLog } from './trouble.ts'
+
+/** Somebody who buys: known to the shop, with a token and some money. */
+export type Account = { readonly customer: CustomerId; readonly token: string; readonly kopecks: bigint }
+
+/** How long a destination may take to answer the gateway; short, so that what is left behind shows within a storm. */
+export const connectSeconds = 3
+/** How many connections the gateway takes at once: few enough for a storm to fill it. */
+const gatewayConnections = 600
+/** Proxies for a day are due for their renewal at once, so that a storm meets renewals. */
+const oneDay = 1
+
+/** A real shop and a real gateway on a fresh database, with an operator who can do what the operator's tool does. */
+export class World {
+  readonly troubles = new TroubleLog()
+  readonly shop: RoleProcess
+  readonly gateway: RoleProcess
+  readonly url: string
+  private readonly config: Config
+
+  private constructor(
+    readonly engine: Engine,
+    readonly folder: string,
+    readonly env: Record<string, string>,
+    private readonly postgres: Postgres | undefined,
+  ) {
+    this.url = `http://127.0.0.1:${env['TURNPIKE_PORT']}`
+    this.config = readConfig(env)
+    this.shop = new RoleProcess('shop', env, join(folder, 'shop.log'), async () => {
+      const answer = await fetch(`${this.url}/readyz`).catch(() => undefined)
+      return answer?.status === 200
+    })
+    this.gateway = new RoleProcess('gateway', env, join(folder, 'gateway.log'), () => accepts(this.gatewayPort))
+  }
+
+  get gatewayPort(): number {
+    return Number(this.env['TURNPIKE_GATEWAY_PORT'])
+  }
+
+  static async open(engine: Engine): Promise<World> {
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-storm-'))
+    // A server of its own, that keeps what it has acknowledged: it will be made to crash.
+    const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
+    const database = postgres && (await createDatabase(postgres.url))
+    const env = {
+      TURNPIKE_DATA: folder,
+      TURNPIKE_PORT: String(freePort()),
+      TURNPIKE_GATEWAY_PORT: String(freePort()),
+      TURNPIKE_LOCAL_NODES: 'gateway',
+      TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
+      TURNPIKE_GATEWAY_CONNECTIONS: String(gatewayConnections),
+      TURNPIKE_VPN_POOL: '10.66.0.0/18',
+      TURNPIKE_LOG: 'warn',
+      ...(database && { TURNPIKE_DATABASE_URL: database.url }),
+    }
+    const world = new World(engine, folder, env, postgres)
+    try {
+      await world.shop.start()
+      await world.sellByTheDay()
+      await world.gateway.start()
+      return world
+    } catch (error) {
+      await world.close()
+      throw error
+    }
+  }
+
+  /** What the operator's tool does: all domains on the live database, for one action. */
+  async operate<Result>(work: (services: Services) => Promise<Result>): Promise<Result> {
+    const db = openConfigured(this.config)
+    try {
+      return await work(createServices(db, realSurroundings, arrangementsOf(this.config)))
+    } finally {
+      await db.close()
+    }
+  }
+
+  /** A new customer with so many roubles. */
+  addAccount(name: string, roubles: bigint): Promise<Account> {
+    return this.operate(async ({ customers, ledger, db }) => {
+      const { id } = await customers.create(name)
+      const amount = roubles * 100n
+      if (amount > 0n) await db.transact((tx) => ledger.credit(tx, id, kopecks(amount), 'operator', 'a storm'))
+      const { text } = await customers.issueToken(id, { name: 'storm' })
+      return { customer: id, token: text, kopecks: amount }
+    })
+  }
+
+  /**
+   * Breaks every connection of the database and has it recover from its log, as after a crash of one of its
+   * processes.
+   */
+  async crashDatabase(): Promise<void> {
+    const address = this.env['TURNPIKE_DATABASE_URL']
+    if (address === undefined) return
+    const sql = new SQL(address, { max: 1 })
+    try {
+      const [row] = (await sql.unsafe('SELECT pg_backend_pid() AS pid')) as { pid: number }[]
+      if (row) process.kill(row.pid, 'SIGKILL')
+    } finally {
+      await sql.close().catch(() => undefined)
+    }
+    if (!(await untilTrue(() => this.answersFromDatabase(address)))) throw new Error('the database did not come back')
+  }
+
+  /** Whatever the weather left down is up again after this. */
+  async raise(): Promise<void> {
+    for (const role of [this.shop, this.gateway]) {
+      if (!role.isGone) continue
+      await this.troubles.during(`${role.role} started again`, () => role.start())
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.gateway.stop()
+    await this.shop.stop()
+    await this.postgres?.stop()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  private async answersFromDatabase(address: string): Promise<boolean> {
+    const sql = new SQL(address, { max: 1 })
+    try {
+      await sql.unsafe('SELECT 1')
+      return true
+    } catch {
+      // It is still recovering.
+      return false
+    } finally {
+      await sql.close().catch(() => undefined)
+    }
+  }
+
+  private async sellByTheDay(): Promise<void> {
+    const list = shipped()
+    for (const kind of Object.values(list.dedicated.kinds)) kind.periods = [oneDay, ...kind.periods]
+    await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, list)))
+  }
+}
+
+async function accepts(port: number): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
+    socket.end()
+    return true
+  } catch {
+    // Not yet.
+    return false
+  }
+}

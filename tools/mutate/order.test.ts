@@ -1,0 +1,28 @@
+import { expect, test } from 'bun:test'
+import { inBatches, orderTests, readLinks } from './order.ts'
+
+const files = new Map([
+  ['src/domains/ledger/rules.ts', ''],
+  ['src/domains/ledger/service.ts', "import { post } from './rules.ts'"],
+  ['src/domains/ledger/rules.test.ts', "import { post } from './rules.ts'"],
+  ['src/domains/ledger/ledger.test.ts', "import { createLedger } from './service.ts'"],
+  ['src/domains/vpn/rules.test.ts', "import { price } from './rules.ts'"],
+  ['src/main/turnpike.ts', "import { createLedger } from '../domains/ledger/service.ts'"],
+  ['test/harness/turnpike.ts', "const program = join(import.meta.dir, '../../src/main/turnpike.ts')"],
+  ['test/journeys/vpn.test.ts', "import { run } from '../harness/turnpike.ts'"],
+  ['test/journeys/account.test.ts', "import { run } from '../harness/turnpike.ts'"],
+])
+
+test('tests that reach a file are tried nearest first, through programs that they start too', () => {
+  expect(orderTests(readLinks(files), 'src/domains/ledger/rules.ts', () => 0)).toEqual([
+    'src/domains/ledger/rules.test.ts',
+    'src/domains/ledger/ledger.test.ts',
+    'test/journeys/account.test.ts',
+    'test/journeys/vpn.test.ts',
+  ])
+})
+
+test('quick tests share a process and a slow one has its own', () => {
+  const costs: { [name: string]: number } = { a: 1, b: 2, c: 9, d: 1 }
+  expect(inBatches(['a', 'b', 'c', 'd'], (name) => costs[name] ?? 0, 4)).toEqual([['a', 'b'], ['c'], ['d']])
+})

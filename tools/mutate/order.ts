@@ -1,0 +1,93 @@
+import { posix } from 'node:path'
+
+/** Source files and tests by path, with their text. */
+type Files = ReadonlyMap<string, string>
+
+const mentioned = /['"`]([^'"`\n]*\.(?:ts|mjs))['"`]/g
+
+/** Which files each file names: its imports, and programs that it starts. */
+export function readLinks(files: Files): Map<string, readonly string[]> {
+  return new Map(
+    [...files].map(([path, text]) => {
+      const named = [...text.matchAll(mentioned)].map((found) => found[1] ?? '')
+      const places = named.flatMap((name) => [posix.join(posix.dirname(path), name), name])
+      return [path, [...new Set(places)].filter((place) => place !== path && files.has(place))] as const
+    }),
+  )
+}
+
+/** How many steps each file is from `target` for whoever follows links towards it. */
+function distances(links: ReadonlyMap<string, readonly string[]>, target: string): Map<string, number> {
+  const users = new Map<string, string[]>()
+  for (const [path, used] of links) for (const each of used) users.set(each, [...(users.get(each) ?? []), path])
+  const known = new Map([[target, 0]])
+  const queue = [target]
+  for (const path of queue) {
+    for (const user of users.get(path) ?? []) {
+      if (known.has(user)) continue
+      known.set(user, (known.get(path) ?? 0) + 1)
+      queue.push(user)
+    }
+  }
+  return known
+}
+
+/** What tests of a part of the project are called, where that is not by the part's own name. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  ledger: ['account', 'money', 'idempotency', 'operator'],
+  orders: ['idempotency', 'retry', 'account'],
+  customers: ['account', 'operator', 'refusals', 'tokens'],
+  pricing: ['catalog'],
+  stock: ['dedicated', 'operator'],
+  fleet: ['nodes'],
+  traffic: ['premium', 'gateway-lease', 'nodes-report', 'metering'],
+  premium: ['gateway-premium'],
+  agent: ['nodes', 'metering', 'gateway-partition', 'gateway-alone'],
+  node: ['nodes'],
+  wireguard: ['vpn-node'],
+  db: ['kill', 'durability', 'history'],
+  api: ['refusals', 'bad-input', 'warnings', 'account'],
+}
+
+/**
+ * The tests that can notice a change in `target`, likeliest first: of the same name, beside it, of its domain or layer,
+ * of its area by name, then whoever comes to it in the fewest steps. Among equals the quickest goes first.
+ */
+export function orderTests(
+  links: ReadonlyMap<string, readonly string[]>,
+  target: string,
+  costMs: (test: string) => number,
+): string[] {
+  const steps = distances(links, target)
+  const parts = target.replace(/\.ts$/, '').split('/').slice(1)
+  const words = parts.flatMap((part) => [part, ...(otherNames[part] ?? [])])
+  const rank = (test: string): number => {
+    if (test === target.replace(/\.ts$/, '.test.ts')) return 0
+    if (posix.dirname(test) === posix.dirname(target)) return 1
+    if (test.startsWith(target.split('/').slice(0, 3).join('/'))) return 2
+    if (words.some((word) => new RegExp(`\\b${word}\\b`).test(test))) return 3
+    return 4
+  }
+  return [...steps.keys()]
+    .filter((path) => path.endsWith('.test.ts'))
+    .map((test) => ({ test, rank: rank(test), steps: steps.get(test) ?? 0 }))
+    .toSorted((a, b) => a.rank - b.rank || (a.rank === 4 ? a.steps - b.steps : 0) || costMs(a.test) - costMs(b.test))
+    .map(({ test }) => test)
+}
+
+/** Tests that are run by one process, so that it starts once for many quick ones. */
+export function inBatches(tests: readonly string[], costMs: (test: string) => number, mostMs: number): string[][] {
+  const batches: string[][] = []
+  let sumMs = 0
+  for (const test of tests) {
+    const last = batches.at(-1)
+    if (last && sumMs + costMs(test) <= mostMs) {
+      last.push(test)
+      sumMs += costMs(test)
+      continue
+    }
+    batches.push([test])
+    sumMs = costMs(test)
+  }
+  return batches
+}

@@ -1,0 +1,119 @@
+/**
+ * Changes the sources in small ways, one at a time and in a copy of the checkout, and sees whether a test notices.
+ *
+ *     npm run mutate -- [--count 100] [--seed 1] [--seconds 90] [--only src/domains/ledger]… [--again] [--list]
+ *
+ * A run that was stopped goes on where it was. `--again` tries the survivors once more, `--list` only says what would
+ * be tried. What came out is in `coverage/mutate`.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { constants, setPriority, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startPostgres } from '../../test/harness/postgres.ts'
+import { findChanges } from './changes.ts'
+import { draw, isChanged, type Mutant, nameOf, toMutant } from './draw.ts'
+import { inBatches, orderTests, readLinks } from './order.ts'
+import { addRecord, type Explained, type Record, readRecords, toSummary, writeSurvivors } from './record.ts'
+import { type Ground, tryMutant } from './trial.ts'
+
+const root = resolve(import.meta.dir, '../..')
+/** Whoever works on the same machine goes first. */
+const niceness = 10
+const batchMs = 8000
+/** For tests whose time nobody has measured: those of one part are quick, those of the whole are not. */
+const unknownMs = { part: 2000, whole: 20_000 }
+
+const { values: options } = parseArgs({
+  options: {
+    count: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '90' },
+    only: { type: 'string', multiple: true, default: [] },
+    again: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+  },
+})
+
+/** What git knows or would, so that nothing else is copied. */
+function listFiles(): string[] {
+  const { stdout } = Bun.spawnSync(['git', 'ls-files', '-co', '--exclude-standard'], { cwd: root })
+  return stdout.toString().split('\n').filter(Boolean)
+}
+
+const paths = listFiles()
+const code = paths.filter((path) => /\.(?:ts|mjs)$/.test(path))
+const texts = new Map(code.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+const links = readLinks(texts)
+const timings = JSON.parse(readFileSync(join(root, 'tools/timings.json'), 'utf8')) as {
+  files: { [test: string]: number }
+}
+const costMs = (test: string) => timings.files[test] ?? (test.startsWith('src/') ? unknownMs.part : unknownMs.whole)
+
+function drawMutants(): Mutant[] {
+  const all = [...texts].flatMap(([path, text]) =>
+    isChanged(path, options.only) ? findChanges(path, text).map((change) => toMutant(text, change)) : [],
+  )
+  console.log(`${all.length} changes are possible in ${new Set(all.map(({ path }) => path)).size} files`)
+  return draw(all, Number(options.seed), Number(options.count))
+}
+
+const recordFile = join(root, 'coverage/mutate', `seed-${options.seed}.jsonl`)
+const survivorsFile = join(root, 'coverage/mutate', `seed-${options.seed}.md`)
+const explained = JSON.parse(readFileSync(join(import.meta.dir, 'explained.json'), 'utf8')) as Explained[]
+/** Somebody has looked at these; no test is asked again unless it is wanted. */
+const known = new Set(explained.map(nameOf))
+
+const folder = mkdtempSync(join(tmpdir(), 'tp-mutate-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => process.exit(128 + constants.signals[signal]))
+}
+
+function makeGround(postgresUrl: string): Ground {
+  const copy = join(folder, 'copy')
+  for (const path of paths) cpSync(join(root, path), join(copy, path))
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const env = { TURNPIKE_TEST_POSTGRES_URL: postgresUrl }
+  return { root: copy, temporary: join(folder, 't'), env, sources: texts, sound: new Set() }
+}
+
+async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>): Promise<void> {
+  const postgres = await startPostgres()
+  try {
+    const ground = makeGround(postgres.url)
+    for (const [index, mutant] of mutants.entries()) {
+      const earlier = records.get(nameOf(mutant))
+      if (earlier && !(options.again && earlier.outcome === 'survived')) continue
+      if (known.has(nameOf(mutant)) && !options.again) {
+        records.set(nameOf(mutant), { ...mutant, outcome: 'survived', by: 'not tried', tookMs: 0 })
+        continue
+      }
+      const batches = inBatches(orderTests(links, mutant.path, costMs), costMs, batchMs)
+      const outcome = await tryMutant(ground, mutant, batches, Number(options.seconds) * 1000)
+      const { path, line, kind, before, after } = mutant
+      const record = { path, line, kind, before, after, ...outcome }
+      addRecord(recordFile, record)
+      records.set(nameOf(mutant), record)
+      const took = `${(outcome.tookMs / 1000).toFixed(0)} s`
+      console.log(`${index + 1} ${outcome.outcome} ${path}:${line} ${kind} (${took}; ${outcome.by})`)
+      if (outcome.outcome === 'survived') console.log(`  - ${before}\n  + ${after}`)
+    }
+  } finally {
+    await postgres.stop()
+  }
+}
+
+setPriority(niceness)
+const mutants = drawMutants()
+if (options.list) {
+  for (const mutant of mutants)
+    console.log(`${mutant.path}:${mutant.line} ${mutant.kind}\n  - ${mutant.before}\n  + ${mutant.after}`)
+} else {
+  const records = readRecords(recordFile)
+  await tryAll(mutants, records)
+  const drawn = mutants.flatMap((mutant) => records.get(nameOf(mutant)) ?? [])
+  writeSurvivors(survivorsFile, drawn, explained)
+  console.log(toSummary(drawn, explained))
+}
+process.exit(0)
