@@ -24,7 +24,7 @@ export type Outcome = {
 type Ended = { readonly exitCode: number; readonly output: string; readonly isCut: boolean }
 
 /** One test may take so long: a change that makes something wait for ever is noticed by this. */
-const perTestMs = 45_000
+const perTestMs = 20_000
 const endGraceMs = 2000
 const typesWithinMs = 120_000
 /** The nearest tests are asked before the types: they are quicker, and say more. */

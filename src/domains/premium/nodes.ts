@@ -169,7 +169,9 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
   },
 })
 
-/** A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard. */
+/**
+ * A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard.
+ */
 function tellPort({ port, parameters, session, ttlMinutes }: access.Port): { port: number; login: string }[] {
   const base = readProxyLogin(parameters)
   if (!base) return []

@@ -18,7 +18,7 @@ export const reportBodySchema = z.object({
   version: z.string().max(50),
   health: z
     .object({
-      /** Open connections of customers, or devices that are up. */
+      /** Connections of customers that are open or being made, or devices that are up. */
       tunnels: count,
       /** How far behind the newest change the node is, as it sees it. */
       lag_ms: count,

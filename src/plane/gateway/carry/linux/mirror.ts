@@ -35,8 +35,11 @@ class Table<Count extends Bytes> {
   }
 
   restart(): void {
-    for (const [key, count] of this.now) this.before.set(key, sum(count, this.beforeOf(key)))
-    this.now.clear()
+    for (const [key, count] of this.now) {
+      this.before.set(key, sum(count, this.beforeOf(key)))
+      // What was told and not asked for yet is still to be told on.
+      this.now.set(key, { ...count, ...none })
+    }
   }
 }
 
