@@ -84,9 +84,11 @@ describe('a user of PostgreSQL who may not create a schema', () => {
     })
     Object.assign(url, { username: role, password: 'clerk' })
     const db = openDatabase(url.href)
-    const told = await createSchemaVerifier({ db, migrations: readMigrations }).verify()
+    // What the same migrations make was looked at by the tests above, and is remembered.
+    const migrations = () => readMigrations().map((each) => ({ ...each, text: `${each.text}\n-- unseen` }))
+    const told = await createSchemaVerifier({ db, migrations }).verify()
     expect(told).toEqual({ findings: [], covered: {}, notes: [expect.stringContaining('may not create a schema')] })
-    const whole = createIntegrityVerifier({ db, migrations: readMigrations })
+    const whole = createIntegrityVerifier({ db, migrations })
     const before = await whole.verify()
     expect(before.findings).toEqual([])
     expect(before.covered['constraints']).toBeGreaterThan(50)
