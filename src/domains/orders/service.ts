@@ -60,7 +60,7 @@ export function createOrders(deps: {
 
   /** The first answer to a key, if there is one. A key that was used for something else is refused. */
   function replay(stored: store.StoredAnswer, customer: CustomerId, key: string, what: Asked): Answer {
-    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused()
+    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused(stored.order_id)
     const sealed = Uint8Array.fromBase64(stored.body)
     return { body: deps.vault.open(sealed, answerContext(customer, key)), replayed: true }
   }
@@ -68,11 +68,13 @@ export function createOrders(deps: {
   const digestOf = (what: Asked): Uint8Array => toRequestDigest(deps.sha256(toCanonical(what)))
 
   /** Stores the answer under its key. It may hold a password or a private key, so it is kept sealed, as those are. */
-  function remember(tx: Tx, customer: CustomerId, key: string, what: Asked, body: string): void {
+  function remember(sale: Sale, key: string, what: Asked, body: string): void {
     const nowMs = clock()
-    store.insertAnswer(tx, {
+    const { customer } = sale.account
+    store.insertAnswer(sale.tx, {
       customer,
       key,
+      order: sale.order,
       request: digestOf(what),
       body: deps.vault.seal(body, answerContext(customer, key)).toBase64(),
       at: nowMs,
@@ -130,7 +132,7 @@ export function createOrders(deps: {
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')
       const body = toBody(bought)
-      if (key !== undefined) remember(tx, by.customer, key, what, body)
+      if (key !== undefined) remember(sale, key, what, body)
       return { body, replayed: false }
     })
   }
