@@ -220,7 +220,7 @@ async function answer(
   // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
   const caller = operation.method === 'POST' ? await letIn() : visit.caller
   const query = readQuery(new URL(request.url).searchParams)
-  const { fields, warnings } = findWarnings(operation, query, sent)
+  const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
   const answered = await run({
     caller,
     key,
