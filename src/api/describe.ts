@@ -22,12 +22,7 @@ const alwaysPossible: readonly Code[] = [
   'unavailable',
 ]
 const possibleWithBody: readonly Code[] = ['payload_too_large', 'unsupported_media_type']
-const possibleWhenCharging: readonly Code[] = [
-  'insufficient_funds',
-  'request_in_progress',
-  'idempotency_key_reused',
-  'conflict',
-]
+const possibleWhenOrdering: readonly Code[] = ['request_in_progress', 'idempotency_key_reused', 'conflict']
 
 const meanings: Record<Code, string> = {
   invalid_request: 'A parameter is missing, of the wrong type, or not among the allowed values.',
@@ -53,13 +48,15 @@ function codesOf(operation: Operation): Set<Code> {
   return new Set([
     ...alwaysPossible,
     ...(operation.method === 'POST' ? possibleWithBody : []),
-    ...(operation.charges ? possibleWhenCharging : []),
+    ...(operation.charges && !operation.isFree ? (['insufficient_funds'] as const) : []),
+    ...(operation.charges ? possibleWhenOrdering : []),
     ...operation.codes,
   ])
 }
 
 const tagMeanings: Readonly<Record<string, string>> = {
-  Account: 'Your money, what moved it, and your orders.',
+  Account: 'Your money, and what moved it.',
+  Orders: 'What you have bought, what it cost and why.',
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
   VPN: 'WireGuard subscriptions, their devices and configurations.',

@@ -76,7 +76,7 @@ function readSingular(
     delete fields[name]
     if (fields[list] !== undefined) return { field: name, problem: `was ignored, because ${list} is given` }
     fields[list] = Array.isArray(value) ? value : [value]
-    return { field: name, problem: `was read as ${list}; did you mean ${list}?` }
+    return { field: name, problem: `was read as ${list}` }
   })
   return { fields, warnings }
 }
