@@ -63,6 +63,11 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await pending(db, shipped)).toEqual([])
   })
 
+  test('beside tables of somebody else everything is still to be applied', async () => {
+    await db.transact((tx) => tx.run('CREATE TABLE strangers (name TEXT)'))
+    expect(await pending(db, [first])).toEqual([first.name])
+  })
+
   test('what is new is applied, what was applied stays', async () => {
     await migrate(db, [first])
     await db.transact((tx) => tx.run(`INSERT INTO things VALUES ('kept')`))

@@ -293,9 +293,21 @@ describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
       lastSeenAt: service.clock.nowMs,
       health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, carried: 4096 },
     })
+  })
+
+  test('a node that only asks is noted as seen every twenty seconds, and not with every question', async () => {
+    const node = await joinNode(service)
+    const seenAt = async () => {
+      await node.page()
+      return (await service.services.fleet.findByName(node.name))?.lastSeenAt
+    }
     service.clock.advance(60_000)
-    await node.page()
-    expect((await service.services.fleet.findByName(node.name))?.lastSeenAt).toBe(service.clock.nowMs)
+    const firstAt = service.clock.nowMs
+    expect(await seenAt()).toBe(firstAt)
+    service.clock.advance(20_000)
+    expect(await seenAt()).toBe(firstAt)
+    service.clock.advance(1)
+    expect(await seenAt()).toBe(firstAt + 20_001)
   })
 
   test(

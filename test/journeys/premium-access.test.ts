@@ -589,6 +589,7 @@ test.each([...engines])('a customer passes no limit by asking for several sub-us
   const ids = (await Promise.all(made)).map((each) => each.data.subuser.subuser_id as string)
   const wish = { pool_type: 'residential', format_id: 3, quantity: 600 }
   const answers = await Promise.all(ids.map((id) => service.post(generate, { ...wish, subuser_id: id }, { token })))
-  expect(answers.map((each) => each.status).toSorted()).toEqual([200, 409, 409])
+  expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
+  expect(answers.filter((each) => each.status === 409)).toHaveLength(2)
   await service.stop()
 })

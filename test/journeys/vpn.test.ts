@@ -92,12 +92,19 @@ describe.each([...engines])('vpn on %s', (engine) => {
   })
 
   test('both names of the period mean the same, and must agree', async () => {
-    const { post } = await customer()
+    const { get, post } = await customer()
     expect((await post('/vpn/buy', { period_months: 3 })).data.price_rub).toBe(799)
     expect((await post('/vpn/buy', { period: 3, period_months: 3 })).data.period).toBe(3)
-    const refused = await post('/vpn/buy', { period: 3, period_months: 1 })
-    expect(refused.status).toBe(400)
-    expect(refused.error.details[0].field).toBe('period_months')
+    const two = { period: 3, period_months: 1 }
+    for (const refused of [
+      await post('/vpn/buy', two),
+      await post('/vpn/renew', two),
+      await post('/vpn/auto-renew', { enabled: true, ...two }),
+      await get('/vpn/quote?period=3&period_months=1'),
+    ]) {
+      expect(refused.status).toBe(400)
+      expect(refused.error.details[0].field).toBe('period_months')
+    }
   })
 
   test('every malformed field is named, all at once, and nothing is charged', async () => {

@@ -21,8 +21,8 @@ const root = resolve(import.meta.dir, '../..')
 /** Whoever works on the same machine goes first. */
 const niceness = 10
 const batchMs = 8000
-/** For a test whose time nobody has measured. */
-const unknownMs = 2000
+/** For tests whose time nobody has measured: those of one part are quick, those of the whole are not. */
+const unknownMs = { part: 2000, whole: 20_000 }
 
 const { values: options } = parseArgs({
   options: {
@@ -48,7 +48,7 @@ const links = readLinks(texts)
 const timings = JSON.parse(readFileSync(join(root, 'tools/timings.json'), 'utf8')) as {
   files: { [test: string]: number }
 }
-const costMs = (test: string) => timings.files[test] ?? unknownMs
+const costMs = (test: string) => timings.files[test] ?? (test.startsWith('src/') ? unknownMs.part : unknownMs.whole)
 
 function drawMutants(): Mutant[] {
   const all = [...texts].flatMap(([path, text]) =>
@@ -61,8 +61,8 @@ function drawMutants(): Mutant[] {
 const recordFile = join(root, 'coverage/mutate', `seed-${options.seed}.jsonl`)
 const survivorsFile = join(root, 'coverage/mutate', `seed-${options.seed}.md`)
 const explained = JSON.parse(readFileSync(join(import.meta.dir, 'explained.json'), 'utf8')) as Explained[]
-/** Known to have no effect, so no test is asked. */
-const harmless = new Set(explained.filter(({ effect }) => effect === 'none').map(nameOf))
+/** Somebody has looked at these; no test is asked again unless it is wanted. */
+const known = new Set(explained.map(nameOf))
 
 const folder = mkdtempSync(join(tmpdir(), 'tp-mutate-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -78,15 +78,15 @@ function makeGround(postgresUrl: string): Ground {
   return { root: copy, temporary: join(folder, 't'), env, sources: texts, sound: new Set() }
 }
 
-async function tryAll(mutants: readonly Mutant[], known: Map<string, Record>): Promise<void> {
+async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>): Promise<void> {
   const postgres = await startPostgres()
   try {
     const ground = makeGround(postgres.url)
     for (const [index, mutant] of mutants.entries()) {
-      const earlier = known.get(nameOf(mutant))
+      const earlier = records.get(nameOf(mutant))
       if (earlier && !(options.again && earlier.outcome === 'survived')) continue
-      if (harmless.has(nameOf(mutant))) {
-        known.set(nameOf(mutant), { ...mutant, outcome: 'survived', by: 'not tried', tookMs: 0 })
+      if (known.has(nameOf(mutant)) && !options.again) {
+        records.set(nameOf(mutant), { ...mutant, outcome: 'survived', by: 'not tried', tookMs: 0 })
         continue
       }
       const batches = inBatches(orderTests(links, mutant.path, costMs), costMs, batchMs)
@@ -94,7 +94,7 @@ async function tryAll(mutants: readonly Mutant[], known: Map<string, Record>): P
       const { path, line, kind, before, after } = mutant
       const record = { path, line, kind, before, after, ...outcome }
       addRecord(recordFile, record)
-      known.set(nameOf(mutant), record)
+      records.set(nameOf(mutant), record)
       const took = `${(outcome.tookMs / 1000).toFixed(0)} s`
       console.log(`${index + 1} ${outcome.outcome} ${path}:${line} ${kind} (${took}; ${outcome.by})`)
       if (outcome.outcome === 'survived') console.log(`  - ${before}\n  + ${after}`)
@@ -110,10 +110,10 @@ if (options.list) {
   for (const mutant of mutants)
     console.log(`${mutant.path}:${mutant.line} ${mutant.kind}\n  - ${mutant.before}\n  + ${mutant.after}`)
 } else {
-  const known = readRecords(recordFile)
-  await tryAll(mutants, known)
-  const records = mutants.flatMap((mutant) => known.get(nameOf(mutant)) ?? [])
-  writeSurvivors(survivorsFile, records, explained)
-  console.log(toSummary(records, explained))
+  const records = readRecords(recordFile)
+  await tryAll(mutants, records)
+  const drawn = mutants.flatMap((mutant) => records.get(nameOf(mutant)) ?? [])
+  writeSurvivors(survivorsFile, drawn, explained)
+  console.log(toSummary(drawn, explained))
 }
 process.exit(0)

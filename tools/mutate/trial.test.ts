@@ -56,6 +56,15 @@ test('a change that no test stands near survives', async () => {
   expect(await outcomeOf({ 'a.test.ts': far })).toMatchObject({ outcome: 'survived', by: '1 of 1 files of tests' })
 })
 
+test('a test that fails only after others of its file notices all the same', async () => {
+  const both = [
+    'let bought = 0',
+    "test('things are bought', () => { bought += 100 })",
+    "test('what was bought is not dear', () => expect(isDear(bought)).toBe(false))",
+  ]
+  expect((await outcomeOf({ 'a.test.ts': both.join('\n') })).outcome).toBe('noticed')
+})
+
 test('a test that fails without the change too notices nothing', async () => {
   const broken = "test('it never passes (here)', () => expect(isDear(5)).toBe(true))"
   expect((await outcomeOf({ 'a.test.ts': broken })).outcome).toBe('survived')

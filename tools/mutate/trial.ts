@@ -24,7 +24,7 @@ export type Outcome = {
 type Ended = { readonly exitCode: number; readonly output: string; readonly isCut: boolean }
 
 /** One test may take so long: a change that makes something wait for ever is noticed by this. */
-const perTestMs = 45_000
+const perTestMs = 20_000
 const endGraceMs = 2000
 const typesWithinMs = 120_000
 /** The nearest tests are asked before the types: they are quicker, and say more. */
@@ -52,7 +52,7 @@ export async function tryMutant(
       const failure = findFailure(await runTests(ground, batch, leftMs, only))
       if (failure === 'none') {
         ran += batch.length
-      } else if (failure !== 'unknown' && (await isReal(ground, mutant, failure))) {
+      } else if (failure !== 'unknown' && (await isReal(ground, mutant, failure, only))) {
         return { outcome: 'noticed', by: `${failure.file}: ${failure.test}`, tookMs: tookMs() }
       }
     }
@@ -79,20 +79,23 @@ function restore({ root, sources }: Ground, mutant: Mutant): void {
 }
 
 /**
- * Whether it is the change that makes a test fail: it fails a second time, and passes without the change. A test that
- * is late on a busy machine, or that cannot pass here, notices nothing.
+ * Whether it is the change that makes a test fail: it fails a second time, alone or in its file, and passes so without
+ * the change. A test that is late on a busy machine, or that cannot pass here, notices nothing.
  */
-async function isReal(ground: Ground, mutant: Mutant, failure: Failure): Promise<boolean> {
-  const only = failure.test === undefined ? undefined : patternOf(failure.test)
-  const fails = async () => findFailure(await runTests(ground, [failure.file], perTestMs * 2, only)) !== 'none'
-  if (!(await fails())) return false
-  const name = `${failure.file}: ${failure.test}`
-  if (ground.sound.has(name)) return true
-  restore(ground, mutant)
-  const failsWithout = await fails()
-  change(ground, mutant)
-  if (!failsWithout) ground.sound.add(name)
-  return !failsWithout
+async function isReal(ground: Ground, mutant: Mutant, failure: Failure, only: string | undefined): Promise<boolean> {
+  for (const scope of failure.test === undefined ? [only] : [patternOf(failure.test), only]) {
+    const fails = async () => findFailure(await runTests(ground, [failure.file], perTestMs * 2, scope)) !== 'none'
+    if (!(await fails())) continue
+    const name = `${failure.file}: ${failure.test} ${scope}`
+    if (ground.sound.has(name)) return true
+    restore(ground, mutant)
+    const failsWithout = await fails()
+    change(ground, mutant)
+    if (failsWithout) return false
+    ground.sound.add(name)
+    return true
+  }
+  return false
 }
 
 type Failure = { readonly file: string; readonly test: string | undefined }

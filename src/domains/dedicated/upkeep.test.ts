@@ -89,6 +89,19 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     expect((await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })).proxies).toHaveLength(4)
   })
 
+  test('a shared address is held once by a customer, and may be his again when that is over', async () => {
+    const { services, clock } = floor
+    await addStock(services, `10.2.${used}.1/32`, code, 3)
+    const customer = await addCustomer(services, rich)
+    const take = () => buyProxies(services, customer, { code, ipv: 3, period: 7 })
+    const [first] = (await take()).proxies
+    expect((await refusalOf(take())).code).toBe('out_of_stock')
+    clock.nowMs += (7 + 3 + 7) * dayMs
+    await doChores()
+    const [again] = (await take()).proxies
+    expect(again?.address).toBe(first?.address ?? '')
+  })
+
   test('a shop that stood still for a year ends up where one that ran all the time would', async () => {
     const outcomes: unknown[] = []
     for (const pace of ['every day', 'once'] as const) {

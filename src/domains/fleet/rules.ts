@@ -50,7 +50,7 @@ export type Location = {
 }
 
 /** A node that was not heard of for this long is not counted on. */
-export const liveWithinMs = 90_000
+const liveWithinMs = 90_000
 
 export const isLive = (node: Node, nowMs: number): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && nowMs - node.lastSeenAt <= liveWithinMs

@@ -72,6 +72,16 @@ const sorted = (all: readonly (PeerState | WantedPeer)[]) =>
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
 
 describe('a difference', () => {
+  test('a peer that has a block too many or too few is set again, and one whose blocks are in another order is not', () => {
+    const [a, b] = ['10.66.0.1/32', 'fd74::1/128']
+    const wanted = { public_key: keyOf(1), allowed: [a, b] }
+    const setFor = (allowed: string[]) => diffPeers([{ publicKey: keyOf(1), allowed }], [wanted]).set
+    for (const allowed of [[a, b, '10.66.0.2/32'], [a], [], [a, '10.66.0.2/32']]) {
+      expect(setFor(allowed)).toEqual([wanted])
+    }
+    expect(setFor([b, a])).toEqual([])
+  })
+
   test('makes any device exactly what is wanted, names nobody else, and leaves nothing to do', () => {
     fc.assert(
       fc.property(peers, peers, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }), (held, wanted, counts) => {

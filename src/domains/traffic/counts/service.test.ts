@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../../test/harness/database.ts'
+import { refusalOf } from '../../../../test/harness/failure.ts'
+import { wire } from '../../../../test/harness/wired.ts'
+import { bytes } from '../../../kernel/bytes.ts'
+import type { Services } from '../../../main/shop/services.ts'
+
+describe.each([...engines])('what nodes claim on %s', (engine) => {
+  const clock = new HandClock()
+  let services: Services
+  let close: () => Promise<void>
+  beforeAll(async () => {
+    const opened = await openTestDatabase(engine)
+    services = wire(opened.db, clock)
+    close = () => opened.close()
+  })
+  afterAll(() => close())
+
+  const addNode = async (name: string) =>
+    (await services.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'here' }))).id
+  const take = (node: string, boot: string, counts: readonly [subject: string, received: bigint, sent: bigint][]) =>
+    services.db.transact((tx) =>
+      services.traffic.counts.take(tx, {
+        node,
+        boot,
+        counts: counts.map(([subject, received, sent]) => ({ subject, received: bytes(received), sent: bytes(sent) })),
+      }),
+    )
+
+  test('is summed over both directions and the boots that were heard of since, for one node', async () => {
+    const [a, b] = [await addNode('sums-a'), await addNode('sums-b')]
+    await take(a, 'boot-0001', [
+      ['x1', 5n, 5n],
+      ['x2', 0n, 7n],
+      ['x3', 0n, 0n],
+    ])
+    clock.advance(1000)
+    const laterAt = clock.nowMs
+    await take(a, 'boot-0002', [['x1', 3n, 4n]])
+    await take(b, 'boot-0001', [['x1', 900n, 900n]])
+    const { believedOf } = services.traffic.counts
+    expect(await believedOf(a, 0)).toEqual({ things: 2, bytes: 24n })
+    expect(await believedOf(a, laterAt)).toEqual({ things: 1, bytes: 7n })
+    expect(await believedOf(a, laterAt + 1)).toEqual({ things: 0, bytes: 0n })
+  })
+
+  test('is refused from the first byte on, and nothing refused is nothing noted', async () => {
+    const [one, none] = [await addNode('refused-one'), await addNode('refused-none')]
+    for (const node of [one, none]) await take(node, 'boot-0001', [['z', 1n, 0n]])
+    await services.db.transact(async (tx) => {
+      services.traffic.counts.refuse(tx, one, 1n)
+      services.traffic.counts.refuse(tx, none, 0n)
+    })
+    const noted = (await services.traffic.counts.refusals()).map(({ node }) => node)
+    expect(noted).toContain(one)
+    expect(noted).not.toContain(none)
+  })
+
+  test('is a thousand counts a report and not one more', async () => {
+    const node = await addNode('many')
+    const many = (length: number) =>
+      Array.from({ length }, (_, index) => [`y${index}`, 0n, 1n] as [string, bigint, bigint])
+    expect(await take(node, 'boot-0001', many(1000))).toHaveLength(1000)
+    expect((await refusalOf(take(node, 'boot-0001', many(1001)))).kind).toBe('malformed')
+  })
+})
