@@ -67,7 +67,10 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   test('an answer that an earlier version stored under the bytes of its request is given to whoever repeats its key', async () => {
     const first = await buy('order-2c')
     await till.services.db.transact((tx) =>
-      tx.run("UPDATE answers SET request = $1 WHERE key = 'order-2c'", [new Uint8Array(32).fill(9)]),
+      tx.run("UPDATE answers SET request = $1, body = $2 WHERE key = 'order-2c'", [
+        new Uint8Array(32).fill(9),
+        till.services.arranged.vault.seal(first.text, `answer ${till.customer} order-2c`).toBase64(),
+      ]),
     )
     const before = await spent()
     expect((await buy('order-2c')).text).toBe(first.text)
