@@ -55,11 +55,17 @@ export const isSameRequest = (stored: Uint8Array, asked: Uint8Array): boolean =>
   (stored.length === asked.length && stored.every((byte, index) => byte === asked[index]))
 
 /** What a stored answer belongs to. */
-type Answered = { readonly customer: string; readonly key: string; readonly request: Uint8Array; readonly at: number }
+type Answered = {
+  readonly customer: string
+  readonly key: string
+  readonly order: string | null
+  readonly request: Uint8Array
+  readonly at: number
+}
 
 /** A sealed answer is bound to all of its row: moved to another one, or under another request, it does not open. */
-export const answerContext = ({ customer, key, request, at }: Answered): string =>
-  `answer ${customer} ${key} ${request.toHex()} ${at}`
+export const answerContext = ({ customer, key, order, request, at }: Answered): string =>
+  `answer ${customer} ${key} ${order ?? ''} ${request.toHex()} ${at}`
 
 /** Opens a stored answer. Those of versions before 0.2 are bound to their customer and key alone. */
 export function openAnswer(vault: Vault, stored: Answered & { readonly body: string }): string {

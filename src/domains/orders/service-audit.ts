@@ -68,7 +68,7 @@ async function checkAnswers(reader: Reader, vault: Vault, findings: Finding[]): 
     for (const row of batch) {
       const where = `answer of ${row.customer_id} to key ${row.key}`
       await attempt(findings, { promise: 'answer', where }, () => {
-        openAnswer(vault, { ...row, customer: row.customer_id, at: Number(row.created_at) })
+        openAnswer(vault, { ...row, customer: row.customer_id, order: row.order_id, at: Number(row.created_at) })
       })
     }
     count += batch.length

@@ -71,17 +71,18 @@ export function createOrders(deps: {
 
   /** The first answer to a key, if there is one. A key that was used for something else is refused. */
   function replay(stored: store.StoredAnswer, customer: CustomerId, key: string, what: Asked): Answer {
-    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused()
-    return { body: openAnswer(deps.vault, { ...stored, customer, key, at: Number(stored.created_at) }), replayed: true }
+    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused(stored.order_id)
+    const row = { ...stored, customer, key, order: stored.order_id, at: Number(stored.created_at) }
+    return { body: openAnswer(deps.vault, row), replayed: true }
   }
 
   const digestOf = (what: Asked): Uint8Array => toRequestDigest(deps.sha256(toCanonical(what)))
 
   /** Stores the answer under its key. It may hold a password or a private key, so it is kept sealed, as those are. */
-  function remember(tx: Tx, customer: CustomerId, key: string, what: Asked, body: string): void {
+  function remember(sale: Sale, key: string, what: Asked, body: string): void {
     const nowMs = clock()
-    const answer = { customer, key, request: digestOf(what), at: nowMs }
-    store.insertAnswer(tx, {
+    const answer = { customer: sale.account.customer, key, order: sale.order, request: digestOf(what), at: nowMs }
+    store.insertAnswer(sale.tx, {
       ...answer,
       body: deps.vault.seal(body, answerContext(answer)).toBase64(),
       sinceAt: nowMs - keyKeptMs,
@@ -138,7 +139,7 @@ export function createOrders(deps: {
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')
       const body = toBody(bought)
-      if (key !== undefined) remember(tx, by.customer, key, what, body)
+      if (key !== undefined) remember(sale, key, what, body)
       return { body, replayed: false }
     })
   }

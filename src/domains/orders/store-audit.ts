@@ -54,7 +54,14 @@ export async function freeBefore(
   return rows.map(toReadable)
 }
 
-export type AnswerRow = { customer_id: string; key: string; request: Uint8Array; body: string; created_at: bigint }
+export type AnswerRow = {
+  customer_id: string
+  key: string
+  request: Uint8Array
+  body: string
+  order_id: string | null
+  created_at: bigint
+}
 
 /** Every answer that is kept, customer after customer. */
 export function answersAfter(
@@ -63,7 +70,7 @@ export function answersAfter(
   limit: number,
 ): Promise<AnswerRow[]> {
   return reader.all<AnswerRow>(
-    `SELECT customer_id, key, request, body, created_at FROM answers WHERE (customer_id, key) > ($1, $2)
+    `SELECT customer_id, key, request, body, order_id, created_at FROM answers WHERE (customer_id, key) > ($1, $2)
      ORDER BY customer_id, key LIMIT $3`,
     [after.customer, after.key, limit],
   )

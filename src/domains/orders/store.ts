@@ -88,7 +88,7 @@ export async function listFree(reader: Reader, customer: CustomerId, before: str
   return rows.map(toOrder)
 }
 
-export type StoredAnswer = { request: Uint8Array; body: string; created_at: bigint }
+export type StoredAnswer = { request: Uint8Array; body: string; order_id: string | null; created_at: bigint }
 
 export async function findAnswer(
   reader: Reader,
@@ -97,7 +97,8 @@ export async function findAnswer(
   sinceAt: number,
 ): Promise<StoredAnswer | undefined> {
   return reader.first<StoredAnswer>(
-    'SELECT request, body, created_at FROM answers WHERE customer_id = $1 AND key = $2 AND created_at > $3',
+    `SELECT request, body, order_id, created_at FROM answers
+     WHERE customer_id = $1 AND key = $2 AND created_at > $3`,
     [customer, key, sinceAt],
   )
 }
@@ -105,20 +106,25 @@ export async function findAnswer(
 /** The key's first effect. A record past its time gives way; one that is still kept makes the transaction fail. */
 export function insertAnswer(
   tx: Tx,
-  answer: { customer: CustomerId; key: string; request: Uint8Array; body: string; at: number; sinceAt: number },
+  answer: {
+    customer: CustomerId
+    key: string
+    request: Uint8Array
+    body: string
+    order: OrderId
+    at: number
+    sinceAt: number
+  },
 ): void {
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
     answer.customer,
     answer.key,
     answer.sinceAt,
   ])
-  tx.send('INSERT INTO answers (customer_id, key, request, body, created_at) VALUES ($1, $2, $3, $4, $5)', [
-    answer.customer,
-    answer.key,
-    answer.request,
-    answer.body,
-    answer.at,
-  ])
+  tx.send(
+    'INSERT INTO answers (customer_id, key, request, body, order_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)',
+    [answer.customer, answer.key, answer.request, answer.body, answer.order, answer.at],
+  )
 }
 
 /** Forgets old answers, a bounded number at a time. */

@@ -228,8 +228,12 @@ export function readConfig(
   }
 }
 
+/** What listens on every address is reached on this machine by loopback. */
+const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
 /** Where the shop listens. A port of 0 is any that is free, so whoever has opened one says which. */
-export const listenUrl = (config: Config, port = config.port): string => `http://${hostAndPort(config.host, port)}`
+export const listenUrl = (config: Config, port = config.port): string =>
+  `http://${hostAndPort(loopbackOf[config.host] ?? config.host, port)}`
 
 /** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
 export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)
