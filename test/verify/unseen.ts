@@ -7,6 +7,8 @@ export type Unseen = {
   readonly kinds?: readonly Kind[]
   /** Which rows it cannot be seen in; all unless said. */
   readonly of?: (row: Row) => boolean
+  /** Whether it depends on chance, like the order of ids, if it comes up among the rows that are tried. */
+  readonly byChance?: true
   readonly because: string
 }
 
@@ -68,6 +70,7 @@ export const unseen: readonly Unseen[] = [
     table: 'traffic_hosts',
     column: 'hour',
     kinds: ['swapped', 'copied'],
+    byChance: true,
     because:
       'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
