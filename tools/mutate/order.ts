@@ -60,13 +60,16 @@ export function orderTests(
 ): string[] {
   const steps = distances(links, target)
   const parts = target.replace(/\.ts$/, '').split('/').slice(1)
-  const words = parts.flatMap((part) => [part, ...(otherNames[part] ?? [])])
+  /** How far down the path the part stands that a test is named for; the deepest says most. */
+  const named = (test: string): number =>
+    parts.findLastIndex((part) =>
+      [part, ...(otherNames[part] ?? [])].some((word) => new RegExp(`\\b${word}\\b`).test(test)),
+    )
   const rank = (test: string): number => {
     if (test === target.replace(/\.ts$/, '.test.ts')) return 0
     if (posix.dirname(test) === posix.dirname(target)) return 1
     if (test.startsWith(target.split('/').slice(0, 3).join('/'))) return 2
-    if (words.some((word) => new RegExp(`\\b${word}\\b`).test(test))) return 3
-    return 4
+    return named(test) === -1 ? 4 : 4 - (named(test) + 1) / (parts.length + 1)
   }
   return [...steps.keys()]
     .filter((path) => path.endsWith('.test.ts'))
