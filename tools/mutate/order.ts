@@ -46,7 +46,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   node: ['nodes'],
   wireguard: ['vpn-node'],
   db: ['kill', 'durability', 'history'],
-  api: ['refusals', 'bad-input', 'warnings', 'account'],
+  api: ['refusals', 'bad-input', 'slow-body', 'warnings', 'account'],
 }
 
 /**
