@@ -138,6 +138,7 @@ describe('what a device carries', () => {
   })
 
   test('is counted to its last byte when the node is told to stop', async () => {
+    await transfer()
     await expectAgreement()
     await client.worker.ask('drain', { url: `http://${places.origin4}/bytes?count=${megabyte}` })
     const [last] = await scene.node.ask<PeerCount[]>('close')
