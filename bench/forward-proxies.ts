@@ -16,6 +16,8 @@ type ForwardProxy = {
   readonly way: 'connect' | 'socks'
   readonly program: string
   readonly install: string
+  /** Whether it asks for user and password, as all but one do. */
+  readonly hasLogin?: boolean
   /** Writes what it needs into the folder and returns the command that runs it in the foreground. */
   readonly prepare: (folder: string, port: number) => readonly string[]
 }
@@ -103,6 +105,30 @@ const microsocks: ForwardProxy = {
   prepare: (_, port) => ['microsocks', '-i', '127.0.0.1', '-p', String(port), '-u', user, '-P', password],
 }
 
+/** Knows no passwords but those of the system's users, so it is asked for none: less than all others do. */
+const dante: ForwardProxy = {
+  name: 'Dante',
+  does: 'processes, no password',
+  way: 'socks',
+  program: 'danted',
+  install: 'apt-get install dante-server',
+  hasLogin: false,
+  prepare: (folder, port) => {
+    const file = join(folder, 'danted.conf')
+    const lines = [
+      `logoutput: ${join(folder, 'log')}`,
+      `internal: 127.0.0.1 port = ${port}`,
+      'external: 127.0.0.1',
+      'socksmethod: none',
+      'clientmethod: none',
+      'client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }',
+      'socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }',
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    return ['danted', '-f', file]
+  },
+}
+
 /** Not in Debian; its makers offer packages. */
 const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
   name: '3proxy',
@@ -119,7 +145,7 @@ const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
   },
 })
 
-const all: readonly ForwardProxy[] = [tinyproxy, squid, threeProxy('connect'), microsocks, threeProxy('socks')]
+const all: readonly ForwardProxy[] = [tinyproxy, squid, threeProxy('connect'), microsocks, dante, threeProxy('socks')]
 
 /** Debian keeps servers out of the PATH of ordinary users. */
 const findProgram = (name: string): string | undefined =>
@@ -137,7 +163,8 @@ export async function startForwardProxies(stage: Stage, say: (text: string) => v
   return running
 }
 
-async function start(stage: Stage, { name, does, way, prepare }: ForwardProxy, program: string): Promise<RunningProxy> {
+async function start(stage: Stage, proxy: ForwardProxy, program: string): Promise<RunningProxy> {
+  const { name, does, way, prepare, hasLogin = true } = proxy
   const port = await findFreePort()
   const [, ...args] = prepare(stage.makeFolder(), port)
   const child = Bun.spawn([program, ...args], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
@@ -151,7 +178,8 @@ async function start(stage: Stage, { name, does, way, prepare }: ForwardProxy, p
     if (child.exitCode !== null || performance.now() - startedMs > opensWithinMs)
       throw new Error(`${name} did not open: ${[program, ...args].join(' ')}`)
   }
-  return { name, does, pid: child.pid, route: { way, endpoint: `127.0.0.1:${port}`, user, password } }
+  const login = hasLogin ? { user, password } : { user: '', password: '' }
+  return { name, does, pid: child.pid, route: { way, endpoint: `127.0.0.1:${port}`, ...login } }
 }
 
 function isOpen(port: number): Promise<boolean> {

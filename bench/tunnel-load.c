@@ -129,10 +129,18 @@ static void begin(Tunnel *t) {
   if (connect(t->fd, (void *)&plan.to, sizeof plan.to) != 0 && errno != EINPROGRESS) fail(t, strerror(errno));
 }
 
+/* Without a user the proxy is asked to let us in as we are: some know no passwords but the system's own. */
+static int has_login(void) { return plan.user[0] != 0; }
+
+static void ask_socks(Tunnel *t) {
+  char ask[10] = {5, 1, 0, 1, 127, 0, 0, 1, (char)(plan.origin_port >> 8), (char)plan.origin_port};
+  say(t, ask, sizeof ask, REPLY);
+}
+
 static void greet(Tunnel *t) {
   if (plan.way == DIRECT) ask_origin(t);
   else if (plan.way == CONNECT) say(t, connect_words, connect_length, STATUS);
-  else say(t, "\5\1\2", 3, METHOD);
+  else say(t, has_login() ? "\5\1\2" : "\5\1\0", 3, METHOD);
 }
 
 /* RFC 1928 and 1929. Each message is taken whole or waited for; a proxy that says more than it was asked has failed. */
@@ -140,13 +148,13 @@ static void read_socks(Tunnel *t) {
   const char *words = t->words;
   if (t->words_length < 2) return;
   if (t->step == METHOD) {
-    if (t->words_length != 2 || words[0] != 5 || words[1] != 2) return fail(t, "no login asked for");
-    return say(t, login_words, login_length, LOGIN);
+    char method = has_login() ? 2 : 0;
+    if (t->words_length != 2 || words[0] != 5 || words[1] != method) return fail(t, "another method asked for");
+    return has_login() ? say(t, login_words, login_length, LOGIN) : ask_socks(t);
   }
   if (t->step == LOGIN) {
     if (t->words_length != 2 || words[1] != 0) return fail(t, "login refused");
-    char ask[10] = {5, 1, 0, 1, 127, 0, 0, 1, (char)(plan.origin_port >> 8), (char)plan.origin_port};
-    return say(t, ask, sizeof ask, REPLY);
+    return ask_socks(t);
   }
   if (words[0] != 5 || words[1] != 0) return fail(t, "tunnel refused");
   int whole = t->words_length < 4 ? 10 : words[3] == 4 ? 22 : 10;

@@ -72,7 +72,7 @@ export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>)
   const pointed = Array.isArray(details)
     ? (details as readonly FieldProblem[]).map(point)
     : point(details as { readonly [name: string]: unknown })
-  return new Refusal(kind, code, message, pointed)
+  return Object.assign(new Refusal(kind, code, message, pointed), { cause: refusal.cause })
 }
 
 export function setStanding(headers: Headers, standing: RateStanding): void {

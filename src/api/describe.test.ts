@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
 import { type Service, startService } from '../../test/harness/service.ts'
+import { isDeviceName } from '../domains/vpn/rules.ts'
+import { readId } from '../kernel/ids.ts'
 import { statusOfCode } from './operation.ts'
 
 type Schema = {
@@ -88,8 +90,7 @@ describe('the description of the API', () => {
       503: ['unavailable'],
     }
     const withBody = { 413: ['payload_too_large'], 415: ['unsupported_media_type'] }
-    const charging = {
-      402: ['insufficient_funds'],
+    const ordering = {
       409: ['request_in_progress', 'conflict'],
       422: ['idempotency_key_reused'],
     }
@@ -98,8 +99,15 @@ describe('the description of the API', () => {
       expect(operation.summary ?? '').toMatch(/^.{5,}$/)
       names.add(operation.operationId ?? name)
       expect(operation.responses['200']?.content['application/json']?.example).toMatchObject({ ok: true })
-      const charges = operation.parameters?.some((each) => each.name === 'Idempotency-Key')
-      const expected = { ...always, ...(method === 'post' && withBody), ...(charges && charging) }
+      const orders = operation.parameters?.some((each) => each.name === 'Idempotency-Key')
+      const isFree = ['moveTraffic', 'deleteSubuser'].includes(operation.operationId ?? '')
+      expect([name, '402' in operation.responses]).toEqual([name, orders === true && !isFree])
+      const expected = {
+        ...always,
+        ...(method === 'post' && withBody),
+        ...(orders && ordering),
+        ...(orders && !isFree && { 402: ['insufficient_funds'] }),
+      }
       for (const [status, codes] of Object.entries(expected)) {
         const examples = operation.responses[status]?.content['application/json']?.examples ?? {}
         for (const code of codes)
@@ -267,9 +275,53 @@ describe('the description of the API', () => {
     }
   })
 
+  test('its examples are what the shop itself would say: ids, refusals, and what makes a price', async () => {
+    const prefixes = { ord: 'order', sub: 'subuser', dev: 'peer' } as const
+    const ids = [...text.matchAll(/"((ord|sub|dev)_[0-9a-z]+)"/g)]
+    expect(new Set(ids.map(([, , prefix]) => prefix))).toEqual(new Set(Object.keys(prefixes)))
+    for (const [, id = '', prefix = ''] of ids) {
+      expect([id, readId(prefixes[prefix as keyof typeof prefixes], id) as string]).toEqual([id, id])
+    }
+    const stranger = await service.get('/balance', { token: null })
+    const find = (id: string) => operations().find((each) => each.operation.operationId === id)?.operation
+    const refused = json(find('getBalance')?.responses['401']?.content).examples?.['invalid_token']
+    expect(refused?.value.error).toEqual(stranger.error)
+    await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 10, ipv: 4 })
+    const [order] = (await service.get('/orders?limit=1')).data.orders
+    const shown = json(find('getOrder')?.responses['200']?.content).example as { data: typeof order }
+    const known = ({ price_rub, request, calculation, created_at }: typeof order) => {
+      const { expires_at, ...rest } = calculation
+      return { price_rub, request, rest, days: (expires_at - Date.parse(created_at)) / 86_400_000 }
+    }
+    expect(known(shown.data)).toEqual(known(order))
+  })
+
+  test('says what is taken: names of devices and pools by a pattern, and counts of bytes as whole numbers', async () => {
+    const find = (id: string) => operations().find((each) => each.operation.operationId === id)?.operation
+    const { name } = json(find('addVpnDevice')?.requestBody?.content).schema.properties ?? {}
+    const pattern = new RegExp(name?.pattern ?? '', 'u')
+    for (const written of ['phone', 'Мой телефон (2)', "O'Neil", ' phone', '-x', 'a\nb', 'a"b', '', 'x'.repeat(65)]) {
+      expect([written, pattern.test(written)]).toEqual([written, isDeviceName(written)])
+    }
+    const pool = find('getPremiumUsage')?.parameters?.find((each) => each.name === 'pool_type')?.schema.pattern ?? ''
+    expect([new RegExp(pool).test('residential'), new RegExp(pool).test('Residential')]).toEqual([true, false])
+    const counts = operations().flatMap(({ operation }) =>
+      [...schemasIn(json(operation.responses['200']?.content).schema, '')].filter(([way]) => way.endsWith('_bytes')),
+    )
+    expect(counts.length).toBeGreaterThan(10)
+    for (const [way, schema] of counts)
+      expect([way, [schema.type].flat()]).toEqual([way, expect.arrayContaining(['integer'])])
+  })
+
   test('says where the shop is, and calls its parts as the specification does', async () => {
     expect(described.servers.map((each) => each.url)).toEqual([`${service.url}/api/v1`])
-    expect(described.tags.map((each) => each.name)).toEqual(['Account', 'Dedicated proxies', 'Premium proxies', 'VPN'])
+    expect(described.tags.map((each) => each.name)).toEqual([
+      'Account',
+      'Dedicated proxies',
+      'Premium proxies',
+      'VPN',
+      'Orders',
+    ])
     const behind = await startService('sqlite', { TURNPIKE_PUBLIC_URL: 'https://shop.example' })
     const there = (await (await fetch(`${behind.url}/api/v1/openapi.json`)).json()) as Described
     await behind.stop()

@@ -1,6 +1,7 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { Refusal, type RefusalDetails } from '../kernel/refusal.ts'
 import { internalError, rateLimited, stopping, withSee } from './answers.ts'
+import { exampleOrder } from './fields.ts'
 import {
   type Code,
   type Operation,
@@ -21,12 +22,7 @@ const alwaysPossible: readonly Code[] = [
   'unavailable',
 ]
 const possibleWithBody: readonly Code[] = ['payload_too_large', 'unsupported_media_type']
-const possibleWhenCharging: readonly Code[] = [
-  'insufficient_funds',
-  'request_in_progress',
-  'idempotency_key_reused',
-  'conflict',
-]
+const possibleWhenOrdering: readonly Code[] = ['request_in_progress', 'idempotency_key_reused', 'conflict']
 
 const meanings: Record<Code, string> = {
   invalid_request: 'A parameter is missing, of the wrong type, or not among the allowed values.',
@@ -52,13 +48,15 @@ function codesOf(operation: Operation): Set<Code> {
   return new Set([
     ...alwaysPossible,
     ...(operation.method === 'POST' ? possibleWithBody : []),
-    ...(operation.charges ? possibleWhenCharging : []),
+    ...(operation.charges && !operation.isFree ? (['insufficient_funds'] as const) : []),
+    ...(operation.charges ? possibleWhenOrdering : []),
     ...operation.codes,
   ])
 }
 
 const tagMeanings: Readonly<Record<string, string>> = {
-  Account: 'Your money, what moved it, and your orders.',
+  Account: 'Your money, and what moved it.',
+  Orders: 'What you have bought, what it cost and why.',
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
   VPN: 'WireGuard subscriptions, their devices and configurations.',
@@ -70,7 +68,7 @@ export function describe(operations: readonly Operation[], shop: { version: stri
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
     type: 'http',
     scheme: 'bearer',
-    description: 'An API token: `Authorization: Bearer tp_live_…`.',
+    description: 'An API token: `Authorization: Bearer tp_live_…`; in a sandbox `tp_test_…`.',
   })
   for (const [name, header] of Object.entries(headers)) app.openAPIRegistry.registerComponent('headers', name, header)
   for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each))
@@ -205,7 +203,12 @@ const examplesOf = (operation: Operation, codes: readonly Code[]) =>
 
 /** What a refusal looks like where nothing more is said of it. */
 const usual: Partial<Record<Code, RefusalExample>> = {
-  invalid_token: { message: 'Send a valid API token as "Authorization: Bearer <token>".', details: null },
+  invalid_token: {
+    message:
+      'Send a valid API token as "Authorization: Bearer <token>". ' +
+      'This one is missing, malformed, unknown, expired or revoked.',
+    details: null,
+  },
   insufficient_funds: {
     message: 'This costs 171.00 RUB and the balance is 42.50 RUB. Top up and try again.',
     details: { required_rub: 171, balance_rub: 42.5, charged: false },
@@ -215,8 +218,10 @@ const usual: Partial<Record<Code, RefusalExample>> = {
     details: null,
   },
   idempotency_key_reused: {
-    message: 'This Idempotency-Key was used for a different request. Use a new key for a new purchase.',
-    details: { charged: false },
+    message:
+      `This Idempotency-Key was used for a different request, which succeeded as order ${exampleOrder}. ` +
+      'Repeat that one exactly to get its answer again, or use a new key for a new purchase.',
+    details: { charged: false, order_id: exampleOrder },
   },
   conflict: { message: 'It is in a state that forbids this.', details: { charged: false } },
   payload_too_large: { message: 'A request body is at most 64 KiB.', details: { charged: false } },

@@ -17,10 +17,15 @@ const files = {
 /** Written in Markdown for whoever has the source, and served as pages to whoever has not. */
 const articles = {
   '/docs/login-grammar': '../../docs/login-grammar.md',
+  '/docs/login-grammar/': '../../docs/login-grammar.md',
   '/docs/errors': '../../docs/api/errors.md',
+  '/docs/errors/': '../../docs/api/errors.md',
 } as const
 
 export type DocsPath = keyof typeof files | keyof typeof articles
+
+/** Where people look first. They are sent on to the description. */
+export const docsEntrances = ['/', '/api', '/api/', '/api/v1', '/api/v1/']
 
 export const docsPaths = [...Object.keys(files), ...Object.keys(articles)] as DocsPath[]
 

@@ -4,7 +4,7 @@ import { toIso } from '../kernel/time.ts'
 
 /** An instant that examples are made of: what the description shows is the same on every day. */
 export const exampleAt = 1_760_000_000_000
-export const exampleOrder = 'ord_01k73sf80000000000000000000'
+export const exampleOrder = 'ord_01k73sf8000000000000000000'
 
 /** Roubles with at most two decimals, exact: kopecks inside. */
 export const roubles = (what: string, example = 8.9) =>
@@ -108,12 +108,16 @@ export const readNumber = (written: string): number | undefined =>
 /** Texts travel as URL-safe base64, so that a reader is not tempted to make sense of them. */
 const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
 
-/** A full page may have a next one; a page that is not full is the last. */
-export function cursorAfter<Item>(
-  items: readonly Item[],
+/** How many to look for: one more than a page holds tells whether there is a next one. */
+export const soughtFor = (limit: number): number => limit + 1
+
+/** A page of what was found by `soughtFor`, and the cursor of the next one, if there is one. */
+export function pageOf<Item>(
+  found: readonly Item[],
   limit: number,
   position: (item: Item) => string,
-): string | null {
+): { readonly items: readonly Item[]; readonly next_cursor: string | null } {
+  const items = found.slice(0, limit)
   const last = items.at(-1)
-  return last && items.length === limit ? toCursor(position(last)) : null
+  return { items, next_cursor: last && found.length > limit ? toCursor(position(last)) : null }
 }

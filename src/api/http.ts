@@ -21,7 +21,7 @@ import {
 } from './answers.ts'
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
-import { docsPaths, readDocs } from './docs.ts'
+import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
@@ -151,6 +151,9 @@ export function createHttp(deps: HttpDeps) {
       return new Response(body, { headers: { ...plainHeaders, ...headers } })
     })
   }
+  for (const path of docsEntrances) {
+    app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
+  }
   for (const [path, methods] of methodsByPath(deps.bound, deps.plain ?? [])) {
     app.all(path, () => {
       throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
@@ -220,7 +223,7 @@ async function answer(
   // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
   const caller = operation.method === 'POST' ? await letIn() : visit.caller
   const query = readQuery(new URL(request.url).searchParams)
-  const { fields, warnings } = findWarnings(operation, query, sent)
+  const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
   const answered = await run({
     caller,
     key,
@@ -267,7 +270,13 @@ function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): M
     const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
     methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
   }
-  for (const path of [`${base}/openapi.json`, ...probes, ...docsPaths, ...plain.map((each) => each.path)]) {
+  for (const path of [
+    `${base}/openapi.json`,
+    ...probes,
+    ...docsPaths,
+    ...docsEntrances,
+    ...plain.map((each) => each.path),
+  ]) {
     methods.set(path, ['GET', 'HEAD'])
   }
   return methods

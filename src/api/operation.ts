@@ -57,8 +57,10 @@ export type Operation<
   readonly codes: readonly Code[]
   /** What such a refusal looks like here, where the general example would say too little. */
   readonly refusals: Partial<Record<Code, RefusalExample>>
-  /** Whether it takes money, and so an `Idempotency-Key` and the stricter rate limit. */
+  /** Whether it places an order, and so takes an `Idempotency-Key` and has the stricter rate limit. */
   readonly charges: boolean
+  /** Whether that order has no price: nobody is too poor for it. */
+  readonly isFree: boolean
 }
 
 const noFields = z.object({})
@@ -87,6 +89,7 @@ export function operation<
     codes: [],
     refusals: {},
     charges: false,
+    isFree: false,
     ...shape,
   }
 }

@@ -1,4 +1,5 @@
 import { type FieldProblem, malformed } from '../kernel/refusal.ts'
+import { findMeant } from './names.ts'
 import type { z } from './operation.ts'
 
 /** Reads untrusted values with a schema; every faulty field is named at once. */
@@ -9,7 +10,24 @@ export function readFields<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const outcome = schema.safeParse(value, { reportInput: true })
   if (outcome.success) return outcome.data
-  throw malformed(outcome.error.issues.map((issue) => toProblem(issue, from)))
+  const problems = outcome.error.issues.map((issue) => toProblem(issue, from))
+  throw malformed(withMeant(problems, 'shape' in schema ? Object.keys(schema.shape as object) : [], value))
+}
+
+/** A field that is missing while one that is not known was sent: perhaps one was meant by the other. */
+function withMeant(
+  problems: readonly FieldProblem[],
+  known: readonly string[],
+  value: unknown,
+): readonly FieldProblem[] {
+  const sent = typeof value === 'object' && value !== null ? Object.keys(value) : []
+  const missing = problems.map((each) => each.field).filter((field) => known.includes(field) && !sent.includes(field))
+  const unknown = sent.filter((name) => !known.includes(name))
+  const meant = findMeant(missing, unknown)
+  return problems.map((each) => {
+    const name = meant.get(each.field)
+    return name === undefined ? each : { ...each, problem: `${each.problem}; did you mean it by "${name}"?` }
+  })
 }
 
 const typeProblems: Readonly<Record<string, string>> = {

@@ -5,8 +5,15 @@ import { findWarnings } from './warnings.ts'
 
 const names = ['pool_type', 'country_code', 'countries', 'session_ttl', 'quantity', 'format_id', 'ids', 'ip']
 const body = z.object(Object.fromEntries(names.map((name) => [name, z.string()])))
-const operation = { method: 'POST' as const, query: z.object({}), body, singular: { country: 'countries' } }
-const problemOf = (name: string) => findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }).warnings[0]?.problem
+const operation = {
+  method: 'POST' as const,
+  query: z.object({}),
+  body,
+  singular: { country: 'countries' },
+  charges: true,
+}
+const problemOf = (name: string) =>
+  findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }, new Headers()).warnings[0]?.problem
 
 describe('the nearest known name', () => {
   test.each([
@@ -36,7 +43,7 @@ test('every unknown name is warned of and no known one, whatever they are', () =
   fc.assert(
     fc.property(keys, (given) => {
       const sent = Object.assign(Object.create(null), Object.fromEntries(given.map((key) => [key, 1])))
-      const { warnings } = findWarnings({ ...operation, singular: {} }, {}, sent)
+      const { warnings } = findWarnings({ ...operation, singular: {} }, {}, sent, new Headers())
       const known = new Set(names)
       expect(warnings.map((each) => each.field).toSorted()).toEqual(
         Object.keys(sent)
@@ -49,7 +56,7 @@ test('every unknown name is warned of and no known one, whatever they are', () =
 
 test('one in place of a list is read as the list, and leaves the request that was sent as it was', () => {
   const sent = { country: 'DE', pool_type: 'x' }
-  const { fields } = findWarnings(operation, {}, sent)
+  const { fields } = findWarnings(operation, {}, sent, new Headers())
   expect(fields).toEqual({ pool_type: 'x', countries: ['DE'] })
   expect(sent).toEqual({ country: 'DE', pool_type: 'x' })
 })

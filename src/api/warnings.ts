@@ -1,4 +1,5 @@
 import type { Json } from './json.ts'
+import { findNearest } from './names.ts'
 import type { Operation } from './operation.ts'
 
 /**
@@ -17,9 +18,10 @@ const longestName = 64
  * fields, so they are accepted; but nobody should take a dropped field for one that was heeded.
  */
 export function findWarnings(
-  operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular'>,
+  operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'charges'>,
   query: Readonly<Record<string, unknown>>,
   body: Body,
+  headers: Headers,
 ): { readonly fields: Body; readonly warnings: readonly Warning[] } {
   const inQuery = Object.keys(operation.query.shape)
   const inBody = Object.keys(operation.body.shape)
@@ -29,12 +31,35 @@ export function findWarnings(
       : undefined
   const ofQuery = Object.keys(query)
     .filter((name) => !inQuery.includes(name))
-    .map((name) => ({ field: name, problem: misplaced(name) ?? problemOf(name, inQuery) }))
+    .map((name) => ({ field: name, problem: misplaced(name) ?? misplacedKey(name) ?? problemOf(name, inQuery) }))
   const { fields, warnings: renamed } = readSingular(operation.singular, body)
   const ofBody = Object.keys(fields)
     .filter((name) => !inBody.includes(name))
-    .map((name) => ({ field: name, problem: problemOf(name, inBody) }))
-  return { fields, warnings: limited([...ofQuery, ...renamed, ...ofBody]) }
+    .map((name) => ({ field: name, problem: misplacedKey(name) ?? problemOf(name, inBody) }))
+  return { fields, warnings: limited([...ofKey(operation, headers), ...ofQuery, ...renamed, ...ofBody]) }
+
+  function misplacedKey(name: string): string | undefined {
+    const isKey = operation.charges && !headers.has(keyHeader) && keyName.test(name)
+    return isKey ? sentElsewhere : undefined
+  }
+}
+
+const keyHeader = 'Idempotency-Key'
+const keyName = /^(x[-_]?)?idempotency[-_]?key$/i
+const likeKeyHeader = ['X-Idempotency-Key', 'Idempotency_Key', 'X_Idempotency_Key', 'IdempotencyKey', 'XIdempotencyKey']
+const sentElsewhere = 'was ignored, so a retry is not safe; send it as the header Idempotency-Key'
+
+/**
+ * A key that stands where nobody looks for it: whoever sent it believes that a retry is safe. Where the key is read, a
+ * second one under another name does no harm.
+ */
+function ofKey(operation: Pick<Operation, 'charges'>, headers: Headers): Warning[] {
+  if (headers.has(keyHeader)) {
+    const problem = 'was ignored: this operation charges nothing and takes no key'
+    return operation.charges ? [] : [{ field: keyHeader, problem }]
+  }
+  if (!operation.charges) return []
+  return likeKeyHeader.filter((name) => headers.has(name)).map((field) => ({ field, problem: sentElsewhere }))
 }
 
 /** One in place of a list of one: `country` for `countries`. A list that is given itself goes before. */
@@ -51,7 +76,7 @@ function readSingular(
     delete fields[name]
     if (fields[list] !== undefined) return { field: name, problem: `was ignored, because ${list} is given` }
     fields[list] = Array.isArray(value) ? value : [value]
-    return { field: name, problem: `was read as ${list}; did you mean ${list}?` }
+    return { field: name, problem: `was read as ${list}` }
   })
   return { fields, warnings }
 }
@@ -68,45 +93,4 @@ function limited(warnings: readonly Warning[]): Warning[] {
     .map(({ field, problem }) => ({ field: field.slice(0, longestName), problem }))
   const more = warnings.length - shown.length
   return more === 0 ? shown : [...shown, { field: 'body', problem: `has ${more} more fields that are not known here` }]
-}
-
-/** The known name that was most likely meant, if any is near enough. */
-function findNearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > longestName) return undefined
-  let nearest: { name: string; distance: number } | undefined
-  for (const each of known) {
-    const distance = distanceOf(toPlain(name), toPlain(each))
-    if (distance !== undefined && distance < (nearest?.distance ?? Number.POSITIVE_INFINITY)) {
-      nearest = { name: each, distance }
-    }
-  }
-  return nearest?.name
-}
-
-/** `countryCode`, `Country-Code` and `country_code` are one name. */
-const toPlain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '')
-const toOne = (name: string): string => name.replace(/ies$/, 'y').replace(/s$/, '')
-
-/** How far two names are from each other; undefined when one is no likely slip of the other. */
-function distanceOf(a: string, b: string): number | undefined {
-  if (a === b) return 0
-  if (toOne(a) === toOne(b)) return 0.5
-  const edits = editsBetween(a, b)
-  const shorter = Math.min(a.length, b.length)
-  if (edits <= Math.max(1, Math.floor(shorter / 3)) && shorter > 2) return edits
-  return shorter > 2 && (a.includes(b) || b.includes(a)) ? 10 + edits : undefined
-}
-
-/** Levenshtein's distance: letters put in, left out or changed. */
-function editsBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let at = 0; at < a.length; at += 1) {
-    const next = [at + 1]
-    for (let column = 1; column <= b.length; column += 1) {
-      const changed = (row[column - 1] ?? 0) + (a[at] === b[column - 1] ? 0 : 1)
-      next.push(Math.min(changed, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
 }

@@ -38,10 +38,7 @@ export function readGiven(
   common: readonly Option[],
 ): { command: Command; given: Given } {
   const command = findCommand(commands, typed)
-  if (!command) {
-    const first = typed.find((word) => !word.startsWith('-'))
-    throw mistyped(first === undefined ? 'Say what to do.' : `There is no command "${first}".`)
-  }
+  if (!command) throw noSuchCommand(commands, typed)
   const options = [...command.options, ...common]
   const words: string[] = []
   const flags: Record<string, string | undefined> = {}
@@ -74,6 +71,14 @@ export function readGiven(
   return { command, given: { words, flags, has: (flag) => flag in flags } }
 }
 
+function noSuchCommand(commands: readonly Command[], typed: readonly string[]): Refusal {
+  const [first, second] = typed.filter((word) => !word.startsWith('-'))
+  if (first === undefined) return mistyped('Say what to do.')
+  if (!commands.some((each) => each.name.startsWith(`${first} `))) return mistyped(`There is no command "${first}".`)
+  const name = second === undefined ? first : `${first} ${second}`
+  return mistyped(`There is no command "${name}". "turnpike ${first}" lists those that there are.`)
+}
+
 function findCommand(commands: readonly Command[], typed: readonly string[]): Command | undefined {
   const fits = commands.filter((each) => each.name.split(' ').every((word, index) => typed[index] === word))
   return fits.toSorted((a, b) => b.name.length - a.name.length)[0]
@@ -93,20 +98,37 @@ const usageOf = (command: Command): string =>
     ...(command.options.length > 0 ? ['[options]'] : []),
   ].join(' ')
 
-/** Everything about one command, or an overview of all. */
+/** The commands that begin with these words, where the words alone are none: `customer`. */
+export function groupText(commands: readonly Command[], typed: readonly string[]): string | undefined {
+  const words = typed.filter((word) => !word.startsWith('--')).join(' ')
+  const members = commands.filter((each) => each.name.startsWith(`${words} `))
+  if (words === '' || members.length === 0 || commands.some((each) => each.name === words)) return undefined
+  return `${[overview(members), tellsMore].join('\n\n')}\n`
+}
+
+const tellsMore = 'turnpike COMMAND --help tells more about one.'
+
+const overview = (commands: readonly Command[]): string =>
+  columns(commands.map((each) => [`turnpike ${each.name}`, each.summary]))
+
+/**
+ * Everything about one command, or an overview of all. What every command takes is told in the overview: a command's
+ * own few options would be lost in it.
+ */
 export function helpText(commands: readonly Command[], common: readonly Option[], one: Command | undefined): string {
   if (one) {
     const parts = [`${usageOf(one)}\n\n${one.summary}`]
     if (one.takes.length > 0) parts.push(columns(one.takes.map((each) => [each.name, each.meaning])))
-    parts.push(columns([...one.options, ...common].map(optionRow)))
+    if (one.options.length > 0) parts.push(columns(one.options.map(optionRow)))
+    parts.push('It takes --json and the settings too, as every command does: "turnpike --help" lists them.')
     return `${parts.join('\n\n')}\n`
   }
   return `${[
     'Turnpike sells network access: a shop and the network it sells.',
-    columns(commands.map((each) => [`turnpike ${each.name}`, each.summary])),
+    overview(commands),
     'Every command takes:',
     columns(common.map(optionRow)),
-    'turnpike COMMAND --help tells more about one.',
+    tellsMore,
   ].join('\n\n')}\n`
 }
 

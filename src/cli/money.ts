@@ -1,10 +1,11 @@
-import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import type { KeptCheckpoint, Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
-import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
+import { adviceFor, auditOf, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { toIso } from '../kernel/time.ts'
 import { type Command, mistyped } from './command.ts'
 import { customerWord, type Opened, orderWord, readCustomer, readNote, readOrder } from './typed.ts'
 
@@ -13,6 +14,7 @@ type Deps = {
   orders: Orders
   ledgerAudit: LedgerAudit
   verifiers: readonly Verifier[]
+  keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
   credit: (customer: CustomerId, amount: Kopecks, note: string) => Promise<Posting>
 }
 
@@ -50,8 +52,20 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
       name: 'verify',
       summary: 'Recomputes every promise on the live database; says what is wrong and ends with 1 if anything is.',
       takes: [],
-      options: [],
-      run: (given) => open(given, ({ verifiers }) => verify(verifiers)),
+      options: [
+        {
+          flag: 'against',
+          value: 'HASH|FILE',
+          meaning:
+            'a checkpoint that was kept elsewhere, or the file that they were kept in: each must be in this database',
+        },
+      ],
+      run: (given) => {
+        const kept = given.flags['against'] === undefined ? undefined : readKept(given.flags['against'])
+        return open(given, ({ verifiers, ledgerAudit }) =>
+          verify(kept === undefined ? verifiers : [...verifiers, againstVerifier(ledgerAudit, kept)]),
+        )
+      },
     },
     {
       name: 'checkpoint',
@@ -60,10 +74,11 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
       takes: [],
       options: [],
       run: (given) =>
-        open(given, async ({ ledgerAudit }) => {
+        open(given, async ({ ledgerAudit, keepCheckpoint }) => {
           const made = await ledgerAudit.makeCheckpoint()
           if (!made) return { json: null, lines: ['Nothing has settled since the last checkpoint.'] }
           const hash = made.hash.toHex()
+          await keepCheckpoint({ number: made.number, hash, madeAt: toIso(made.madeAt) })
           return {
             json: { number: made.number, accounts: made.accounts, postings: made.postings, hash },
             lines: [`Checkpoint ${made.number} over ${made.accounts} accounts, ${made.postings} postings: ${hash}`],
@@ -73,34 +88,68 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
   ]
 }
 
+const againstVerifier = (ledgerAudit: LedgerAudit, kept: readonly KeptCheckpoint[]): Verifier => ({
+  name: 'checkpoints kept elsewhere',
+  async verify() {
+    const { findings, compared } = await ledgerAudit.compareWith(kept)
+    return { findings, covered: { 'checkpoints kept elsewhere': compared } }
+  },
+})
+
+/** A hash, or a file with one on each line, as the shop appends them. */
+function readKept(text: string): KeptCheckpoint[] {
+  if (/^[0-9a-f]{64}$/i.test(text)) return [{ number: undefined, hash: text.toLowerCase() }]
+  if (!existsSync(text)) throw mistyped('--against is a checkpoint’s hash of 64 hexadecimal digits, or a file of them.')
+  const lines = readFileSync(text, 'utf8').split('\n')
+  const kept = lines.flatMap((line): KeptCheckpoint[] => {
+    const hash = /\b[0-9a-f]{64}\b/i.exec(line)?.[0]
+    const number = /"number":\s*(\d{1,15})/.exec(line)?.[1]
+    return hash === undefined
+      ? []
+      : [{ number: number === undefined ? undefined : Number(number), hash: hash.toLowerCase() }]
+  })
+  if (kept.length === 0) throw mistyped(`${text} has no checkpoint in it.`)
+  return kept
+}
+
+/** On a terminal, one line that tells how far it has come. */
+function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
+  if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
+  const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)
+  write(`${name} …`)
+  return { tell: (done) => write(`${name} … ${done}`), end: () => write('') }
+}
+
 async function verify(verifiers: readonly Verifier[]) {
   const findings: Finding[] = []
   const covered: Record<string, number> = {}
+  const notes: string[] = []
   for (const verifier of verifiers) {
-    const audit = await auditOf(verifier)
+    const progress = showProgress(verifier.name)
+    const audit = await auditOf(verifier, progress.tell)
+    progress.end()
     findings.push(...audit.findings)
     Object.assign(covered, audit.covered)
+    notes.push(...(audit.notes ?? []))
   }
+  const shown = findings.slice(0, mostFindings)
   const counts = Object.entries(covered).map(([name, count]) => `${count} ${name}`)
   const ok = findings.length === 0
   return {
-    json: { ok, findings: findings.slice(0, mostFindings), found: findings.length, covered },
+    json: {
+      ok,
+      findings: shown.map((each) => ({ ...each, advice: adviceFor(each) })),
+      found: findings.length,
+      covered,
+      notes,
+    },
     lines: [
-      ...findings.slice(0, mostFindings).map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
+      ...shown.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
+      ...[...new Set(shown.map(adviceFor))].map((advice) => `TO DO  ${advice}.`),
+      ...notes.map((note) => `NOTE   ${note}`),
       ok ? `All promises hold: ${counts.join(', ')}.` : `${findings.length} wrong, among ${counts.join(', ')}.`,
     ],
     exit: ok ? 0 : 1,
-  }
-}
-
-/** Rows that cannot even be read are a finding too: whoever damaged them must not silence the rest of the report. */
-async function auditOf(verifier: Verifier): Promise<Audit> {
-  try {
-    return await verifier.verify()
-  } catch (error) {
-    if (error instanceof Refusal || !(error instanceof Error)) throw error
-    const finding = { promise: verifier.name, where: 'database', problem: `it cannot be read: ${error.message}` }
-    return { findings: [finding], covered: {} }
   }
 }
 

@@ -84,7 +84,7 @@ function addCommand(open: Opened<Deps>): Command {
     summary: 'Adds a machine that carries traffic, and shows the key that lets it join, this once.',
     takes: [{ name: 'NAME', meaning: 'how you call it: small letters, digits, dots and dashes' }],
     options: [
-      { flag: 'kind', value: 'gateway|vpn', meaning: 'what it carries: proxies, or the VPN' },
+      { flag: 'kind', value: 'gateway|vpn', meaning: 'what it carries: proxies, or the VPN; gateway unless said' },
       { flag: 'location', value: 'NAME', meaning: 'where it stands, as customers choose it; local unless said' },
       { flag: 'country', value: 'CODE', meaning: 'two letters' },
       { flag: 'city', value: 'NAME', meaning: 'shown with the location' },
@@ -206,7 +206,7 @@ function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: str
 function readWish(given: Given): NewNode {
   const name = given.words[0] ?? ''
   if (!isNodeName(name)) throw mistyped('NAME is up to 63 small letters, digits, dots and dashes.')
-  const kind = given.flags['kind']
+  const kind = given.flags['kind'] ?? 'gateway'
   if (kind !== 'gateway' && kind !== 'vpn') throw mistyped('--kind is gateway or vpn.')
   const location = given.flags['location'] ?? 'local'
   if (!isLocationName(location)) throw mistyped('--location is up to 32 small letters, digits and dashes.')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { failureOf } from '../../test/harness/failure.ts'
 import { type Floor, openFloor } from '../../test/harness/proxies.ts'
 import { runTurnpike } from '../../test/harness/turnpike.ts'
-import { readGiven } from './command.ts'
+import { type Outcome, readGiven } from './command.ts'
 import { stockCommands } from './stock.ts'
 
 type Listed = { address: string; country: string; ipv: number; state: string; retiring: boolean }
@@ -22,12 +22,13 @@ describe('the operator’s stock', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** One command as it is typed, on an open shop: what it answers as JSON. */
-  async function type(...typed: string[]): Promise<unknown> {
+  /** One command as it is typed, on an open shop. */
+  async function run(...typed: string[]): Promise<Outcome> {
     const commands = stockCommands((_given, work) => work(floor.services))
     const { command, given } = readGiven(commands, ['stock', ...typed], [])
-    return (await command.run(given)).json
+    return command.run(given)
   }
+  const type = async (...typed: string[]): Promise<unknown> => (await run(...typed)).json
   const counts = async (): Promise<Counted[]> => (await type('count')) as Counted[]
   const problemOf = async (...typed: string[]): Promise<string> =>
     (await failureOf(Promise.resolve().then(() => type(...typed)))).message
@@ -43,6 +44,40 @@ describe('the operator’s stock', () => {
     expect([bad.exit, bad.out, bad.err.includes('--ipv')]).toEqual([2, '', true])
     const counted = JSON.parse((await turnpike('stock', 'count', '--json')).out) as Counted[]
     expect(counted).toEqual([{ country: 'DE', ipv: 4, state: 'free', count: 16 }])
+  })
+
+  test('is listed whole into a pipe, however slowly its reader takes it, and a reader may leave early', async () => {
+    const data = join(folder, 'pipe')
+    await runTurnpike(['migrate'], { TURNPIKE_DATA: data })
+    await runTurnpike(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
+    const program = join(import.meta.dir, '../../bin/turnpike.mjs')
+    const piped = async (reader: string, ...options: string[]) => {
+      const list = `node '${program}' stock list --limit 4096 ${options.join(' ')}`
+      const child = Bun.spawn(['bash', '-c', `set -o pipefail; ${list} | ${reader}`], {
+        env: { PATH: process.env['PATH'] ?? '', TURNPIKE_DATA: data },
+        stdout: 'pipe',
+        stderr: 'pipe',
+      })
+      const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+      return { out, err, exit: await child.exited }
+    }
+    const slowly = '(head -c 1; sleep 0.5; cat)'
+    const json = await piped(slowly, '--json')
+    expect([JSON.parse(json.out).length, json.out.length > 300_000, json.exit]).toEqual([4096, true, 0])
+    expect((await piped(slowly)).out.trimEnd().split('\n')).toHaveLength(4097)
+    expect(await piped('head -n 1')).toEqual({ out: expect.stringContaining('PLACE'), err: '', exit: 0 })
+  }, 30_000)
+
+  test('what adds nothing says why', async () => {
+    const lines = async (...typed: string[]) => (await run(...typed)).lines.join()
+    await type('add', '192.0.2.128/30', '--country', 'SE', '--ipv', '4')
+    for (const ipv of ['4', '3']) {
+      const again = await lines('add', '192.0.2.128/30', '--country', 'SE', '--ipv', ipv)
+      expect(again).toContain('Added nothing: all of it is in stock already')
+    }
+    const empty = join(folder, 'empty.csv')
+    await Bun.write(empty, 'address,country,ipv\n\n')
+    expect(await problemOf('add', empty)).toContain('names no address')
   })
 
   test('an address is taken off sale, kept from sale for days, and put back; every place is counted once', async () => {

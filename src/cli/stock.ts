@@ -137,7 +137,8 @@ async function add(stock: Stock, given: Given) {
   const added = prefix
     ? await stock.add(assertVersion(prefix, readKind(given)), readKind(given), showProgress)
     : await addFile(stock, what)
-  return { json: { added }, lines: [`Added ${added}.`] }
+  const nothing = 'Added nothing: all of it is in stock already, of this kind or another. "stock list" shows it.'
+  return { json: { added }, lines: [added === 0 ? nothing : `Added ${added}.`] }
 }
 
 /** A file of many kinds is added kind by kind; a line that cannot be read stops it before anything is added. */
@@ -158,6 +159,7 @@ async function addFile(stock: Stock, path: string): Promise<number> {
     group.addresses.push(formatAddress(address))
     kinds.set(name, group)
   }
+  if (kinds.size === 0) throw mistyped(`${path} names no address: a line is address,country,ipv.`)
   let added = 0
   for (const { kind, addresses } of kinds.values()) added += await stock.addAddresses(addresses, kind, showProgress)
   return added

@@ -1,4 +1,4 @@
-import type { Counter, Database } from './transaction.ts'
+import type { Counter, Database, Reader } from './transaction.ts'
 
 const blockSize = 1000
 
@@ -37,4 +37,9 @@ export function createCounter(db: Database, name: string): Counter {
       return turn
     },
   }
+}
+
+/** The next number that a counter gives out, in whichever process; 0 before it has given any. */
+export async function nextNumber(reader: Reader, name: string): Promise<number> {
+  return Number((await reader.first<{ next: bigint }>('SELECT next FROM counters WHERE name = $1', [name]))?.next ?? 0n)
 }

@@ -6,6 +6,10 @@ export type Migration = { readonly name: string; readonly text: string }
 
 type Applied = { name: string; checksum: string }
 
+/** What was applied is noted here. The one table that no migration makes. */
+export const migrationsTable =
+  'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
+
 const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
 /**
@@ -16,10 +20,7 @@ const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').upda
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   await db.transact(async (tx) => {
     await lock(db, tx)
-    await tx.run(
-      `CREATE TABLE IF NOT EXISTS migrations
-         (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)`,
-    )
+    await tx.run(migrationsTable)
   })
   const done: string[] = []
   for (const migration of migrations) {

@@ -61,3 +61,18 @@ export function padded<Item>(items: readonly Item[]): readonly Item[] {
   while (length < items.length) length *= 4
   return [...items, ...Array.from({ length: length - items.length }, () => last)]
 }
+
+const half = 1_000_000_000n
+
+/**
+ * A sum that no row can make too large for the engine, in two columns: in thousand millions and what is left. SQLite
+ * fails when a sum passes 64 bits, and PostgreSQL when it is cast back to them.
+ */
+export const wideSum = (expression: string, name: string): string =>
+  `CAST(COALESCE(SUM((${expression}) / ${half}), 0) AS BIGINT) AS ${name}_high,
+   CAST(COALESCE(SUM((${expression}) % ${half}), 0) AS BIGINT) AS ${name}_low`
+
+export type WideSum<Name extends string> = Readonly<Record<`${Name}_high` | `${Name}_low`, bigint>>
+
+export const readWide = <Name extends string>(row: WideSum<Name>, name: Name): bigint =>
+  row[`${name}_high`] * half + row[`${name}_low`]

@@ -2,6 +2,7 @@ import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import { toHex } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
 import type { Log } from '../kernel/log.ts'
+import { toIso } from '../kernel/time.ts'
 
 /** What the chores tell. */
 export type Notes = Pick<Log, 'info' | 'error'>
@@ -17,16 +18,29 @@ const forgetAtOnce = 1000
 
 export type Chore = { readonly name: string; readonly everyMs: number; readonly work: () => Promise<void> }
 
+/** Writes a checkpoint down where this database cannot reach. */
+export type KeepCheckpoint = (checkpoint: {
+  readonly number: number
+  readonly hash: string
+  readonly madeAt: string
+}) => Promise<void>
+
 /** What the shop does for its money by itself. */
-export function moneyChores(services: { orders: Orders; ledgerAudit: LedgerAudit }, notes: Notes): readonly Chore[] {
+export function moneyChores(
+  services: { orders: Orders; ledgerAudit: LedgerAudit; keepCheckpoint: KeepCheckpoint },
+  notes: Notes,
+): readonly Chore[] {
   return [
     {
       name: 'checkpoint',
       everyMs: checkpointEveryMs,
       async work() {
         const made = await services.ledgerAudit.makeCheckpoint()
-        // Kept in a log elsewhere, the hash shows whether this database was rewritten as a whole.
-        if (made) notes.info('checkpoint', { number: made.number, postings: made.postings, hash: toHex(made.hash) })
+        if (!made) return
+        // Kept elsewhere, the hash shows whether this database was rewritten as a whole.
+        const hash = toHex(made.hash)
+        notes.info('checkpoint', { number: made.number, postings: made.postings, hash })
+        await services.keepCheckpoint({ number: made.number, hash, madeAt: toIso(made.madeAt) })
       },
     },
     {

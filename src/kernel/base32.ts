@@ -11,3 +11,10 @@ export function isBase32(text: string): boolean {
   for (const character of text) if (!alphabet.includes(character)) return false
   return true
 }
+
+/** The number that characters stand for, the first one the highest; for as many as a number holds exactly. */
+export function readBase32(text: string): number {
+  let value = 0
+  for (const character of text) value = value * 32 + alphabet.indexOf(character)
+  return value
+}

@@ -52,5 +52,6 @@ export function problemsOfEnd(account: Chain, walked: Chain, entry: string): str
   return [
     ...(account.seq === walked.seq ? [] : [`it counts ${account.seq} ${entry}s, there are ${walked.seq}`]),
     ...(account.head.toHex() === walked.head.toHex() ? [] : [`its head is not the hash of the last ${entry}`]),
+    ...(account.lastAt === walked.lastAt ? [] : [`it is not dated as its last ${entry} is`]),
   ]
 }

@@ -1,11 +1,69 @@
+import { Refusal } from './refusal.ts'
+
 /** Something that `verify` found to be wrong: which promise, about what, and how. */
 export type Finding = { readonly promise: string; readonly where: string; readonly problem: string }
 
-/** What `verify` looked at, so that a clean answer says how much it covers. */
-export type Audit = { readonly findings: readonly Finding[]; readonly covered: Readonly<Record<string, number>> }
+/**
+ * What `verify` looked at, so that a clean answer says how much it covers. Notes tell what it could not look at, where
+ * that is nothing wrong.
+ */
+export type Audit = {
+  readonly findings: readonly Finding[]
+  readonly covered: Readonly<Record<string, number>>
+  readonly notes?: readonly string[]
+}
 
-/** One domain's part of `verify`. */
-export type Verifier = { readonly name: string; readonly verify: () => Promise<Audit> }
+/** One domain's part of `verify`. `onProgress` hears now and then how many things were looked at. */
+export type Verifier = {
+  readonly name: string
+  readonly verify: (onProgress?: (done: number) => void) => Promise<Audit>
+}
 
 /** Past this many a report helps nobody; the count goes on. */
 export const mostFindings = 1000
+
+/**
+ * Looks at one thing. What cannot even be looked at is a finding, and the rest is looked at all the same. A database
+ * that is not there is no finding, and one that has given up the snapshot ends the whole part.
+ */
+export async function attempt(
+  findings: Finding[],
+  of: { readonly promise: string; readonly where: string },
+  look: () => Promise<void> | void,
+): Promise<void> {
+  try {
+    await look()
+  } catch (error) {
+    if (error instanceof Refusal || !(error instanceof Error) || isDatabaseError(error)) throw error
+    findings.push({ ...of, problem: `it cannot be checked: ${error.message}` })
+  }
+}
+
+/** A part of `verify` as a whole: should it fail, that is its finding. */
+export async function auditOf(verifier: Verifier, onProgress?: (done: number) => void): Promise<Audit> {
+  try {
+    return await verifier.verify(onProgress)
+  } catch (error) {
+    if ((error instanceof Refusal && error.kind === 'unavailable') || !(error instanceof Error)) throw error
+    const problem = `it could not be read to its end: ${error.message}`
+    return { findings: [{ promise: verifier.name, where: 'database', problem }], covered: {} }
+  }
+}
+
+/** An engine's own error carries its code; our own mistakes and rows that make no sense do not. */
+const isDatabaseError = (error: Error): boolean =>
+  'code' in error && typeof error.code === 'string' && /^(SQLITE|ERR_POSTGRES)/.test(error.code)
+
+const advices: Readonly<Record<string, string>> = {
+  schema: 'stop the shop, compare with the migrations, and put back what is missing before anything is written again',
+  file: 'stop the shop, copy the file aside, and restore the last backup that verifies; later sales are in the copy',
+  constraint: 'read the rows with the question that the constraint asks, and restore them from a backup',
+  history: 'read its versions in row_history and write the right one back; whoever changed it went past the shop',
+  checkpoint:
+    'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
+}
+
+/** What to do about a finding. */
+export const adviceFor = (finding: Finding): string =>
+  advices[finding.promise] ??
+  'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'

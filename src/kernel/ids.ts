@@ -1,4 +1,4 @@
-import { base32Digit as digit, isBase32 } from './base32.ts'
+import { base32Digit as digit, isBase32, readBase32 } from './base32.ts'
 
 declare const kind: unique symbol
 type Id<Of extends string> = string & { readonly [kind]: Of }
@@ -43,6 +43,9 @@ export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
   if (!text.startsWith(prefix) || text.length !== prefix.length + 26) return undefined
   return isBase32(text.slice(prefix.length)) ? (text as Id<K>) : undefined
 }
+
+/** When an id was made. */
+export const timeOfId = (id: string): number => readBase32(id.slice(id.indexOf('_') + 1).slice(0, 10))
 
 /** 50 bits in ten characters, the last 48 of them the time. Halves, because bit operations know only 32 bits. */
 function timeText(ms: number): string {

@@ -1,6 +1,6 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
-import { type Command, helpText, type Outcome, readGiven } from '../cli/command.ts'
+import { type Command, groupText, helpText, type Outcome, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { commonOptions } from './process.ts'
 import { BadSetting } from './settings/reading.ts'
@@ -15,8 +15,13 @@ async function main(typed: readonly string[]): Promise<number> {
   if (asksForHelp) {
     const words = typed.filter((word) => !word.startsWith('--') && word !== 'help')
     const one = commands.find((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
-    process.stdout.write(helpText(commands, commonOptions, one))
+    await write((one ? undefined : groupText(commands, words)) ?? helpText(commands, commonOptions, one))
     return typed.length === 0 ? 2 : 0
+  }
+  const group = groupText(commands, typed)
+  if (group !== undefined && !json) {
+    await write(group)
+    return 2
   }
   const { command, given } = readGiven(commands, typed, commonOptions)
   return print(await command.run(given), json)
@@ -35,18 +40,33 @@ async function commandsFor(typed: readonly string[]): Promise<readonly Command[]
   return (await import('./commands.ts')).commands
 }
 
-function print(outcome: Outcome, json: boolean): number {
-  if (json && outcome.json !== null) process.stdout.write(`${JSON.stringify(outcome.json)}\n`)
-  else for (const line of outcome.lines) process.stdout.write(`${line}\n`)
+async function print(outcome: Outcome, json: boolean): Promise<number> {
+  if (json && outcome.json !== null) await write(`${JSON.stringify(outcome.json)}\n`)
+  else await write(outcome.lines.map((line) => `${line}\n`).join(''))
   return outcome.exit ?? 0
 }
 
-function explain(error: unknown, json: boolean): number {
+/**
+ * Ends when the reader has taken all of it. A pipe holds 64 KiB, and a process that ends takes with it what it has not
+ * handed over. A reader that has seen enough, as `head` has, is no trouble of ours.
+ */
+function write(text: string): Promise<void> {
+  if (text === '') return Promise.resolve()
+  return new Promise((resolve, reject) => {
+    process.stdout.once('error', () => {})
+    process.stdout.write(text, (error) => {
+      if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') reject(error)
+      else resolve()
+    })
+  })
+}
+
+async function explain(error: unknown, json: boolean): Promise<number> {
   const known = error instanceof Refusal || error instanceof BadSetting
   const message = messageOf(error)
   const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
   const details = error instanceof Refusal ? error.details : null
-  if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, details } })}\n`)
+  if (json) await write(`${JSON.stringify({ error: { code, message, details } })}\n`)
   else process.stderr.write(`turnpike: ${message}\n`)
   if (!known) return 70
   return error instanceof BadSetting || code === 'usage' ? 2 : 1

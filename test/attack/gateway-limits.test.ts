@@ -110,11 +110,14 @@ describe('too many', () => {
   })
 
   test('connections beyond those who can be told are closed without a word', async () => {
-    open({ limits: { connections: 1 } })
-    const crowd = await Promise.all(Array.from({ length: 520 }, come))
-    await until(() => crowd.filter(isTurnedAway).length === 19)
-    expect(stand.engine.standing.open).toBe(501)
-    for (const each of crowd) each?.reset()
+    open({ limits: { connections: 3 } })
+    origin.play({ onBytes: () => {} })
+    const held = [await tunnel(), await tunnel(), await tunnel()]
+    const crowd = await Promise.all(Array.from({ length: 30 }, come))
+    await until(() => crowd.filter(isTurnedAway).length === 22)
+    expect(stand.engine.standing).toMatchObject({ open: 11, passages: 3 })
+    expect(held.filter(isTurnedAway)).toEqual([])
+    for (const each of [...crowd, ...held]) each?.reset()
     await until(() => stand.engine.standing.open === 0)
   })
 

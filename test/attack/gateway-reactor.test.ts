@@ -3,6 +3,8 @@ import { readdirSync } from 'node:fs'
 import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { findLack } from '../../src/plane/gateway/carry/linux/lack.ts'
 import { makeEngineDeps, passwordOf, until } from '../harness/engine.ts'
+import { freePort } from '../harness/gateway.ts'
+import { RawClient } from '../harness/raw-client.ts'
 import { openTunnel, startEcho } from '../harness/tunnel.ts'
 
 let echo: ReturnType<typeof startEcho>
@@ -49,6 +51,42 @@ test('a reactor that dies is started again: its connections are closed, what it 
     look()
     return counted.proxies === 26 && counted.subusers === 18
   })
+  await engine.stop(0)
+  await until(() => engine.standing.open === 0)
+  await until(() => descriptors() <= before)
+})
+
+test('ports that are opened and closed while a reactor is dead are as they should be for the next one', async () => {
+  const { deps, change } = makeEngineDeps({})
+  const deaths: unknown[] = []
+  const before = descriptors()
+  const engine = createLinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  engine.start({ hostname: '127.0.0.1', port: 0 })
+  engine.changed(change, () => {})
+  const [first, second] = [freePort(), freePort()]
+  const portsOf = (...ports: number[]): void => {
+    const subuser = deps.snapshot.findSubuser('sub-pavel')
+    if (!subuser) throw new Error('pavel is not there')
+    const listed = ports.map((port) => ({ port, login: 'pavel-pool-residential' }))
+    const page = { proxies: [], subusers: [{ ...subuser, whitelist: ['127.0.0.1'], ports: listed }], exits: [] }
+    engine.changed(deps.snapshot.apply(page), (_, error) => {
+      throw error
+    })
+  }
+  portsOf(first)
+  engine.thread.terminate()
+  portsOf(second)
+  await until(() => deaths.length === 1)
+  const client = await RawClient.open(second)
+  client.send('\x05\x01\x00')
+  await client.hear((text) => text.length === 2)
+  expect(client.text).toBe('\x05\x00')
+  client.reset()
+  const isClosed = await RawClient.open(first).then(
+    () => false,
+    () => true,
+  )
+  expect(isClosed).toBeTrue()
   await engine.stop(0)
   await until(() => engine.standing.open === 0)
   await until(() => descriptors() <= before)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
 import { engines } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
@@ -106,6 +107,31 @@ describe.each([...engines])('what a joined node claims, on %s', (engine) => {
     expect(Number(received + sent)).toBeLessThanOrEqual((service.clock.nowMs - startMs + 100) * perMs)
     expect((await service.post('/vpn/renew', { period: 1 }, { token: owner.token })).status).toBe(200)
     expect((await service.get('/vpn/info', { token: owner.token })).status).toBe(200)
+    expect(await findingsOf(service)).toEqual([])
+  })
+
+  test('nobody has carried more than eight petabytes in all: the code stops there, and the database a little later', async () => {
+    const owner = await newCustomer(1)
+    const node = await joinNode('vpn')
+    const { db } = service.services
+    const near = 8_000_000_000_000_000n - 100n
+    await db.transact(async (tx) => {
+      await tx.run('UPDATE vpn_peers SET received = $2 WHERE id = $1', [owner.device, near])
+      await tx.run('UPDATE vpn_subscriptions SET received = $2 WHERE uuid = $1', [owner.uuid, near])
+      await tx.run(
+        `INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at)
+         VALUES ('earlier', 'boot-0001', $1, $2, 0, $2, 0, 0)`,
+        [owner.device, near],
+      )
+    })
+    const peers = [{ id: owner.device, received: 60, sent: 1_000_000, handshake_at: null }]
+    await node.report({ boot: 'boot-0001', peers })
+    const { received, sent } = (await service.services.vpn.show(owner.uuid as never)).subscription
+    expect([received, sent]).toEqual([near + 60n, 40n] as never)
+    for (const table of ['vpn_peers', 'vpn_subscriptions']) {
+      const past = db.transact((tx) => tx.run(`UPDATE ${table} SET received = 9000000000000001`))
+      expect((await failureOf(past)).name).toBe('ConstraintViolation')
+    }
     expect(await findingsOf(service)).toEqual([])
   })
 

@@ -1,3 +1,4 @@
+import { createRowHistory } from '../../src/db/row-history.ts'
 import type { Database, Tx } from '../../src/db/transaction.ts'
 import { createLedger, createLedgerAudit, type Payer } from '../../src/domains/ledger/index.ts'
 import type { Posting } from '../../src/domains/ledger/rules.ts'
@@ -22,7 +23,7 @@ import { HandClock } from './clock.ts'
  */
 export async function play(db: Database, script: string): Promise<string> {
   const clock = new HandClock(0)
-  const deps = { ...realSurroundings, db, clock: clock.read }
+  const deps = { ...realSurroundings, db, clock: clock.read, history: createRowHistory(realSurroundings) }
   const bank = { db, clock, ledger: createLedger(deps), audit: createLedgerAudit(deps), caps: new Map(), orders: 0 }
   const lines: string[] = []
   for (const line of linesOf(script)) {

@@ -5,9 +5,11 @@ import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/c
 import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
+import type { Ask } from '../../src/plane/gateway/decide/admission.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
+import type { Policy } from '../../src/plane/gateway/decide/policy.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
-import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+import type { Found, NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 import { until } from './until.ts'
 
 /** Every test of a gateway runs on both; the test command runs them once for each. */
@@ -25,10 +27,18 @@ export type Stand = {
 }
 
 export type StandOptions = {
+  /** Where it listens; loopback unless said. */
+  readonly hostname?: string
+  /** What customers with an IPv4 address leave from; loopback unless said. */
+  readonly leaveFrom?: string
+  /** What is otherwise than shipped in what customers may reach. */
+  readonly policy?: Partial<Policy>
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
+  /** Asks the shop; it knows nobody unless said. */
+  readonly ask?: Ask
   readonly subuser?: Partial<NodeSubuser>
   /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
@@ -74,6 +84,12 @@ const proxies = (): NodeProxy[] => [
   proxy(7, 'gleb', { state: 'blocked' }),
 ]
 
+/** What the shop knows of a proxy that the gateway knows too. */
+export const foundProxy = (username: string): Found => ({
+  proxy: proxies().find((each) => each.username === username) ?? null,
+  subuser: null,
+})
+
 /** `pavel` pays by the byte, and leaves from this machine. */
 const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   id: 'sub-pavel',
@@ -110,8 +126,13 @@ export function makeEngineDeps(options: StandOptions) {
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
   const snapshot = createSnapshot()
-  const change = snapshot.apply({ proxies: proxies(), subusers: [subuser(options.subuser)], exits: [exit] })
-  const policy = policyOf(config, options.mode ?? 'sandbox')
+  const { leaveFrom = '127.0.0.1' } = options
+  const change = snapshot.apply({
+    proxies: proxies().map((each) => (each.leave_from === '::1' ? each : { ...each, leave_from: leaveFrom })),
+    subusers: [subuser(options.subuser)],
+    exits: [{ ...exit, host: leaveFrom }],
+  })
+  const policy = { ...policyOf(config, options.mode ?? 'sandbox'), ...options.policy }
   const leaseBytes = options.leaseBytes ?? 1e12
   const faults: unknown[] = []
   let allowed = 0
@@ -126,9 +147,9 @@ export function makeEngineDeps(options: StandOptions) {
       giveBack() {},
       noteNow() {},
     },
-    ask: async () => {
+    ask: async (question, source) => {
       asked.count += 1
-      return { found: { proxy: null, subuser: null } }
+      return options.ask?.(question, source) ?? { found: { proxy: null, subuser: null } }
     },
     policy: () => policy,
     limits: {
@@ -156,7 +177,7 @@ export function openEngine(options: StandOptions = {}): Stand {
       ? createLinuxEngine({ ...deps, isStrict: true })
       : createEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)
-  const port = engine.start({ hostname: '127.0.0.1', port: 0 })
+  const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)
   })

@@ -5,9 +5,11 @@ import { findObstacle } from './netns.ts'
  * For tests that need network namespaces and TUN. Where a machine has neither they are counted as skipped, and the
  * reason stands in the summary of the run (tools/test.ts looks for this line).
  */
-export async function findGround(): Promise<{ test: typeof test | typeof test.skip; isPossible: boolean }> {
+export async function findGround(
+  what = 'tests of real VPN tunnels',
+): Promise<{ test: typeof test | typeof test.skip; isPossible: boolean }> {
   const obstacle = await findObstacle()
   if (obstacle === undefined) return { test, isPossible: true }
-  process.stderr.write(`not run here: tests of real VPN tunnels: ${obstacle}\n`)
+  process.stderr.write(`not run here: ${what}: ${obstacle}\n`)
   return { test: test.skip, isPossible: false }
 }

@@ -169,6 +169,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
       release: letGo('released'),
       close: letGo('closed'),
       abort: letGo('aborted'),
+      leave: () => void (isOver = true),
     }
   }
   const ends = { client: makeEnd('client', 0, client), origin: makeEnd('origin', 1, origin) }
@@ -225,7 +226,6 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     clock: () => 1,
     queue: (flow) => void queue.push(flow),
     noteHeld: (bytes) => void (mostHeld = Math.max(mostHeld, bytes)),
-    onOver: () => void (isOver = true),
   })
   const early = { client: Buffer.from(wish.fromClient ?? ''), origin: Buffer.from(wish.fromOrigin ?? '') }
   tunnel.start(undefined, early.client, early.origin)

@@ -6,3 +6,17 @@ export async function until(isTrue: () => boolean, mostMs = 5000): Promise<void>
     await Bun.sleep(2)
   }
 }
+
+/** Waits until a number has stopped changing, and tells what it is. */
+export async function untilStill(read: () => number, quietMs = 400): Promise<number> {
+  let last = read()
+  let since = performance.now()
+  while (performance.now() - since < quietMs) {
+    await Bun.sleep(10)
+    const now = read()
+    if (now === last) continue
+    last = now
+    since = performance.now()
+  }
+  return last
+}

@@ -124,12 +124,18 @@ describe.each([...engines])('the books of a customer on %s', (engine) => {
     )
     expect(rest.next_cursor).toBeNull()
     expect((await till.get('/transactions?limit=500', { token })).data.transactions).toHaveLength(120)
+    for (const path of ['/transactions?limit=120', `/transactions?limit=20&cursor=${usual.next_cursor}`]) {
+      expect((await till.get(path, { token })).data.next_cursor).toBeNull()
+    }
     expect((await till.get('/transactions?limit=501', { token })).status).toBe(400)
   })
 
   test('a cursor of one list is refused by the other', async () => {
     await till.post('/things/buy', { count: 1 })
+    await till.post('/things/buy', { count: 1 })
     const { data } = await till.get('/orders?limit=1')
+    const all = (await till.get('/orders?limit=500')).data.orders.length
+    expect((await till.get(`/orders?limit=${all}`)).data.next_cursor).toBeNull()
     const answer = await till.get(`/transactions?cursor=${data.next_cursor}`)
     expect([answer.status, answer.error.details[0].field]).toEqual([400, 'cursor'])
   })

@@ -90,7 +90,7 @@ describe.each([...engines])('the list of proxies on %s', (engine) => {
     expect(seen).toEqual(before.map((each) => each.id).toReversed())
   })
 
-  test('a full last page ends with a page of nothing, and 100 come unless said', async () => {
+  test('a full last page is known to be the last, and 100 come unless said', async () => {
     const { token } = await service.newCustomer(100_000n)
     await buy(token, { count: 101, ipv: 6, period: 3 })
     const first = (await service.get('/dedicated/list', { token })).data
@@ -98,8 +98,7 @@ describe.each([...engines])('the list of proxies on %s', (engine) => {
     const second = (await service.get(`/dedicated/list?cursor=${first.next_cursor}`, { token })).data
     expect([second.proxies.length, second.next_cursor]).toEqual([1, null])
     const whole = (await service.get('/dedicated/list?limit=101', { token })).data
-    const after = (await service.get(`/dedicated/list?limit=101&cursor=${whole.next_cursor}`, { token })).data
-    expect(after).toEqual({ proxies: [], next_cursor: null })
+    expect([whole.proxies.length, whole.next_cursor]).toEqual([101, null])
   })
 
   test('a comment is kept word for word, on all the proxies named and on no other, and can be taken away', async () => {

@@ -197,8 +197,16 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
   test('when the gateway is full', async () => {
     const pair = await newPair()
     const idle = await Promise.all(Array.from({ length: 30 }, () => idleAt(road.port)))
-    await expectNo(pair, echo.spot, 'gateway_full', 503, 1)
+    // Whoever only waits is no reason to turn a customer away.
+    expect(await attempt('http', at(), pair.http, echo.spot)).toMatchObject({ status: 200 })
     for (const socket of idle) socket.terminate()
+    const tunnels: Awaited<ReturnType<typeof openTunnel>>[] = []
+    for (let customers = 0; customers < 10; customers += 1) {
+      const { http } = await newPair()
+      for (let count = 0; count < 3; count += 1) tunnels.push(await openTunnel('http', at(), http, echo.spot))
+    }
+    await expectNo(pair, echo.spot, 'gateway_full', 503, 1)
+    for (const tunnel of tunnels) tunnel.close()
     expect(await untilTrue(async () => (await attempt('http', at(), pair.http, echo.spot)).status === 200)).toBeTrue()
   })
 

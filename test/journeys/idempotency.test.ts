@@ -33,16 +33,20 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   })
 
   test('the same key for another request is refused, and nothing is charged', async () => {
-    await buy('order-2')
+    const first = await buy('order-2')
     const before = await spent()
     for (const body of [{ count: 2 }, { count: 1, colour: 'red' }, { count: 1, note: 'a' }]) {
       const other = await buy('order-2', body)
       expect([other.status, other.error.code, other.error.details]).toEqual([
         422,
         'idempotency_key_reused',
-        { charged: false },
+        { charged: false, order_id: first.data.order_id },
       ])
+      expect(other.error.message).toContain(`succeeded as order ${first.data.order_id}. Repeat that one exactly`)
     }
+    await till.services.db.transact((tx) => tx.run('UPDATE answers SET order_id = NULL'))
+    const old = await buy('order-2', { count: 2 })
+    expect([old.error.code, old.error.details]).toEqual(['idempotency_key_reused', { charged: false }])
     expect(await spent()).toBe(before)
   })
 
@@ -63,7 +67,10 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   test('an answer that an earlier version stored under the bytes of its request is given to whoever repeats its key', async () => {
     const first = await buy('order-2c')
     await till.services.db.transact((tx) =>
-      tx.run("UPDATE answers SET request = $1 WHERE key = 'order-2c'", [new Uint8Array(32).fill(9)]),
+      tx.run("UPDATE answers SET request = $1, body = $2 WHERE key = 'order-2c'", [
+        new Uint8Array(32).fill(9),
+        till.services.arranged.vault.seal(first.text, `answer ${till.customer} order-2c`).toBase64(),
+      ]),
     )
     const before = await spent()
     expect((await buy('order-2c')).text).toBe(first.text)

@@ -260,6 +260,8 @@ describe.each([...engines])('what nodes hear from the shop on %s', (engine) => {
       await service.services.setBlocked(customer, blocked)
       const startedAt = performance.now()
       for (const [index, page] of (await waiting).entries()) (index === 0 ? gateway : vpn).hear(page)
+      // The block may fall between the reading of two tables; what is missing comes with the next page, at once.
+      if (!Bun.deepEquals(states(), [...expected])) gateway.hear(await gateway.page(20))
       expect(performance.now() - startedAt).toBeLessThan(1000)
       expect(states()).toEqual([...expected])
     }

@@ -125,7 +125,26 @@ describe('starting and stopping', () => {
     expect(commands).toContain('verify')
     const one = await runTurnpike(['token', 'create', '--help'])
     expect([one.exit, one.out.split('\n')[0]]).toEqual([0, 'turnpike token create CUSTOMER [options]'])
+    expect(one.out).toContain('--cap')
+    expect(one.out).not.toContain('TURNPIKE_')
+    expect(one.out).toEndWith('every command does: "turnpike --help" lists them.\n')
     expect((await runTurnpike([])).exit).toBe(2)
+  })
+
+  test('the beginning of a command lists those that begin so, and a wrong one says where to look', async () => {
+    for (const [words, exit] of [
+      [['customer'], 2],
+      [['customer', '--help'], 0],
+      [['help', 'customer'], 0],
+    ] as const) {
+      const ended = await runTurnpike(words)
+      expect([ended.exit, ended.err]).toEqual([exit, ''])
+      const listed = [...ended.out.matchAll(/^ {2}turnpike (\S+)/gm)].map((found) => found[1])
+      expect([listed.length > 1, new Set(listed)]).toEqual([true, new Set(['customer'])])
+    }
+    const wrong = await runTurnpike(['customer', 'dance'])
+    expect([wrong.exit, wrong.out]).toEqual([2, ''])
+    expect(wrong.err).toContain('no command "customer dance". "turnpike customer" lists')
   })
 
   test('a bad setting stops the start with one clear line and 2, and never repeats a value that may be a secret', async () => {

@@ -371,9 +371,8 @@ describe.each([...engines])('premium access on %s', (engine) => {
       [login, `alice_${engine}`].toSorted(),
     )
     const paged = await service.get('/premium/subusers?limit=1', { token })
-    expect(
-      (await service.get(`/premium/subusers?limit=1&cursor=${paged.data.next_cursor}`, { token })).data.subusers,
-    ).toHaveLength(1)
+    const last = await service.get(`/premium/subusers?limit=1&cursor=${paged.data.next_cursor}`, { token })
+    expect([last.data.subusers.length, last.data.next_cursor]).toEqual([1, null])
     const taken = await service.post('/premium/subusers', { login: `alice_${engine}` }, { token })
     expect(taken.error.code).toBe('conflict')
     const blocked = await service.post(
@@ -590,6 +589,7 @@ test.each([...engines])('a customer passes no limit by asking for several sub-us
   const ids = (await Promise.all(made)).map((each) => each.data.subuser.subuser_id as string)
   const wish = { pool_type: 'residential', format_id: 3, quantity: 600 }
   const answers = await Promise.all(ids.map((id) => service.post(generate, { ...wish, subuser_id: id }, { token })))
-  expect(answers.map((each) => each.status).toSorted()).toEqual([200, 409, 409])
+  expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
+  expect(answers.filter((each) => each.status === 409)).toHaveLength(2)
   await service.stop()
 })

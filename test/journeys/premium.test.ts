@@ -262,12 +262,33 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
     ['from', 'by=hour&from=2025-01-01&to=2026-01-01'],
     ['from', 'from=2026-02-01&to=2026-01-01'],
     ['pool_type', 'pool_type=X'],
+    ['pool_type', 'pool_type=nosuch'],
     ['host', 'host=%20'],
     ['subuser_id', 'subuser_id=a%20b'],
   ])('usage with a wrong %s is refused by name: %s', async (field, query) => {
     const answer = await service.get(`/premium/usage?${query}`)
     expect(answer.status).toBe(400)
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
+  })
+
+  test('a refusal says what is wrong with this request, not what could be wrong with another', async () => {
+    const backwards = await service.get('/premium/usage?from=2026-02-01&to=2026-01-01')
+    expect(backwards.error.details).toEqual([{ field: 'from', problem: 'must not be after "to"' }])
+    const pool = (await service.get('/premium/usage?pool_type=nosuch')).error.details[0]
+    expect([pool.allowed.includes('residential'), pool.see]).toEqual([true, 'GET /premium/traffic/balance'])
+    expect((await service.get('/premium/usage?pool_type=datacenter')).data.items).toEqual([])
+    const { token } = await newcomer(1n)
+    const { data } = await service.post('/premium/subusers', {}, { token })
+    const all = { pool_type: 'mobile', all: true, to_subuser_id: data.subuser.subuser_id }
+    expect((await service.post('/premium/traffic/move', all, { token })).error).toEqual({
+      code: 'conflict',
+      message: 'There is no free traffic in mobile to move.',
+      details: { available_gb: 0, charged: false },
+    })
+    const format = await service.post('/premium/proxies/generate', { pool_type: 'residential', format: null })
+    expect(format.error.details).toEqual([{ field: 'format', problem: 'must be a template, or one of 1, 2, 3, 4' }])
+    const nowhere = await service.get('/dedicated/quote?country_code=xx&period=7&count=1&ipv=4')
+    expect(nowhere.error.details[0].problem).toBe('is no country: ISO 3166-1 has no code XX')
   })
 
   test('traffic expires when the price list says so, and what expires first is used first', async () => {

@@ -327,6 +327,13 @@ describe.each([...engines])('vpn on %s', (engine) => {
     expect((await post('/vpn/delete', {})).status).toBe(404)
     expect((await get('/vpn/config')).status).toBe(404)
     expect((await get('/balance')).data.balance_rub).toBe(100_000)
+    const { device } = (await post('/vpn/buy', { period: 1 })).data
+    await post('/vpn/devices/remove', { device })
+    const bare = await get('/vpn/config')
+    expect([bare.status, bare.error.message]).toEqual([
+      404,
+      'This subscription has no device. Add one with POST /vpn/devices.',
+    ])
   })
 
   test('a subscription cannot be paid without end', async () => {

@@ -78,6 +78,68 @@ describe.each([...engines])('a wrong guess is named on %s', (engine) => {
     expect(again.headers.get('idempotent-replayed')).toBe('true')
   })
 
+  test('a key where nobody looks for it is named, because its sender believes that a retry is safe', async () => {
+    const problem = 'was ignored, so a retry is not safe; send it as the header Idempotency-Key'
+    for (const name of ['X-Idempotency-Key', 'Idempotency_Key', 'IdempotencyKey']) {
+      const answer = await service.post('/dedicated/buy', order, { headers: { [name]: 'a' } })
+      expect([answer.status, answer.warnings]).toEqual([200, [{ field: name, problem }]])
+      const both = await service.post('/dedicated/buy', order, {
+        headers: { [name]: 'a' },
+        key: name,
+      })
+      expect([both.status, both.text.includes('"warnings"')]).toEqual([200, false])
+      expect((await service.get('/balance', { headers: { [name]: 'a' } })).warnings).toBeUndefined()
+    }
+    for (const field of ['idempotency_key', 'idempotencyKey', 'Idempotency-Key']) {
+      const answer = await service.post('/dedicated/buy', { ...order, [field]: 'a' })
+      expect([answer.status, answer.warnings]).toEqual([200, [{ field, problem }]])
+    }
+    const asked = await service.post('/dedicated/buy?idempotency_key=a', order)
+    expect(asked.warnings).toEqual([{ field: 'idempotency_key', problem }])
+    const needless = [
+      { field: 'Idempotency-Key', problem: 'was ignored: this operation charges nothing and takes no key' },
+    ]
+    expect((await service.get('/balance', { key: 'a' })).warnings).toEqual(needless)
+    expect((await service.post('/premium/password/reset', {}, { key: 'a' })).warnings).toEqual(needless)
+  })
+
+  test('a missing field is told together with what was sent in its place', async () => {
+    const missing = async (path: string, body: object): Promise<Record<string, string>> => {
+      const { status, error } = await service.post(path, body)
+      expect(status).toBe(400)
+      return Object.fromEntries(
+        error.details.map((each: { field: string; problem: string }) => [each.field, each.problem]),
+      )
+    }
+    const meant = (name: string) => `is required; did you mean it by "${name}"?`
+    expect(await missing('/dedicated/buy', { country: 'DE' })).toEqual({
+      country_code: meant('country'),
+      period: 'is required',
+      count: 'is required',
+      ipv: 'is required',
+    })
+    const guess = { country: 'DE', days: 7, quantity: 1, ip_version: 4 }
+    expect(await missing('/dedicated/buy', guess)).toEqual({
+      country_code: meant('country'),
+      period: meant('days'),
+      count: meant('quantity'),
+      ipv: meant('ip_version'),
+    })
+    expect(await missing('/dedicated/protocol', { id: [1], protocol: 'http' })).toEqual({
+      ids: meant('id'),
+      port_type: meant('protocol'),
+    })
+    expect(await missing('/vpn/buy', { months: 1 })).toEqual({ period: meant('months') })
+    expect(await missing('/premium/traffic/buy', { pool: 'mobile', gigabytes: 1 })).toEqual({
+      pool_type: meant('pool'),
+      gb: meant('gigabytes'),
+    })
+    expect(await missing('/premium/whitelist/add', { ips: '192.0.2.1' })).toEqual({ ip: meant('ips') })
+    expect(await missing('/premium/whitelist/add', { colour: 'red' })).toEqual({ ip: 'is required' })
+    const quote = await service.get('/dedicated/prolong/quote?id=1&period=7')
+    expect(quote.error.message).toBe(`The request is not valid. ids: ${meant('id')}`)
+  })
+
   test('many unknown fields are named up to a limit, and long names are cut', async () => {
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`${index}${'x'.repeat(90)}`, 1]))
     const { warnings, status } = await service.post('/premium/password/reset', many)
@@ -95,7 +157,7 @@ describe.each([...engines])('a wrong guess is named on %s', (engine) => {
         expect(data.proxies[0]).toContain('-country-us-')
       }
       const { warnings } = await service.post('/premium/proxies/generate', { pool_type: 'residential', country: 'US' })
-      expect(warnings).toEqual([{ field: 'country', problem: 'was read as countries; did you mean countries?' }])
+      expect(warnings).toEqual([{ field: 'country', problem: 'was read as countries' }])
       const both = { pool_type: 'residential', country: 'DE', countries: ['US'] }
       const answer = await service.post('/premium/proxies/generate', both)
       expect([answer.data.params.countries, answer.warnings]).toEqual([

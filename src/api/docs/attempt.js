@@ -1,5 +1,5 @@
 import { codeBlock, copyButton, el, literal } from './elements.js'
-import { follow, learn, withReal } from './learned.js'
+import { follow, learn, realOnly, withReal } from './learned.js'
 import { allowedOf, exampleOf, givenExample, plain, resolve, sampleOf } from './schema.js'
 
 const answerWithinMs = 30_000
@@ -67,7 +67,7 @@ const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLower
 /** The word about the token is shown by the style as long as there is none. */
 const notes = (operation) => [
   operation.needsToken && el('span', { class: 'token-wanted' }, 'Put your token at the top first. '),
-  operation.parameters.some(isKey) && 'A real request: it may charge your balance.',
+  operation.mayCharge && 'A real request: it may charge your balance.',
 ]
 
 /**
@@ -80,8 +80,13 @@ function parameterInput(operation, parameter) {
   const name = `${parameter.in}:${parameter.name}`
   const example = parameter.example ?? exampleOf(schema)
   const sample = parameter.required ? sampleOf({ example, ...schema }) : undefined
-  const offered = () => String(withReal(parameter.name, idOf(sample)) ?? '')
-  const start = isKey(parameter) ? freshKey() : offered()
+  // Which subscription may be left out while there is one; who has bought another through this page need not choose.
+  const isOffered = parameter.required || parameter.name === 'uuid'
+  const offered = () => {
+    const real = parameter.required ? withReal(parameter.name, idOf(sample)) : realOnly(parameter.name, example)
+    return String(real ?? '')
+  }
+  const start = isKey(parameter) ? freshKey() : isOffered ? offered() : ''
   const allowed = allowedOf(schema) ?? (schema.type === 'boolean' ? [true, false] : undefined)
   const placeholder = example === undefined ? undefined : `e.g. ${example}`
   const isNumber = schema.type === 'integer' || schema.type === 'number'
@@ -98,7 +103,7 @@ function parameterInput(operation, parameter) {
     : el('input', { ...plainInput, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' })
   const label = el('label', { for: id }, parameter.name)
   const row = el('div', { class: 'input' }, label, isKey(parameter) ? [input, newKeyButton(input)] : input)
-  return { row, input, start: sample === undefined || allowed ? undefined : offered }
+  return { row, input, start: !isOffered || allowed ? undefined : offered }
 }
 
 /** In a query a number is text, and the same id all the same. */

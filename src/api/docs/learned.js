@@ -30,6 +30,9 @@ function compare(name, example, answer, depth) {
   }
 }
 
+/** The real id in place of an example's, or undefined before there is one. */
+export const realOnly = (name, example) => (namesAThing(name) ? realOf.get(example) : undefined)
+
 /** An example with the real ids in it, as far as there are any. */
 export function withReal(name, example) {
   if (Array.isArray(example)) return example.map((each) => withReal(name, each))

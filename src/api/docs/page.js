@@ -36,6 +36,8 @@ function listOperations(description) {
     parameters: [...(operation.shared ?? []), ...(operation.parameters ?? [])].map(resolve),
     body: findBody(resolve(operation.requestBody)),
     server,
+    // What has no price cannot be refused for want of money.
+    mayCharge: operation.responses?.['402'] !== undefined,
     needsToken: (operation.security ?? description.security ?? []).length > 0,
   }))
 }

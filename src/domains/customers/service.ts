@@ -174,6 +174,13 @@ export function createCustomers(deps: {
         return { text, token: addToken(tx, customer, text, wish) }
       }),
 
+    /** How many customers there are, for `verify`. */
+    count: (reader: Reader): Promise<number> => store.countCustomers(reader),
+
+    /** Whose these tokens are, for `verify`; one that does not exist is left out. */
+    ownersOf: (reader: Reader, ids: readonly TokenId[]): Promise<Map<TokenId, CustomerId>> =>
+      store.ownersOf(reader, ids),
+
     /** The spending caps of all tokens that have one, for `verify`. */
     caps: (reader: Reader): Promise<Map<string, Kopecks>> => store.listCaps(reader),
 

@@ -1,4 +1,4 @@
-import { list, numberOrNull, padded } from '../../db/rows.ts'
+import { chunked, list, numberOrNull, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
@@ -176,4 +176,20 @@ export async function listCaps(reader: Reader): Promise<Map<string, Kopecks>> {
     'SELECT id, cap_kopecks FROM tokens WHERE cap_kopecks IS NOT NULL',
   )
   return new Map(rows.map((row) => [row.id, kopecks(row.cap_kopecks)]))
+}
+
+export async function countCustomers(reader: Reader): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM customers'))?.n ?? 0n)
+}
+
+export async function ownersOf(reader: Reader, tokens: readonly TokenId[]): Promise<Map<TokenId, CustomerId>> {
+  const owners = new Map<TokenId, CustomerId>()
+  for (const chunk of chunked(tokens)) {
+    const rows = await reader.all<{ id: string; customer_id: string }>(
+      `SELECT id, customer_id FROM tokens WHERE id IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) owners.set(row.id as TokenId, row.customer_id as CustomerId)
+  }
+  return owners
 }

@@ -8,11 +8,8 @@ import { ownerName } from '../customers/rules.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
 import { sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
-import { isHeld, type Proxy, readUsername } from './rules.ts'
+import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
 import * as store from './store.ts'
-
-/** What counts of a proxy are kept under. */
-const subjectOf = (id: number): string => `proxy:${id}`
 
 /** What gateways are told of dedicated proxies, and what they report: no password, no price, no customer. */
 export function createDedicatedNodes(deps: {

@@ -85,3 +85,7 @@ export function readUsername(username: string): number | undefined {
 export const vaultContext = (id: number): string => `proxy ${id}`
 
 export const kindName = (ipv: Ipv): string => ({ 3: 'shared IPv4', 4: 'IPv4', 6: 'IPv6' })[ipv]
+
+/** What counts of a proxy are kept under. */
+export const subjectPrefix = 'proxy:'
+export const subjectOf = (id: number): string => `${subjectPrefix}${id}`

@@ -1,12 +1,14 @@
 import type { Database, Reader } from '../../db/transaction.ts'
-import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
+import { type Audit, attempt, type Finding, type Verifier } from '../../kernel/finding.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Order, Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
 import type { StockDesk } from '../stock/index.ts'
-import { type Proxy, vaultContext } from './rules.ts'
+import type { Traffic } from '../traffic/index.ts'
+import { type Proxy, subjectPrefix, vaultContext } from './rules.ts'
+import { problemsOfLeases, problemsOfProxy, type WalkedLease } from './rules-audit.ts'
 import * as store from './store.ts'
 
 const page = 500
@@ -18,7 +20,10 @@ export function createDedicatedVerifier(deps: {
   pricing: Pricing
   stockDesk: StockDesk
   vault: Vault
+  traffic: Pick<Traffic, 'counts'>
   sha256: (text: string) => Uint8Array
+  /** The next number that a counter gives out. */
+  numbers: (reader: Reader, counter: string) => Promise<number>
 }): Verifier {
   return {
     name: 'dedicated',
@@ -27,19 +32,26 @@ export function createDedicatedVerifier(deps: {
         const findings: Finding[] = []
         const proxies = await readProxies(reader)
         const sold = await checkOrders(reader, deps, findings)
-        for (const proxy of proxies.values()) findings.push(...checkProxy(proxy, sold, deps))
-        checkShared(proxies, findings)
-        const leased = new Set<number>()
+        for (const proxy of proxies.values()) {
+          const where = `proxy ${proxy.id}`
+          await attempt(findings, { promise: 'delivery', where }, () => {
+            findings.push(...checkProxy(proxy, sold, deps))
+          })
+        }
+        checkHeld(proxies, findings)
+        const leases = new Map<number, WalkedLease[]>()
         const stock = await deps.stockDesk.verify(reader, (lease) => {
-          leased.add(lease.proxy)
+          leases.set(lease.proxy, [...(leases.get(lease.proxy) ?? []), lease])
           return checkLease(lease, proxies.get(lease.proxy))
         })
         findings.push(...stock.findings)
         for (const proxy of proxies.values()) {
-          if (proxy.state === 'held' && !leased.has(proxy.id)) {
-            findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem: 'it is held and has no lease' })
+          for (const problem of new Set(problemsOfLeases(proxy, leases.get(proxy.id) ?? []))) {
+            findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem })
           }
         }
+        findings.push(...(await checkCounts(reader, deps.traffic, proxies)))
+        findings.push(...(await checkCounter(reader, deps.numbers, proxies)))
         for (const [order, { count }] of sold.bought) {
           if (count !== 0)
             findings.push({
@@ -64,12 +76,51 @@ async function readProxies(reader: Reader): Promise<Map<number, Proxy>> {
   }
 }
 
+/** Whatever nodes have counted for was sold. */
+async function checkCounts(
+  reader: Reader,
+  { counts }: Pick<Traffic, 'counts'>,
+  proxies: ReadonlyMap<number, Proxy>,
+): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (let after = ''; ; ) {
+    const subjects = await counts.subjects(reader, subjectPrefix, after, page)
+    const unknown = subjects.filter((subject) => !proxies.has(Number(subject.slice(subjectPrefix.length))))
+    for (const where of unknown) {
+      findings.push({ promise: 'delivery', where, problem: 'nodes have counted for it, and it is not there' })
+    }
+    const last = subjects.at(-1)
+    if (last === undefined || subjects.length < page) return findings
+    after = last
+  }
+}
+
+/** A number that is given out again would be two proxies'. */
+async function checkCounter(
+  reader: Reader,
+  numbers: (reader: Reader, counter: string) => Promise<number>,
+  proxies: ReadonlyMap<number, Proxy>,
+): Promise<Finding[]> {
+  const next = await numbers(reader, 'proxy')
+  const last = [...proxies.keys()].at(-1) ?? -1
+  return last < next ? [] : [{ promise: 'counter', where: 'counter proxy', problem: `it gives out ${next} again` }]
+}
+
 /**
  * What the orders say was sold: how many proxies each buys, and until when each proxy runs after its last prolonging.
  */
 type Sold = {
-  readonly bought: Map<string, { customer: string; count: number; expiresAt: number; country: string; ipv: number }>
+  readonly bought: Map<string, Bought>
   readonly until: Map<number, number>
+}
+
+type Bought = {
+  readonly customer: string
+  readonly at: number
+  count: number
+  readonly expiresAt: number
+  readonly country: string
+  readonly ipv: number
 }
 
 type BuyNote = {
@@ -116,6 +167,7 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
   const note = order.calculation as unknown as BuyNote
   sold.bought.set(order.id, {
     customer: order.customer,
+    at: order.createdAt,
     count: note.count,
     expiresAt: note.expires_at,
     country: note.country,
@@ -158,6 +210,10 @@ function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (tex
   if (order.country !== proxy.country || order.ipv !== proxy.ipv) {
     findings.push({ promise: 'delivery', where, problem: 'it is not of the kind that was bought' })
   }
+  if (order.at !== proxy.startedAt) {
+    findings.push({ promise: 'term', where, problem: 'it does not begin when it was bought' })
+  }
+  for (const problem of problemsOfProxy(proxy)) findings.push({ promise: 'delivery', where, problem })
   if (proxy.expiresAt !== (sold.until.get(proxy.id) ?? order.expiresAt)) {
     findings.push({ promise: 'term', where, problem: 'it does not run for as long as was paid' })
   }
@@ -175,25 +231,28 @@ function opens(proxy: Proxy, deps: { vault: Vault; sha256: (text: string) => Uin
   }
 }
 
-/** One customer never holds two slots of one shared address. */
-function checkShared(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): void {
+/** One customer never holds two slots of one shared address, and nobody an address that is another's own. */
+function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): void {
   const seen = new Set<string>()
+  const places = new Set<number>()
   for (const proxy of proxies.values()) {
     if (proxy.state !== 'held') continue
-    const name = `${proxy.customer} ${proxy.address}`
+    const where = `proxy ${proxy.id}`
+    const name = proxy.ipv === 3 ? `${proxy.customer} ${proxy.address}` : proxy.address
     if (seen.has(name)) {
-      findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem: 'its customer has this address twice' })
+      const problem = proxy.ipv === 3 ? 'its customer has this address twice' : 'another proxy has this address too'
+      findings.push({ promise: 'lease', where, problem })
     }
+    if (places.has(proxy.place)) findings.push({ promise: 'lease', where, problem: 'another proxy has this place too' })
     seen.add(name)
+    places.add(proxy.place)
   }
 }
 
-function checkLease(
-  lease: { place: number; proxy: number; address: string; country: string; ipv: number },
-  proxy: Proxy | undefined,
-): Finding | undefined {
+function checkLease(lease: WalkedLease, proxy: Proxy | undefined): Finding | undefined {
   const wrong = (problem: string): Finding => ({ promise: 'lease', where: `lease of place ${lease.place}`, problem })
   if (!proxy) return wrong('no proxy holds it')
+  if (lease.endedAt !== null) return undefined
   if (proxy.state !== 'held') return wrong(`proxy ${proxy.id} is gone and still holds it`)
   if (proxy.place !== lease.place || proxy.address !== lease.address)
     return wrong(`proxy ${proxy.id} shows another address`)

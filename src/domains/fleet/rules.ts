@@ -114,3 +114,6 @@ function draw(text: string): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0
 }
+
+/** What binds a sealed private key to its node: in another row it does not open. */
+export const contextOf = (id: NodeId): string => `node ${id} private key`

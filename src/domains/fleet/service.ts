@@ -6,6 +6,7 @@ import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
 import { nameTaken, noSuchNode } from './errors.ts'
 import {
+  contextOf,
   type Endpoint,
   type Health,
   isLocationName,
@@ -110,5 +111,3 @@ export function createFleet(deps: {
     },
   }
 }
-
-const contextOf = (id: NodeId): string => `node ${id} private key`

@@ -192,3 +192,11 @@ export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
     [id, health.boot, health.tunnels, health.lagMs, health.carried],
   )
 }
+
+export type SealedNode = { readonly node: Node; readonly sealed: Uint8Array | null }
+
+/** Every node with its sealed key, for `verify`. */
+export async function listSealed(reader: Reader): Promise<SealedNode[]> {
+  const rows = await reader.all<NodeRow>('SELECT * FROM nodes ORDER BY name')
+  return rows.map((row) => ({ node: toNode(row), sealed: row.private_key }))
+}

@@ -1,54 +1,32 @@
-import {
-  type Chain,
-  emptyChain,
-  emptyHead,
-  endingWith,
-  problemsOfEnd,
-  problemsOfLink,
-  type Sha256,
-} from '../../kernel/chain.ts'
+import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../kernel/chain.ts'
 import type { Finding } from '../../kernel/finding.ts'
+import { LineDigest } from '../../kernel/line-digest.ts'
 import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'
-import { type Account, apiSpentAfter, checkpointLine, fieldsOf, type Posting, toHex } from './rules.ts'
+import { type Account, apiSpentAfter, type CheckpointContent, checkpointLine, fieldsOf, type Posting } from './rules.ts'
 
 /** A checkpoint as it is stored. */
-export type Checkpoint = {
-  readonly number: number
-  readonly upto: number
-  readonly accounts: number
-  readonly postings: number
-  readonly balances: bigint
-  readonly digest: Uint8Array
-  readonly hash: Uint8Array
-  readonly madeAt: number
-}
+export type Checkpoint = CheckpointContent & { readonly hash: Uint8Array }
 
-/** Digests account after account, a thousand lines at a time, so that no checkpoint needs the whole text at once. */
+/** Digests account after account, as each stands at one moment. */
 export class CheckpointFold {
   accounts = 0
   postings = 0
   balances = 0n
-  private digest = emptyHead
-  private lines: string[] = []
+  private readonly lines: LineDigest
 
-  constructor(private readonly sha256: Sha256) {}
+  constructor(sha256: Sha256) {
+    this.lines = new LineDigest(sha256)
+  }
 
   add(customer: string, seq: number, hash: Uint8Array, balance: bigint): void {
     this.accounts += 1
     this.postings += seq
     this.balances += balance
-    this.lines.push(checkpointLine(customer, seq, hash))
-    if (this.lines.length === 1000) this.flush()
+    this.lines.add(checkpointLine(customer, seq, hash))
   }
 
   finish(): Uint8Array {
-    if (this.lines.length > 0) this.flush()
-    return this.digest
-  }
-
-  private flush(): void {
-    this.digest = this.sha256(toHex(this.digest) + this.lines.join(''))
-    this.lines = []
+    return this.lines.finish()
   }
 }
 

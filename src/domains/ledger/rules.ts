@@ -107,9 +107,27 @@ export const toHex = (bytes: Uint8Array): string => bytes.toHex()
 export const checkpointLine = (customer: string, seq: number, hash: Uint8Array): string =>
   `${customer} ${seq} ${toHex(hash)}\n`
 
+/** A checkpoint but for its own hash. Those that were made before rows had a history cover none. */
+export type CheckpointContent = {
+  readonly number: number
+  readonly upto: number
+  readonly accounts: number
+  readonly postings: number
+  readonly balances: bigint
+  readonly digest: Uint8Array
+  readonly madeAt: number
+  readonly history: { readonly versions: number; readonly digest: Uint8Array } | null
+}
+
 /** What goes through a checkpoint's own hash. */
-export const checkpointText = (
-  previous: Uint8Array,
-  of: { number: number; upto: number; accounts: number; postings: number; balances: bigint; digest: Uint8Array },
-): string =>
-  JSON.stringify([toHex(previous), of.number, of.upto, of.accounts, of.postings, String(of.balances), toHex(of.digest)])
+export const checkpointText = (previous: Uint8Array, of: CheckpointContent): string =>
+  JSON.stringify([
+    toHex(previous),
+    of.number,
+    of.upto,
+    of.accounts,
+    of.postings,
+    String(of.balances),
+    toHex(of.digest),
+    ...(of.history ? [of.history.versions, toHex(of.history.digest), of.madeAt] : []),
+  ])

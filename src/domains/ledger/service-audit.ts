@@ -1,11 +1,11 @@
-import type { Database, Reader } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { emptyHead, type Sha256 } from '../../kernel/chain.ts'
-import type { Finding } from '../../kernel/finding.ts'
+import { attempt, type Finding } from '../../kernel/finding.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubleText, zero } from '../../kernel/money.ts'
 import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { type Account, checkpointText, type Posting, toHex } from './rules.ts'
+import { type Account, type CheckpointContent, checkpointText, type Posting, toHex } from './rules.ts'
 import { AccountWalk, type Checkpoint, CheckpointFold } from './rules-audit.ts'
 import { findPosting } from './store.ts'
 import * as store from './store-audit.ts'
@@ -24,8 +24,19 @@ const page = 500
 export type LedgerAudit = ReturnType<typeof createLedgerAudit>
 export type Charges = ReadonlyMap<number, Posting>
 
-export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
-  const { db, sha256 } = deps
+/** The history of rows that checkpoints cover beside the accounts. */
+type History = {
+  readonly stamp: (tx: Tx, checkpoint: number) => Promise<Covered>
+  readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered>
+  readonly lastStamp: (reader: Reader) => Promise<number>
+}
+type Covered = { readonly versions: number; readonly digest: Uint8Array }
+
+/** A checkpoint as it was kept elsewhere. */
+export type KeptCheckpoint = { readonly number: number | undefined; readonly hash: string }
+
+export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sha256; history: History }) {
+  const { db, sha256, history } = deps
 
   /** One account from its first posting on; each checkpoint notes where the account stood at its moment. */
   async function walkAccount(reader: Reader, account: Account, folds: readonly Folded[]): Promise<AccountWalk> {
@@ -51,6 +62,10 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       return posting?.kind === 'charge' ? posting : undefined
     },
 
+    /** What was given back of a charge, if anything was. */
+    refundOf: (reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> =>
+      store.refundOf(reader, customer, seq),
+
     /**
      * Recomputes every promise about money from the postings. `onCustomer` is told each customer's charges, so that
      * whoever owns the orders can compare them. `caps` are the spending caps of the tokens that have one.
@@ -59,8 +74,9 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       reader: Reader,
       caps: ReadonlyMap<string, Kopecks>,
       onCustomer: (customer: CustomerId, charges: Charges) => Promise<readonly Finding[]>,
+      onProgress?: (done: number) => void,
     ): Promise<{ findings: Finding[]; accounts: number; postings: number; checkpoints: number }> {
-      const chain = await walkCheckpoints(reader, sha256)
+      const chain = await walkCheckpoints(reader, sha256, history)
       const findings: Finding[] = [...chain.findings]
       const folds = chain.newest.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
       const spent = new Map<string, Kopecks>()
@@ -69,13 +85,16 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       let balances = 0n
       for await (const batch of allAccounts(reader)) {
         for (const account of batch) {
-          const walk = await walkAccount(reader, account, folds)
-          findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
-          for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
           accounts += 1
           walked += account.seq
-          balances += account.balance
+          await attempt(findings, { promise: 'balance', where: `account of ${account.customer}` }, async () => {
+            balances += account.balance
+            const walk = await walkAccount(reader, account, folds)
+            findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
+            for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
+          })
         }
+        onProgress?.(walked)
       }
       findings.push(...(await checkTotals(reader, walked, balances)))
       findings.push(...(await checkSpending(reader, spent, caps)))
@@ -93,21 +112,67 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
         for await (const batch of allAccounts(reader)) {
           for (const account of batch) await foldAccount(reader, fold, account, settledAt)
         }
-        return sealCheckpoint(fold, previous, settledAt, deps.clock(), sha256)
+        return { previous, content: contentOf(fold, previous, settledAt, deps.clock()) }
       })
       if (!made) return undefined
-      return (await db.transact((tx) => store.insertCheckpoint(tx, made))) ? made : undefined
+      return db
+        .transact((tx) => insert(tx, made.previous, made.content))
+        .catch((error: unknown) => {
+          if (error instanceof MadeByAnother) return undefined
+          throw error
+        })
+    },
+
+    /** Checkpoints that were kept elsewhere and are not here: what they cover was rewritten, or cut off. */
+    async compareWith(kept: readonly KeptCheckpoint[]): Promise<{ findings: Finding[]; compared: number }> {
+      const hashes = new Map<string, number>()
+      await db.snapshot(async (reader) => {
+        for await (const batch of allCheckpoints(reader)) {
+          for (const each of batch) hashes.set(toHex(each.hash), each.number)
+        }
+      })
+      const isHere = ({ number, hash }: KeptCheckpoint): boolean => {
+        const here = hashes.get(hash)
+        return here !== undefined && (number === undefined || number === here)
+      }
+      const lost = kept.filter((each) => !isHere(each))
+      return {
+        findings: lost.map(({ number, hash }) => ({
+          promise: 'checkpoint',
+          where: number === undefined ? `checkpoint ${hash}` : `checkpoint ${number}, ${hash}`,
+          problem: 'it was kept elsewhere and is not in this database',
+        })),
+        compared: kept.length,
+      }
     },
 
     houseBalances: () => store.houseBalances(db),
   }
+
+  /** The versions of rows that are new go under the checkpoint's number in the same commit. */
+  async function insert(tx: Tx, previous: Checkpoint | undefined, content: CheckpointContent): Promise<Checkpoint> {
+    const covered = { ...content, history: await history.stamp(tx, content.number) }
+    const made = { ...covered, hash: sha256(checkpointText(previous?.hash ?? emptyHead, covered)) }
+    if (!(await store.insertCheckpoint(tx, made))) throw new MadeByAnother()
+    return made
+  }
 }
+
+/** Another process has made the checkpoint of this number; its transaction stands and this one is undone. */
+class MadeByAnother extends Error {}
 
 const allAccounts = (reader: Reader) =>
   pagesOf((after: string, limit) => store.accountsAfter(reader, after, limit), {
     start: '',
     size: page,
     keyOf: (account) => account.customer,
+  })
+
+const allCheckpoints = (reader: Reader) =>
+  pagesOf((after: number, limit) => store.checkpointsAfter(reader, after, limit), {
+    start: 0,
+    size: page,
+    keyOf: (checkpoint) => checkpoint.number,
   })
 
 const postingsOf = (reader: Reader, customer: CustomerId) =>
@@ -130,23 +195,23 @@ async function foldAccount(reader: Reader, fold: CheckpointFold, account: Accoun
   else addStanding(fold, account.customer, await store.lastPostingAt(reader, account.customer, upto))
 }
 
-function sealCheckpoint(
+function contentOf(
   fold: CheckpointFold,
   previous: Checkpoint | undefined,
   upto: number,
   madeAt: number,
-  sha256: Sha256,
-): Checkpoint {
+): CheckpointContent {
   const digest = fold.finish()
-  const content = {
+  return {
     number: (previous?.number ?? 0) + 1,
     upto,
     accounts: fold.accounts,
     postings: fold.postings,
     balances: fold.balances,
     digest,
+    madeAt,
+    history: null,
   }
-  return { ...content, hash: sha256(checkpointText(previous?.hash ?? emptyHead, content)), madeAt }
 }
 
 /** Nothing may be posted outside the accounts, and what customers have is what the house owes them, to the kopeck. */
@@ -193,25 +258,36 @@ async function checkSpending(
 async function walkCheckpoints(
   reader: Reader,
   sha256: Sha256,
+  history: History,
 ): Promise<{ findings: Finding[]; newest: Checkpoint[]; count: number }> {
   const findings: Finding[] = []
   let newest: Checkpoint[] = []
   let previous: Checkpoint | undefined
   let count = 0
-  const all = pagesOf((after: number, limit) => store.checkpointsAfter(reader, after, limit), {
-    start: 0,
-    size: page,
-    keyOf: (checkpoint) => checkpoint.number,
-  })
-  for await (const batch of all) {
+  for await (const batch of allCheckpoints(reader)) {
     for (const checkpoint of batch) {
-      findings.push(...checkLink(checkpoint, previous, sha256))
+      findings.push(...checkLink(checkpoint, previous, sha256), ...(await checkHistory(reader, checkpoint, history)))
       previous = checkpoint
     }
     count += batch.length
     newest = [...newest, ...batch].slice(-checkpointsVerified)
   }
+  if ((await history.lastStamp(reader)) > (previous?.number ?? 0)) {
+    findings.push({ promise: 'checkpoint', where: 'checkpoints', problem: 'versions of rows name a later one' })
+  }
   return { findings, newest, count }
+}
+
+/** The versions of rows that a checkpoint covers are the ones it was made over. */
+async function checkHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<Finding[]> {
+  const now = await history.digestOf(reader, checkpoint.number)
+  const isSame = checkpoint.history
+    ? now.versions === checkpoint.history.versions && toHex(now.digest) === toHex(checkpoint.history.digest)
+    : now.versions === 0
+  const where = `checkpoint ${checkpoint.number}`
+  return isSame
+    ? []
+    : [{ promise: 'checkpoint', where, problem: 'the versions of rows are not those it was made over' }]
 }
 
 function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Finding[] {
@@ -231,7 +307,10 @@ function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha
 function checkFolds(folds: readonly Folded[]): Finding[] {
   const changed = folds.filter(
     ({ checkpoint, fold }) =>
-      toHex(fold.finish()) !== toHex(checkpoint.digest) || fold.balances !== checkpoint.balances,
+      toHex(fold.finish()) !== toHex(checkpoint.digest) ||
+      fold.balances !== checkpoint.balances ||
+      fold.accounts !== checkpoint.accounts ||
+      fold.postings !== checkpoint.postings,
   )
   return changed.map(({ checkpoint }) => ({
     promise: 'checkpoint',

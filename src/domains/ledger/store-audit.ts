@@ -1,3 +1,4 @@
+import { readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -11,7 +12,12 @@ export async function accountsAfter(reader: Reader, after: string, limit: number
     'SELECT * FROM accounts WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     [after, limit],
   )
-  return rows.map(toAccount)
+  // Whatever stands there is taken as it is: a balance out of range is for `verify` to tell, not to stumble over.
+  return rows.map((row) => ({
+    ...toAccount({ ...row, balance: 0n, api_spent: 0n }),
+    balance: row.balance as Kopecks,
+    apiSpent: row.api_spent as Kopecks,
+  }))
 }
 
 /** One account's postings, oldest first, a page at a time. */
@@ -43,7 +49,10 @@ export async function countPostings(reader: Reader): Promise<number> {
 
 /** What each house account has, as the house sees it: the other side of every posting. */
 export async function houseBalances(reader: Reader): Promise<{ house: string; balance: bigint }[]> {
-  return reader.all('SELECT house, CAST(-SUM(amount) AS BIGINT) AS balance FROM postings GROUP BY house ORDER BY house')
+  const rows = await reader.all<WideSum<'amount'> & { house: string }>(
+    `SELECT house, ${wideSum('amount', 'amount')} FROM postings GROUP BY house ORDER BY house`,
+  )
+  return rows.map((row) => ({ house: row.house, balance: -readWide(row, 'amount') }))
 }
 
 export async function tokenSpending(reader: Reader): Promise<{ token: TokenId; spent: Kopecks }[]> {
@@ -60,6 +69,8 @@ type CheckpointRow = {
   digest: Uint8Array
   hash: Uint8Array
   made_at: bigint
+  versions: bigint | null
+  versions_digest: Uint8Array | null
 }
 
 const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
@@ -71,6 +82,10 @@ const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
   digest: row.digest,
   hash: row.hash,
   madeAt: Number(row.made_at),
+  history:
+    row.versions === null || row.versions_digest === null
+      ? null
+      : { versions: Number(row.versions), digest: row.versions_digest },
 })
 
 export async function latestCheckpoint(reader: Reader): Promise<Checkpoint | undefined> {
@@ -87,12 +102,33 @@ export async function checkpointsAfter(reader: Reader, after: number, limit: num
   return rows.map(toCheckpoint)
 }
 
-/** Two processes may make the same checkpoint; the first one's stands, and they are equal. */
+/** Two processes may make a checkpoint of one number; the first one's stands, and the other one's is undone. */
 export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean> {
   const added = await tx.run(
-    `INSERT INTO checkpoints (number, upto, accounts, postings, balances, digest, hash, made_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (number) DO NOTHING`,
-    [of.number, of.upto, of.accounts, of.postings, of.balances, of.digest, of.hash, of.madeAt],
+    `INSERT INTO checkpoints
+       (number, upto, accounts, postings, balances, digest, hash, made_at, versions, versions_digest)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (number) DO NOTHING`,
+    [
+      of.number,
+      of.upto,
+      of.accounts,
+      of.postings,
+      of.balances,
+      of.digest,
+      of.hash,
+      of.madeAt,
+      of.history?.versions ?? null,
+      of.history?.digest ?? null,
+    ],
   )
   return added === 1
+}
+
+/** What was given back of a charge. */
+export async function refundOf(reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> {
+  const row = await reader.first<PostingRow>('SELECT * FROM postings WHERE customer_id = $1 AND refund_of = $2', [
+    customer,
+    seq,
+  ])
+  return row && toPosting(row)
 }

@@ -1,12 +1,16 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
-export const keyReused = (): Refusal =>
-  new Refusal(
+/** The first request under the key has had its effect, or the key would not be known: it is told which that was. */
+export function keyReused(order: string | null): Refusal {
+  const first = order === null ? 'which succeeded' : `which succeeded as order ${order}`
+  return new Refusal(
     'mismatch',
     'idempotency_key_reused',
-    'This Idempotency-Key was used for a different request. Use a new key for a new purchase.',
-    { charged: false },
+    `This Idempotency-Key was used for a different request, ${first}. ` +
+      'Repeat that one exactly to get its answer again, or use a new key for a new purchase.',
+    { charged: false, ...(order !== null && { order_id: order }) },
   )
+}
 
 export const requestInProgress = (): Refusal =>
   new Refusal(

@@ -1,5 +1,6 @@
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
+import type { Vault } from '../../kernel/vault.ts'
 
 /** What plain JSON holds, for what an order remembers of the request and of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
@@ -52,3 +53,26 @@ export const toRequestDigest = (digest: Uint8Array): Uint8Array => Uint8Array.of
 export const isSameRequest = (stored: Uint8Array, asked: Uint8Array): boolean =>
   stored.length === spellingLength ||
   (stored.length === asked.length && stored.every((byte, index) => byte === asked[index]))
+
+/** What a stored answer belongs to. */
+type Answered = {
+  readonly customer: string
+  readonly key: string
+  readonly order: string | null
+  readonly request: Uint8Array
+  readonly at: number
+}
+
+/** A sealed answer is bound to all of its row: moved to another one, or under another request, it does not open. */
+export const answerContext = ({ customer, key, order, request, at }: Answered): string =>
+  `answer ${customer} ${key} ${order ?? ''} ${request.toHex()} ${at}`
+
+/** Opens a stored answer. Those of versions before 0.2 are bound to their customer and key alone. */
+export function openAnswer(vault: Vault, stored: Answered & { readonly body: string }): string {
+  const sealed = Uint8Array.fromBase64(stored.body)
+  try {
+    return vault.open(sealed, answerContext(stored))
+  } catch {
+    return vault.open(sealed, `answer ${stored.customer} ${stored.key}`)
+  }
+}

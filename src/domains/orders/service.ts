@@ -7,8 +7,19 @@ import type { Customers } from '../customers/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
-import { type Asked, isSameRequest, keyKeptMs, type Order, type Plain, toCanonical, toRequestDigest } from './rules.ts'
+import {
+  type Asked,
+  answerContext,
+  isSameRequest,
+  keyKeptMs,
+  type Order,
+  openAnswer,
+  type Plain,
+  toCanonical,
+  toRequestDigest,
+} from './rules.ts'
 import * as store from './store.ts'
+import * as audits from './store-audit.ts'
 
 const pageSize = 500
 
@@ -60,22 +71,20 @@ export function createOrders(deps: {
 
   /** The first answer to a key, if there is one. A key that was used for something else is refused. */
   function replay(stored: store.StoredAnswer, customer: CustomerId, key: string, what: Asked): Answer {
-    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused()
-    const sealed = Uint8Array.fromBase64(stored.body)
-    return { body: deps.vault.open(sealed, answerContext(customer, key)), replayed: true }
+    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused(stored.order_id)
+    const row = { ...stored, customer, key, order: stored.order_id, at: Number(stored.created_at) }
+    return { body: openAnswer(deps.vault, row), replayed: true }
   }
 
   const digestOf = (what: Asked): Uint8Array => toRequestDigest(deps.sha256(toCanonical(what)))
 
   /** Stores the answer under its key. It may hold a password or a private key, so it is kept sealed, as those are. */
-  function remember(tx: Tx, customer: CustomerId, key: string, what: Asked, body: string): void {
+  function remember(sale: Sale, key: string, what: Asked, body: string): void {
     const nowMs = clock()
-    store.insertAnswer(tx, {
-      customer,
-      key,
-      request: digestOf(what),
-      body: deps.vault.seal(body, answerContext(customer, key)).toBase64(),
-      at: nowMs,
+    const answer = { customer: sale.account.customer, key, order: sale.order, request: digestOf(what), at: nowMs }
+    store.insertAnswer(sale.tx, {
+      ...answer,
+      body: deps.vault.seal(body, answerContext(answer)).toBase64(),
       sinceAt: nowMs - keyKeptMs,
     })
   }
@@ -130,7 +139,7 @@ export function createOrders(deps: {
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')
       const body = toBody(bought)
-      if (key !== undefined) remember(tx, by.customer, key, what, body)
+      if (key !== undefined) remember(sale, key, what, body)
       return { body, replayed: false }
     })
   }
@@ -190,6 +199,9 @@ export function createOrders(deps: {
     /** These orders, whosever they are, in no order; what does not exist is left out. */
     findMany: (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> => store.findMany(reader, ids),
 
+    /** The same for `verify`: one that is damaged is there all the same, and remembers nothing. */
+    findAudited: (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> => audits.findAudited(reader, ids),
+
     /** How many orders of a product there are, for `verify`. */
     countOf: (reader: Reader, product: string): Promise<number> => store.countOf(reader, product),
 
@@ -203,7 +215,7 @@ export function createOrders(deps: {
     /** Every order of a product, in the order of their ids, for `verify`. */
     async walk(reader: Reader, product: string, onOrder: (order: Order) => Promise<void> | void): Promise<void> {
       for (let after = ''; ; ) {
-        const page = await store.ordersAfter(reader, product, after, pageSize)
+        const page = await audits.ordersAfter(reader, product, after, pageSize)
         for (const order of page) await onOrder(order)
         const last = page.at(-1)
         if (!last || page.length < pageSize) return
@@ -244,5 +256,3 @@ function merge(charged: readonly Order[], free: readonly Order[]): Order[] {
     }
   }
 }
-
-const answerContext = (customer: CustomerId, key: string): string => `answer ${customer} ${key}`

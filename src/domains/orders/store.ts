@@ -4,7 +4,7 @@ import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
 import type { Order, Plain } from './rules.ts'
 
-type OrderRow = {
+export type OrderRow = {
   id: string
   customer_id: string
   product: string
@@ -17,7 +17,7 @@ type OrderRow = {
   created_at: bigint
 }
 
-const toOrder = (row: OrderRow): Order => ({
+export const toOrder = (row: OrderRow): Order => ({
   id: row.id as OrderId,
   customer: row.customer_id as CustomerId,
   product: row.product,
@@ -88,23 +88,7 @@ export async function listFree(reader: Reader, customer: CustomerId, before: str
   return rows.map(toOrder)
 }
 
-/** Every order there is, in the order of their ids, a page at a time. */
-export async function allOrdersAfter(reader: Reader, after: string, limit: number): Promise<Order[]> {
-  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
-  return rows.map(toOrder)
-}
-
-/** Every order of a product, oldest first, a page at a time. */
-export async function ordersAfter(reader: Reader, product: string, after: string, limit: number): Promise<Order[]> {
-  const rows = await reader.all<OrderRow>('SELECT * FROM orders WHERE id > $1 AND product = $2 ORDER BY id LIMIT $3', [
-    after,
-    product,
-    limit,
-  ])
-  return rows.map(toOrder)
-}
-
-export type StoredAnswer = { request: Uint8Array; body: string }
+export type StoredAnswer = { request: Uint8Array; body: string; order_id: string | null; created_at: bigint }
 
 export async function findAnswer(
   reader: Reader,
@@ -113,7 +97,8 @@ export async function findAnswer(
   sinceAt: number,
 ): Promise<StoredAnswer | undefined> {
   return reader.first<StoredAnswer>(
-    'SELECT request, body FROM answers WHERE customer_id = $1 AND key = $2 AND created_at > $3',
+    `SELECT request, body, order_id, created_at FROM answers
+     WHERE customer_id = $1 AND key = $2 AND created_at > $3`,
     [customer, key, sinceAt],
   )
 }
@@ -121,20 +106,25 @@ export async function findAnswer(
 /** The key's first effect. A record past its time gives way; one that is still kept makes the transaction fail. */
 export function insertAnswer(
   tx: Tx,
-  answer: { customer: CustomerId; key: string; request: Uint8Array; body: string; at: number; sinceAt: number },
+  answer: {
+    customer: CustomerId
+    key: string
+    request: Uint8Array
+    body: string
+    order: OrderId
+    at: number
+    sinceAt: number
+  },
 ): void {
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
     answer.customer,
     answer.key,
     answer.sinceAt,
   ])
-  tx.send('INSERT INTO answers (customer_id, key, request, body, created_at) VALUES ($1, $2, $3, $4, $5)', [
-    answer.customer,
-    answer.key,
-    answer.request,
-    answer.body,
-    answer.at,
-  ])
+  tx.send(
+    'INSERT INTO answers (customer_id, key, request, body, order_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)',
+    [answer.customer, answer.key, answer.request, answer.body, answer.order, answer.at],
+  )
 }
 
 /** Forgets old answers, a bounded number at a time. */

@@ -361,7 +361,8 @@ describe.each([...engines])('verify on %s', (engine) => {
       await db.transact((tx) => tx.run(`UPDATE orders SET wish = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
       const { exit, out } = await verifyAs(place)
       expect(exit).toBe(1)
-      expect(out).toContain('WRONG  money: database: it cannot be read')
+      expect(out).toContain(`WRONG  order: order ${cast.firstOrder}: what it remembers cannot be read`)
+      expect(out).toContain('TO DO  compare the row with a backup')
     })
   })
 

@@ -45,6 +45,14 @@ export const noSuchTrafficOrder = (): Refusal =>
 export const nothingUnused = (): Refusal =>
   new Refusal('conflict', 'conflict', 'None of the traffic of this order is left and free.', { charged: false })
 
+export const nothingToMove = (pool: string): Refusal =>
+  new Refusal('conflict', 'conflict', `There is no free traffic in ${pool} to move.`, {
+    available_gb: 0,
+    charged: false,
+  })
+
+export const endsBeforeItBegins = (): Refusal => malformed([{ field: 'from', problem: 'must not be after "to"' }])
+
 export const longRange = (most: string): Refusal =>
   malformed([{ field: 'from', problem: `must be at most ${most} before "to"` }])
 

@@ -103,7 +103,11 @@ export function createPremiumNodes(deps: {
       node,
       boot: body.boot,
       counts: ofKnown(body.subusers).map(toCounts),
-      wishes: ofKnown(body.wishes).map((wish) => ({ ...wish, moving: BigInt(wish.moving ?? 0) })),
+      wishes: ofKnown(body.wishes).map((wish) => ({
+        ...wish,
+        moving: BigInt(wish.moving ?? 0),
+        pace: BigInt(wish.pace ?? 0),
+      })),
       hosts: ofKnown(body.hosts).map(toCounts),
       sources: ofKnown(body.sources),
     }
@@ -165,7 +169,9 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
   },
 })
 
-/** A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard. */
+/**
+ * A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard.
+ */
 function tellPort({ port, parameters, session, ttlMinutes }: access.Port): { port: number; login: string }[] {
   const base = readProxyLogin(parameters)
   if (!base) return []

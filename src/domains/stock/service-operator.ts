@@ -1,6 +1,7 @@
 import type { Database, Reader } from '../../db/transaction.ts'
-import { type Address, formatAddress, formatPrefix, type Prefix } from '../../kernel/address.ts'
-import type { Finding } from '../../kernel/finding.ts'
+import { type Address, formatAddress, formatPrefix, type Prefix, readAddress } from '../../kernel/address.ts'
+import { readCountry } from '../../kernel/country.ts'
+import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { noSuchAddress } from './errors.ts'
 import * as store from './store-operator.ts'
@@ -10,7 +11,12 @@ const mostShown = 100
 export type StockDesk = ReturnType<typeof createStockDesk>
 
 /** What an operator does with stock: look, count, take out, put back. */
-export function createStockDesk(deps: { db: Database; clock: Clock }) {
+export function createStockDesk(deps: {
+  db: Database
+  clock: Clock
+  /** The next number that a counter gives out. */
+  numbers: (reader: Reader, counter: string) => Promise<number>
+}) {
   const { db, clock } = deps
 
   async function change(address: Address, work: (text: string) => Promise<number>): Promise<number> {
@@ -39,7 +45,7 @@ export function createStockDesk(deps: { db: Database; clock: Clock }) {
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,
-      onLease: (lease: Awaited<ReturnType<typeof store.openLeasesAfter>>[number]) => Finding | undefined,
+      onLease: (lease: store.LeaseRecord) => Finding | undefined,
     ): Promise<{ findings: Finding[]; places: number; leases: number }> {
       const findings: Finding[] = []
       for (const each of await store.disagreements(reader, mostShown)) {
@@ -56,23 +62,56 @@ export function createStockDesk(deps: { db: Database; clock: Clock }) {
           problem: 'it was leased to two at once, or is no place',
         })
       }
+      for (const place of await store.misdated(reader, mostShown)) {
+        const problem = 'it is not free from the end of its last lease on'
+        findings.push({ promise: 'lease', where: `place ${place}`, problem })
+      }
       for (const address of await store.mixedAddresses(reader, mostShown)) {
         findings.push({ promise: 'stock', where: `address ${address}`, problem: 'it is in stock as two kinds' })
       }
+      const walked = await walkPlaces(reader, findings)
+      const next = await deps.numbers(reader, 'place')
+      if (walked.last >= next) {
+        findings.push({ promise: 'counter', where: 'counter place', problem: `it gives out ${next} again` })
+      }
       let leases = 0
-      for (let after = -1; ; ) {
-        const page = await store.openLeasesAfter(reader, after, 500)
+      for (let after = { place: -1, startedAt: -1 }; ; ) {
+        const page = await store.leasesAfter(reader, after, 500)
         for (const lease of page) {
-          leases += 1
+          if (lease.endedAt === null) leases += 1
           const finding = onLease(lease)
           if (finding) findings.push(finding)
         }
         const last = page.at(-1)
         if (!last || page.length < 500) break
-        after = last.place
+        after = last
       }
-      const places = (await store.countByState(reader)).reduce((sum, each) => sum + each.count, 0)
-      return { findings, places, leases }
+      return { findings, places: walked.places, leases }
     },
   }
+}
+
+/** Each place by itself. */
+async function walkPlaces(reader: Reader, findings: Finding[]): Promise<{ places: number; last: number }> {
+  let places = 0
+  for (let after = -1; ; ) {
+    const page = await store.placesAfter(reader, after, 500)
+    for (const place of page) {
+      const problem = problemOfPlace(place)
+      if (problem && findings.length < mostFindings) {
+        findings.push({ promise: 'stock', where: `place ${place.id}`, problem })
+      }
+    }
+    places += page.length
+    const last = page.at(-1)
+    after = last?.id ?? after
+    if (!last || page.length < 500) return { places, last: after }
+  }
+}
+
+function problemOfPlace(place: store.PlaceRecord): string | undefined {
+  const address = readAddress(place.address)
+  if (!address || formatAddress(address) !== place.address) return 'its address cannot be read'
+  if (address.version !== (place.ipv === 6 ? 6 : 4)) return 'its address is not of its kind'
+  return readCountry(place.country) === place.country ? undefined : 'its country is none'
 }

@@ -162,23 +162,67 @@ export async function overlaps(reader: Reader, most: number): Promise<number[]> 
   return rows.map((row) => Number(row.place_id))
 }
 
-/** Every open lease, a page at a time. */
-export async function openLeasesAfter(
+/** Places that may be leased from another moment on than the end of the last lease that they had. */
+export async function misdated(reader: Reader, most: number): Promise<number[]> {
+  const rows = await reader.all<{ id: bigint }>(
+    `SELECT id FROM stock WHERE free_from <>
+       COALESCE((SELECT MAX(ended_at) FROM leases WHERE leases.place_id = stock.id), 0) ORDER BY id LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => Number(row.id))
+}
+
+export type LeaseRecord = {
+  readonly place: number
+  readonly proxy: number
+  readonly startedAt: number
+  readonly endedAt: number | null
+  /** When the place's lease before this one ended; 0 for the first. */
+  readonly freeFromAt: number
+  readonly address: string
+  readonly country: string
+  readonly ipv: number
+}
+
+type LeaseRow = {
+  place_id: bigint
+  proxy_id: bigint
+  started_at: bigint
+  ended_at: bigint | null
+  free_from: bigint
+  address: string
+  country: string
+  ipv: bigint
+}
+
+/** Every lease there ever was, place after place, a page at a time. */
+export async function leasesAfter(
   reader: Reader,
-  after: number,
+  after: { readonly place: number; readonly startedAt: number },
   limit: number,
-): Promise<{ place: number; proxy: number; address: string; country: string; ipv: number }[]> {
-  const rows = await reader.all<{ place_id: bigint; proxy_id: bigint; address: string; country: string; ipv: bigint }>(
-    `SELECT leases.place_id, leases.proxy_id, stock.address, stock.country, stock.ipv FROM leases
-     JOIN stock ON stock.id = leases.place_id
-     WHERE leases.ended_at IS NULL AND leases.place_id > $1 ORDER BY leases.place_id LIMIT $2`,
-    [after, limit],
+): Promise<LeaseRecord[]> {
+  const rows = await reader.all<LeaseRow>(
+    `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
+       stock.ipv, COALESCE((SELECT MAX(ended_at) FROM leases AS earlier
+         WHERE earlier.place_id = leases.place_id AND earlier.started_at < leases.started_at), 0) AS free_from
+     FROM leases JOIN stock ON stock.id = leases.place_id
+     WHERE (leases.place_id, leases.started_at) > ($1, $2) ORDER BY leases.place_id, leases.started_at LIMIT $3`,
+    [after.place, after.startedAt, limit],
   )
   return rows.map((row) => ({
     place: Number(row.place_id),
     proxy: Number(row.proxy_id),
+    startedAt: Number(row.started_at),
+    endedAt: row.ended_at === null ? null : Number(row.ended_at),
+    freeFromAt: Number(row.free_from),
     address: row.address,
     country: row.country,
     ipv: Number(row.ipv),
   }))
+}
+
+/** Every place there is, a page at a time, to look at it by itself. */
+export async function placesAfter(reader: Reader, after: number, limit: number): Promise<PlaceRecord[]> {
+  const rows = await reader.all<Row>('SELECT * FROM stock WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+  return rows.map(toRecord)
 }

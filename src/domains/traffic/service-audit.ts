@@ -1,10 +1,11 @@
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
-import { type Audit, type Finding, mostFindings, type Verifier } from '../../kernel/finding.ts'
+import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../kernel/finding.ts'
 import { pagesOf } from '../../kernel/pages.ts'
 import { type ByteAccount, readSubject, subjectOf, subjects } from './accounts/rules.ts'
 import { AccountWalk, type LeaseSums } from './accounts/rules-audit.ts'
 import * as store from './accounts/store.ts'
+import { strayBudgets } from './counts/store.ts'
 import * as leases from './leases/store.ts'
 
 const page = 500
@@ -16,9 +17,9 @@ const page = 500
 export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
   return {
     name: 'traffic',
-    verify: () =>
+    verify: (onProgress) =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
-        const books = await checkAccounts(reader, deps.sha256)
+        const books = await checkAccounts(reader, deps.sha256, onProgress)
         const lines = await checkLeases(reader, books.sums)
         return {
           findings: [...books.findings, ...lines.findings].slice(0, mostFindings),
@@ -36,7 +37,7 @@ export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): V
 const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
 
 /** Every account from its first movement on; no movement outside of them; and what a move took out it put in. */
-async function checkAccounts(reader: Reader, sha256: Sha256) {
+async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done: number) => void) {
   const findings: Finding[] = []
   const sums = new Map<string, LeaseSums>()
   let movements = 0
@@ -47,18 +48,27 @@ async function checkAccounts(reader: Reader, sha256: Sha256) {
   })
   for await (const batch of all) {
     for (const account of batch) {
-      const walk = await walkAccount(reader, account, sha256)
-      sums.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
-      findings.push(...walk.findings)
       movements += account.seq
+      const where = `account of ${account.pool} traffic of ${account.subuser}`
+      await attempt(findings, { promise: 'bytes', where }, async () => {
+        const walk = await walkAccount(reader, account, sha256)
+        sums.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
+        findings.push(...walk.findings)
+      })
     }
+    onProgress?.(movements)
   }
   const there = await store.countMovements(reader)
   if (there !== movements) {
     findings.push(found('bytes', 'movements', `${there} exist, the accounts count ${movements}`))
   }
-  for (const { order_id: id, bytes } of await store.movedByOrder(reader, page)) {
-    findings.push(found('bytes', `order ${id}`, `it moved ${bytes} bytes more in than out`))
+  for (const { order, bytes } of await store.movedByOrder(reader, page)) {
+    findings.push(found('bytes', `order ${order}`, `it moved ${bytes} bytes more in than out`))
+  }
+  for (const lot of await store.strayLots(reader, page)) {
+    findings.push(
+      found('lots', `${lot.pool} traffic of ${lot.subuser_id}`, 'lots belong to an account that is not there'),
+    )
   }
   return { findings, sums, movements }
 }
@@ -99,7 +109,19 @@ async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>)
     if (account.leased > 0n) findings.push(found('lease', subject, 'bytes were set aside and no node has them'))
   }
   for (const line of await leases.miscounted(reader, page)) {
-    findings.push(found('lease', `${line.subject} at ${line.node}`, 'its count is not what the node reported'))
+    findings.push(
+      found(
+        'lease',
+        `${line.subject} at ${line.node}`,
+        'its count is not what the node reported, or more was billed than is believed of it',
+      ),
+    )
+  }
+  for (const budget of await strayBudgets(reader, page)) {
+    findings.push(found('budget', `budget of ${budget.node}`, budget.problem))
+  }
+  for (const count of await leases.strayCounts(reader, subjects, page)) {
+    findings.push(found('lease', `${count.subject} at ${count.node}`, count.problem))
   }
   return { findings, subjects: seen, quarantined }
 }

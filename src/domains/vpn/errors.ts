@@ -6,6 +6,9 @@ export const noSuchSubscription = (): Refusal =>
 
 export const noSuchDevice = (): Refusal => new Refusal('missing', 'not_found', 'There is no such VPN device.')
 
+export const noDevice = (): Refusal =>
+  new Refusal('missing', 'not_found', 'This subscription has no device. Add one with POST /vpn/devices.')
+
 export const whichSubscription = (uuids: readonly string[]): Refusal =>
   malformed([{ field: 'uuid', problem: 'is required, because there are several subscriptions', allowed: uuids }])
 

@@ -25,6 +25,10 @@ export function problemsOfTerms(subscription: Subscription, terms: readonly Term
     }
     const before = { limit: index === 0 ? term.usedBefore : limit, used: term.usedBefore, runs: continues }
     limit = trafficLimitAfter(before, term.trafficGrant)
+    const usedLater = terms[index + 1]?.usedBefore ?? usedBy(subscription)
+    if (term.usedBefore > usedLater || (index === 0 && term.usedBefore !== 0n)) {
+      problems.push(`term ${term.seq} says that more was used than was`)
+    }
     ends = term.endsAt
     problems.push(...problemsOfRefund(subscription, term))
   }
@@ -52,6 +56,16 @@ export function problemsOfOrder(
   if (!order) return [`term ${term.seq} was paid by no order`]
   const problems: string[] = []
   if (order.customer !== subscription.customer) problems.push(`term ${term.seq} was paid by another customer's order`)
+  if (order.action !== (term.seq === 1 ? 'buy' : 'renew')) problems.push(`term ${term.seq} was paid by another action`)
+  const wish = order.wish as { period?: unknown; automatic?: unknown } | null
+  // A renewal by itself lasts as long as its customer wants by then, which may be news since it was decided on.
+  if (wish?.automatic !== true && wish?.period !== term.months) {
+    problems.push(`term ${term.seq} does not last as long as was asked for`)
+  }
+  const told = order.calculation as { uuid?: unknown; months?: unknown } | null
+  if (told?.uuid !== subscription.uuid || told.months !== term.months) {
+    problems.push(`order ${order.id} was priced for something else than term ${term.seq}`)
+  }
   if (order.product !== 'vpn') problems.push(`term ${term.seq} was paid by an order for something else`)
   if (order.price !== term.price) problems.push(`term ${term.seq} has another price than its order`)
   if (Math.abs(Math.min(0, term.startsAt - order.createdAt)) > paidWithinMs) {
@@ -82,7 +96,11 @@ export function problemsOfTraffic(
   subscription: Subscription,
   peers: readonly { readonly received: Bytes; readonly sent: Bytes }[],
 ): string[] {
-  let sum = 0n
-  for (const peer of peers) sum += usedBy(peer)
-  return sum === usedBy(subscription) ? [] : ['it has carried other bytes than its devices']
+  let [received, sent] = [0n, 0n]
+  for (const peer of peers) {
+    received += peer.received
+    sent += peer.sent
+  }
+  const isSame = received === subscription.received && sent === subscription.sent
+  return isSame ? [] : ['it has carried other bytes than its devices']
 }

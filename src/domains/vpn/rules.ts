@@ -69,6 +69,9 @@ export type Peer = {
   readonly changedAt: number
 }
 
+/** How the words begin with which the unused part of a term is given back. */
+export const deletedNote = 'VPN deleted before its end'
+
 /** A subscription as it is shown. `secret` is the end of its secret link. */
 export type View = {
   readonly subscription: Subscription

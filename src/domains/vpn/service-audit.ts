@@ -1,11 +1,14 @@
 import type { Reader } from '../../db/transaction.ts'
-import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
+import { addressToNumber, readAddress } from '../../kernel/address.ts'
+import { type Audit, attempt, type Finding, type Verifier } from '../../kernel/finding.ts'
+import { timeOfId } from '../../kernel/ids.ts'
 import { readKey } from '../../kernel/wireguard.ts'
+import type { LedgerAudit } from '../ledger/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Catalogue } from '../pricing/rules.ts'
 import type { Count } from '../traffic/counts/rules.ts'
 import { ipv4Text } from './addresses.ts'
-import { type Subscription, type Term, usedBy } from './rules.ts'
+import { deletedNote, type Subscription, type Term } from './rules.ts'
 import { catalogueVersionOf, problemsOfOrder, problemsOfTerms, problemsOfTraffic } from './rules-audit.ts'
 import { createShelf, type Shelf, type VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
@@ -15,7 +18,7 @@ import * as peers from './store-peers.ts'
 const pageSize = 100
 
 /** Recomputes the promises about the VPN: paid time, prices, devices, keys, addresses and bytes. */
-export function createVpnVerifier(deps: VpnDeps): Verifier {
+export function createVpnVerifier(deps: VpnDeps & { readonly ledgerAudit: LedgerAudit }): Verifier {
   const shelf = createShelf(deps)
 
   async function findCatalogue(reader: Reader, order: Order | undefined): Promise<Catalogue | undefined> {
@@ -33,8 +36,23 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
     for (const term of terms) {
       const order = orders.get(term.order)
       problems.push(...problemsOfOrder(subscription, term, order, await findCatalogue(reader, order)))
+      problems.push(...(await problemsOfGivenBack(reader, term, order)))
     }
+    const last = terms.at(-1)
+    const plan = (await findCatalogue(reader, last && orders.get(last.order)))?.vpn
+    if (plan && plan.speedMegabits !== subscription.speedMegabits)
+      problems.push('it is not as fast as was last paid for')
+    if (plan && plan.deviceLimit > subscription.deviceLimit)
+      problems.push('it has fewer devices than were last paid for')
     return problems
+  }
+
+  /** What a term says was given back when its subscription was deleted is what the ledger gave. */
+  async function problemsOfGivenBack(reader: Reader, term: Term, order: Order | undefined): Promise<string[]> {
+    if (!order || order.chargeSeq === null) return []
+    const refund = await deps.ledgerAudit.refundOf(reader, order.customer, order.chargeSeq)
+    const given = refund?.note.startsWith(deletedNote) ? refund.amount : 0n
+    return given === term.refunded ? [] : [`term ${term.seq} does not say what was given back of it`]
   }
 
   function problemsOfLink(kept: store.Kept): string[] {
@@ -52,7 +70,7 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
     const uuids = page.map((each) => each.subscription.uuid)
     const terms = Map.groupBy(await store.listTerms(reader, uuids), (term) => term.subscription)
     const ids = [...terms.values()].flat().map((term) => term.order)
-    const orders = new Map((await deps.orders.findMany(reader, ids)).map((order) => [order.id as string, order]))
+    const orders = new Map((await deps.orders.findAudited(reader, ids)).map((order) => [order.id as string, order]))
     const all = await peers.listAll(reader, uuids)
     const devices = Map.groupBy(all, (each) => each.peer.subscription)
     const counts = await deps.traffic.counts.totals(
@@ -63,21 +81,25 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
     for (const kept of page) {
       const { subscription } = kept
       const own = devices.get(subscription.uuid) ?? []
-      const problems = [
-        ...(await problemsOfPayment(reader, subscription, terms.get(subscription.uuid) ?? [], orders)),
-        ...problemsOfLink(kept),
-        ...problemsOfCount(subscription, own),
-        ...problemsOfTraffic(
-          subscription,
-          own.map((each) => each.peer),
-        ),
-      ]
-      for (const problem of problems)
-        findings.push({ promise: 'vpn', where: `subscription ${subscription.uuid}`, problem })
+      const where = `subscription ${subscription.uuid}`
+      await attempt(findings, { promise: 'vpn', where }, async () => {
+        const problems = [
+          ...(await problemsOfPayment(reader, subscription, terms.get(subscription.uuid) ?? [], orders)),
+          ...problemsOfLink(kept),
+          ...problemsOfCount(subscription, own),
+          ...problemsOfTraffic(
+            subscription,
+            own.map((each) => each.peer),
+          ),
+        ]
+        for (const problem of problems) findings.push({ promise: 'vpn', where, problem })
+      })
       for (const device of own) {
-        for (const problem of [...problemsOfKey(deps, shelf, device), ...problemsOfBytes(device, counts)]) {
-          findings.push({ promise: 'vpn', where: `device ${device.peer.id}`, problem })
-        }
+        const of = { promise: 'vpn', where: `device ${device.peer.id}` }
+        await attempt(findings, of, () => {
+          const problems = [...problemsOfPeer(deps, shelf, device), ...problemsOfBytes(device, counts)]
+          for (const problem of problems) findings.push({ ...of, problem })
+        })
       }
     }
     return { findings, devices: all.length }
@@ -85,7 +107,7 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
 
   return {
     name: 'vpn',
-    verify: () =>
+    verify: (onProgress) =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = await verifyWhole(deps, reader)
         let subscriptions = 0
@@ -96,6 +118,7 @@ export function createVpnVerifier(deps: VpnDeps): Verifier {
           findings.push(...outcome.findings)
           subscriptions += page.length
           devices += outcome.devices
+          onProgress?.(subscriptions)
           const last = page.at(-1)
           if (!last || page.length < pageSize) break
           after = last.subscription.uuid
@@ -127,6 +150,21 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
   }
   const orphans = await audits.countOrphans(reader)
   if (orphans > 0) findings.push({ promise: 'vpn', where: 'devices', problem: `${orphans} belong to no subscription` })
+  for (let after = ''; ; ) {
+    const subjects = await deps.traffic.counts.subjects(reader, 'dev_', after, pageSize)
+    const owners = subjects.length > 0 ? await peers.findOwners(reader, subjects) : new Map()
+    for (const subject of subjects) {
+      if (owners.has(subject)) continue
+      findings.push({
+        promise: 'vpn',
+        where: `device ${subject}`,
+        problem: 'nodes have counted for it, and it is not there',
+      })
+    }
+    const last = subjects.at(-1)
+    if (last === undefined || subjects.length < pageSize) break
+    after = last
+  }
   const [ordered, paid] = [await deps.orders.countOf(reader, 'vpn'), await store.countTerms(reader)]
   if (ordered !== paid) {
     findings.push({
@@ -144,6 +182,18 @@ function problemsOfCount(subscription: Subscription, devices: readonly peers.Kep
   return held <= subscription.deviceLimit ? [] : [`it holds ${held} devices of ${subscription.deviceLimit}`]
 }
 
+function problemsOfPeer(deps: VpnDeps, shelf: Shelf, device: peers.KeptPeer): string[] {
+  const { peer } = device
+  const ipv6 = readAddress(peer.ipv6)
+  return [
+    ...problemsOfKey(deps, shelf, device),
+    ...(ipv6?.version === 6 && (addressToNumber(ipv6) & 0xffffffffn) === peer.ipv4
+      ? []
+      : ['its IPv6 address is not the one of its IPv4 address']),
+    ...(timeOfId(peer.id) === peer.createdAt ? [] : ['it is not dated as its id is']),
+  ]
+}
+
 /** A key that the shop has made is kept while the device is, opens, and belongs to the public key. */
 function problemsOfKey(deps: VpnDeps, shelf: Shelf, device: peers.KeptPeer): string[] {
   const { peer } = device
@@ -157,8 +207,8 @@ function problemsOfKey(deps: VpnDeps, shelf: Shelf, device: peers.KeptPeer): str
 
 function problemsOfBytes({ peer }: peers.KeptPeer, counts: ReadonlyMap<string, Count>): string[] {
   const count = counts.get(peer.id)
-  const reported = count ? usedBy(count) : 0n
-  return reported === usedBy(peer) ? [] : ['it has carried other bytes than nodes have reported']
+  const isSame = (count?.received ?? 0n) === peer.received && (count?.sent ?? 0n) === peer.sent
+  return isSame ? [] : ['it has carried other bytes than nodes have reported']
 }
 
 /** A sealed text that was changed or moved does not open; that is a finding and not a fault. */

@@ -1,6 +1,6 @@
 import type { CustomerId, PeerId, TokenId } from '../../kernel/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
-import { deviceLimitReached, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
+import { deviceLimitReached, noDevice, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
 import { isLinkSecret, type Peer, type SubscriptionId, statusOf, type View } from './rules.ts'
 import type { Configuration, DeviceWish, Shelf, VpnDeps } from './service-shelf.ts'
 import * as store from './store.ts'
@@ -125,6 +125,6 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
 
 function chosen(held: readonly peers.KeptPeer[], device: Peer['id'] | undefined): peers.KeptPeer {
   const found = held.find((each) => device === undefined || each.peer.id === device)
-  if (!found) throw noSuchDevice()
+  if (!found) throw device === undefined ? noDevice() : noSuchDevice()
   return found
 }

@@ -11,6 +11,7 @@ import { noSuchSubscription, subscriptionDisabled, tooManySubscriptions } from '
 import { createVpnNodes } from './nodes.ts'
 import {
   byImportance,
+  deletedNote,
   deviceLimitAfter,
   makeUuid,
   mostSubscriptions,
@@ -295,7 +296,7 @@ export function createVpn(deps: VpnDeps) {
       const seq = paid.get(term.order)?.chargeSeq ?? null
       // What an operator has given back by hand is not given back again.
       if (amount === 0n || seq === null || (await ledger.isRefunded(tx, subscription.customer, seq))) continue
-      const note = `VPN deleted before its end, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
+      const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
       const posting = await ledger.refund(tx, subscription.customer, seq, amount, note)
       store.writeRefund(tx, term, amount)
       given.push({ amount, balanceAfter: posting.balanceAfter })

@@ -7,14 +7,21 @@ import { createSockets } from '../../plane/gateway/carry/sockets.ts'
 import type { EngineChoice } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
 
+const here = { platform: process.platform, processor: process.arch }
+
 /**
  * The engine that was asked for; left to choose, the fast one where the system allows it, and a line in the log where
  * it does not.
  */
-export function chooseEngine(choice: EngineChoice, log: Log, deps: EngineDeps): Engine {
+export function chooseEngine(
+  choice: EngineChoice,
+  log: Log,
+  deps: EngineDeps,
+  machine: { readonly platform: string; readonly processor: string } = here,
+): Engine {
   const portable = (): Engine => createEngine({ ...deps, sockets: createSockets(process.platform) })
   if (choice === 'portable') return portable()
-  const lack = findLack(process.platform, process.arch)
+  const lack = findLack(machine.platform, machine.processor)
   if (lack === undefined) {
     const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
     return createLinuxEngine({ ...deps, onRestart })

@@ -1,4 +1,5 @@
 import manifest from '../../../package.json' with { type: 'json' }
+import { raiseFileLimit } from '../../adapters/file-limit.ts'
 import { sha256 } from '../../adapters/sha256.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -6,7 +7,7 @@ import { createAsk } from '../../plane/agent/ask.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
-import type { Engine } from '../../plane/gateway/carry/engine.ts'
+import type { Engine, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -14,11 +15,14 @@ import { listening } from '../settings/listening.ts'
 import { type Agent, openAgent, surroundingsOf } from './agent.ts'
 import { nodeCommand } from './command.ts'
 import { chooseEngine } from './engine.ts'
+import { createPressureLog } from './pressure.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
 const drainMs = 4000
 /** A machine's own addresses may change while it runs. */
 const lookAroundMs = 60_000
+/** How often it is said, at most, that there was no room for somebody. */
+const pressureMs = 10_000
 
 export type Gateway = { readonly port: number; stop(): Promise<void> }
 
@@ -44,11 +48,16 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   const port = listen(engine, config)
   engine.changed({ proxies: [], subusers: [], exits: false, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
+  const pressing = setInterval(
+    createPressureLog(log, () => engine.standing),
+    pressureMs,
+  )
   log.info('gateway open', { port, node: agent.node, mode: rules.mode(), version: manifest.version })
   return {
     port,
     async stop() {
       clearInterval(looking)
+      clearInterval(pressing)
       await engine.stop(drainMs)
       await meter.stop()
       await running
@@ -56,6 +65,16 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
       log.info('gateway closed')
     },
   }
+}
+
+/** As many connections as the system has descriptors for, and a word about it where that is less than was asked for. */
+function limitsOf(config: Config, log: Log): EngineLimits {
+  const files = raiseFileLimit(process.platform)
+  const limits = engineLimitsOf(config, files)
+  const fields = { files, connections: limits.connections, asked_for: config.gatewayConnections }
+  if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
+  else log.warn('file limit', { ...fields, explanation: 'raise the limit of open files (ulimit -n) to carry more' })
+  return limits
 }
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
@@ -103,7 +122,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
       return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
     },
     policy: rules.policy,
-    limits: engineLimitsOf(config),
+    limits: limitsOf(config, log),
     clock: agent.clock,
     lastContactAt() {
       const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { databaseAddress, readConfig, settings } from './config.ts'
+import { databaseAddress, listenUrl, readConfig, settings } from './config.ts'
 
 /** What a setting is refused with, or undefined if it is taken. */
 function complaint(env: Record<string, string>): string | undefined {
@@ -25,6 +25,16 @@ describe('settings', () => {
       log: 'info',
     })
     expect(databaseAddress(config)).toBe(join(process.cwd(), 'data', 'turnpike.db'))
+  })
+
+  test('a shop that listens on every address is found by the gateway beside it on loopback', () => {
+    const urlOf = (host: string) => listenUrl(readConfig({ TURNPIKE_HOST: host }))
+    expect(['0.0.0.0', '::', '192.0.2.1', '127.0.0.1'].map(urlOf)).toEqual([
+      'http://127.0.0.1:8080',
+      'http://[::1]:8080',
+      'http://192.0.2.1:8080',
+      'http://127.0.0.1:8080',
+    ])
   })
 
   test('a flag wins over its variable', () => {

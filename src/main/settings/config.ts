@@ -15,6 +15,8 @@ export type Config = {
   readonly sandbox: boolean
   readonly sandboxToken: string | undefined
   readonly secretKey: string | undefined
+  readonly checkpointFile: string | undefined
+  readonly checkpointUrl: string | undefined
   readonly gatewayHost: string
   readonly gatewayPort: number
   readonly gatewayAddress: string
@@ -74,6 +76,20 @@ export const settings = {
     value: 'HEX',
     fallback: '',
     meaning: 'the key that passwords are sealed with, 64 hexadecimal digits; else secret.key in the data folder',
+  },
+  checkpointFile: {
+    env: 'TURNPIKE_CHECKPOINT_FILE',
+    flag: 'checkpoint-file',
+    value: 'FILE',
+    fallback: '',
+    meaning: 'a file that every checkpoint is appended to; best where this machine can append and not change',
+  },
+  checkpointUrl: {
+    env: 'TURNPIKE_CHECKPOINT_URL',
+    flag: 'checkpoint-url',
+    value: 'URL',
+    fallback: '',
+    meaning: 'an http(s) address that every checkpoint is sent to',
   },
   gatewayHost: {
     env: 'TURNPIKE_GATEWAY_HOST',
@@ -193,6 +209,8 @@ export function readConfig(
     sandbox: sandbox === 'on',
     sandboxToken: givenOf(sandboxToken),
     secretKey: givenOf(secretKey),
+    checkpointFile: read('checkpointFile') === '' ? undefined : resolve(read('checkpointFile')),
+    checkpointUrl: readUrl('checkpointUrl', read('checkpointUrl')),
     gatewayHost: host('gatewayHost'),
     gatewayPort: whole('gatewayPort', 1, 65_535),
     gatewayAddress: readGatewayAddress(read('gatewayAddress'), read('gatewayHost')),
@@ -210,8 +228,12 @@ export function readConfig(
   }
 }
 
+/** What listens on every address is reached on this machine by loopback. */
+const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
 /** Where the shop listens. A port of 0 is any that is free, so whoever has opened one says which. */
-export const listenUrl = (config: Config, port = config.port): string => `http://${hostAndPort(config.host, port)}`
+export const listenUrl = (config: Config, port = config.port): string =>
+  `http://${hostAndPort(loopbackOf[config.host] ?? config.host, port)}`
 
 /** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
 export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)
@@ -226,6 +248,12 @@ function readWhole(name: SettingName, text: string, min: number, max: number): n
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= min && value <= max)) throw bad(name, `must be a whole number from ${min} to ${max}`)
   return value
+}
+
+function readUrl(name: SettingName, text: string): string | undefined {
+  if (text === '') return undefined
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) throw bad(name, 'must be an http or https address')
+  return text
 }
 
 function readHost(name: SettingName, text: string): string {

@@ -55,6 +55,11 @@ describe('what an operator sets', () => {
     })
   })
 
+  test.each(['auto', 'portable', 'linux'] as const)('the engine may be %s', (gatewayEngine) => {
+    expect(readConfig({ TURNPIKE_GATEWAY_ENGINE: gatewayEngine })).toMatchObject({ gatewayEngine })
+    expect(readConfig({}, { engine: gatewayEngine })).toMatchObject({ gatewayEngine })
+  })
+
   test('ports are replaced, and what is never open stays closed', () => {
     const { ports } = policyOf(readConfig({ TURNPIKE_GATEWAY_ALLOW_PORTS: '443, 20-30 ,65535' }), 'production')
     const open = [19, 20, 24, 25, 26, 30, 31, 80, 443, 65_535].filter((port) => isPortAllowed(port, ports))
@@ -95,6 +100,7 @@ describe('what an operator sets', () => {
     ['TURNPIKE_GATEWAY_NAMES', 'many'],
     ['TURNPIKE_GATEWAY_IDLE', '86401'],
     ['TURNPIKE_GATEWAY_CONNECT', '0'],
+    ['TURNPIKE_GATEWAY_ENGINE', 'fast'],
   ])('a bad value stops the start and is named: %s=%p', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(BadSetting)
     expect(() => readConfig({ [name]: value })).toThrow(name)

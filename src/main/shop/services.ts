@@ -1,15 +1,18 @@
+import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { randomBytes } from '../../adapters/random.ts'
 import { sha256 } from '../../adapters/sha256.ts'
 import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
-import { createCounter } from '../../db/counter.ts'
+import { createCounter, nextNumber } from '../../db/counter.ts'
+import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
+import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet, type NodeSide } from '../../domains/fleet/index.ts'
+import { createFleet, createFleetVerifier, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
-import { createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
+import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
 import { createStock, createStockDesk } from '../../domains/stock/index.ts'
@@ -22,6 +25,7 @@ import type { Vault } from '../../kernel/vault.ts'
 import type { Config } from '../settings/config.ts'
 import { loadSecretKey } from '../settings/secret-key.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
+import { readMigrations } from './database.ts'
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
 export type Surroundings = {
@@ -44,6 +48,8 @@ export type Arrangements = {
   /** As shipped, unless said. */
   readonly vpn?: VpnArrangement
   readonly premium?: PremiumTerms
+  /** Where checkpoints are written down besides the database; nowhere unless said. */
+  readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
 }
 
 export const arrangementsOf = (config: Config): Arrangements => ({
@@ -57,6 +63,7 @@ export const arrangementsOf = (config: Config): Arrangements => ({
     ports: config.premiumPorts,
   },
   vpn: vpnArrangementOf(config),
+  checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
 })
 
 /** All domains, wired to one database. */
@@ -64,7 +71,8 @@ export type Services = ReturnType<typeof createServices>
 
 export function createServices(db: Database, around: Surroundings, arranged: Arrangements) {
   const ledger = createLedger({ db, ...around })
-  const ledgerAudit = createLedgerAudit({ db, ...around })
+  const history = createRowHistory(around)
+  const ledgerAudit = createLedgerAudit({ db, ...around, history })
   const customers = createCustomers({ db, ledger, ...around })
   const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
@@ -72,7 +80,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
-  const stockDesk = createStockDesk({ db, ...around })
+  const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
   const dedicated = createDedicated({
     db,
     ledger,
@@ -108,11 +116,25 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     terms,
   })
   const verifiers: readonly Verifier[] = [
-    createMoneyVerifier({ db, ledger: ledgerAudit, customers }),
-    createDedicatedVerifier({ db, orders, pricing, stockDesk, ...around, vault: arranged.vault }),
-    createVpnVerifier(vpnDeps),
+    createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
+    createDedicatedVerifier({
+      db,
+      orders,
+      pricing,
+      stockDesk,
+      traffic,
+      ...around,
+      vault: arranged.vault,
+      numbers: nextNumber,
+    }),
+    createVpnVerifier({ ...vpnDeps, ledgerAudit }),
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
+    createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
+    createSchemaVerifier({ db, migrations: readMigrations }),
+    createIntegrityVerifier({ db, migrations: readMigrations }),
+    createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
   const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes]
@@ -121,6 +143,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     db,
     ledger,
     ledgerAudit,
+    keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
     customers,
     orders,
     pricing,

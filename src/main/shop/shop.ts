@@ -1,7 +1,7 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import { createProxyProbe } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
-import { accountOperations } from '../../api/customer/account/routes.ts'
+import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
@@ -101,6 +101,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
       ...dedicatedOperations({ ...services, ...around, gateway, probe }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
+      ...orderOperations(services),
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,

@@ -52,15 +52,25 @@ describe('asking about a credential', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('a miss is remembered for two seconds', async () => {
+  test('that an address is nobody’s is remembered for two seconds', async () => {
     const { ask, asked, timing } = open(async () => none)
-    expect(await ask.find({ username: 'x' }, 'a')).toEqual({ outcome: 'none' })
+    const question = { source: '192.0.2.1', port: 80 }
+    expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
     await timing.advance(1_999)
-    expect(await ask.find({ username: 'x' }, 'a')).toEqual({ outcome: 'none' })
+    expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
     expect(asked).toHaveLength(1)
     await timing.advance(1)
-    await ask.find({ username: 'x' }, 'a')
+    await ask.find(question, 'a')
     expect(asked).toHaveLength(2)
+  })
+
+  test('a name that is nobody’s costs as many questions as one that is somebody’s', async () => {
+    for (const found of [none, proxy]) {
+      const { ask, asked } = open(async () => found)
+      for (let index = 0; index < 300; index += 1) await ask.find({ username: 'known' }, 'a')
+      expect(asked).toHaveLength(200)
+      expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'limited' })
+    }
   })
 
   test('a name and an address that read alike are different questions', async () => {

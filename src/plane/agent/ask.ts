@@ -20,8 +20,9 @@ const eachSource = { perSecond: 100, burst: 200 }
 
 /**
  * Asks the shop about a credential that the node does not know, or wants to look at afresh. Guessing at logins must
- * cost the shop nothing: misses are remembered for a moment, the same question at the same time is one request, and
- * there are limits for each source and for all together.
+ * cost the shop little: the same question at the same time is one request, and there are limits for each source and for
+ * all together. That an address is nobody's is remembered for a moment. That a name is nobody's is not: a name that is
+ * somebody's is asked about every time, and whoever guesses could tell the two apart.
  */
 export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: Log }) {
   const { now } = deps
@@ -41,9 +42,7 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
     try {
       const found = await deps.link.find(question)
       if (found.proxy !== null || found.subuser !== null) return { outcome: 'found', found }
-      misses.delete(key)
-      makeRoom(misses, mostMisses)
-      misses.set(key, now())
+      if ('source' in question) remember(key)
       return { outcome: 'none' }
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
@@ -52,6 +51,12 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
     } finally {
       inFlight.delete(key)
     }
+  }
+
+  function remember(key: string): void {
+    misses.delete(key)
+    makeRoom(misses, mostMisses)
+    misses.set(key, now())
   }
 
   function isMissed(key: string): boolean {

@@ -35,6 +35,8 @@ export type Carrier = {
    * now.
    */
   allow(id: string, pool: string, upto: number): void
+  /** How many bytes pass in a moment at the present pace: a lease of that size is worth having. */
+  paceOf?(id: string, pool: string): number
   /** Connections or devices that are up, and all bytes carried since the boot. */
   readonly health: { readonly tunnels: number; readonly carried: number }
 }

@@ -7,7 +7,7 @@ import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../wire/node/report.ts'
 import { readJournal } from './earlier.ts'
 import { openJournal } from './journal.ts'
-import { createMeter, type Meter } from './meter.ts'
+import { createMeter, type Meter, type MeterDeps } from './meter.ts'
 import { LinkError } from './shop-link.ts'
 
 const boot = '0mabcdefg-00000001'
@@ -64,7 +64,7 @@ describe('the meter', () => {
   let replacements = 0
   const { said, log } = hearingLog()
 
-  function open(): Meter {
+  function open(more: Pick<MeterDeps, 'sendEarlier'> = {}): Meter {
     return createMeter({
       carrier,
       link: shop,
@@ -78,6 +78,7 @@ describe('the meter', () => {
       onReplaced: () => {
         replacements += 1
       },
+      ...more,
     })
   }
 
@@ -307,18 +308,7 @@ describe('the meter', () => {
 
   test('tells no wish before the counts of earlier boots are told', async () => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    meter = createMeter({
-      carrier,
-      link: shop,
-      journal: openJournal({ folder, node: 'nod_1', boot, timing, log: quietLog }),
-      timing,
-      chance: () => 1,
-      log,
-      boot,
-      version: '1.0.0',
-      lagMs: () => 0,
-      sendEarlier: () => promise,
-    })
+    meter = open({ sendEarlier: () => promise })
     meter.start()
     meter.wantLease('sub_1', pool)
     await timing.advance(3_000)

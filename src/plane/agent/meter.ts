@@ -107,6 +107,7 @@ export function createMeter(deps: MeterDeps): Meter {
         turn,
         want,
         ...(carrier.noteAsked && want === 'lease' && { moving: carrier.noteAsked(id, pool) }),
+        ...(carrier.paceOf && want === 'lease' && { pace: carrier.paceOf(id, pool) }),
       })),
     }
   }

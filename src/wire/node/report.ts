@@ -18,7 +18,7 @@ export const reportBodySchema = z.object({
   version: z.string().max(50),
   health: z
     .object({
-      /** Open connections of customers, or devices that are up. */
+      /** Connections of customers that are open or being made, or devices that are up. */
       tunnels: count,
       /** How far behind the newest change the node is, as it sees it. */
       lag_ms: count,
@@ -44,6 +44,8 @@ export const reportBodySchema = z.object({
         turn: z.int().positive(),
         want: z.enum(['lease', 'return']),
         moving: count.optional(),
+        /** Bytes that pass in a moment at the present pace: a lease of that size is not asked for too often. */
+        pace: count.optional(),
       }),
     )
     .max(mostInReport),

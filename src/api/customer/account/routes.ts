@@ -2,7 +2,7 @@ import type { Ledger } from '../../../domains/ledger/index.ts'
 import type { Orders } from '../../../domains/orders/index.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
-import { positionOf, readNumber } from '../../fields.ts'
+import { positionOf, readNumber, soughtFor } from '../../fields.ts'
 import { type Bound, bind } from '../../http.ts'
 import {
   getBalance,
@@ -15,18 +15,22 @@ import {
   toTransactions,
 } from './shapes.ts'
 
-export function accountOperations(deps: { ledger: Ledger; orders: Orders }): readonly Bound[] {
+export function accountOperations(deps: { ledger: Ledger }): readonly Bound[] {
   return [
     bind(getBalance, async ({ caller }) => toBalance(await deps.ledger.balance(caller.customer))),
 
     bind(listTransactions, async ({ caller, query }) => {
       const before = positionOf(query.cursor, readNumber)
-      return toTransactions(await deps.ledger.history(caller.customer, before, query.limit), query.limit)
+      return toTransactions(await deps.ledger.history(caller.customer, before, soughtFor(query.limit)), query.limit)
     }),
+  ]
+}
 
+export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
+  return [
     bind(listOrders, async ({ caller, query }) => {
       const before = positionOf(query.cursor, (text) => readId('order', text))
-      return toOrders(await deps.orders.list(caller.customer, before, query.limit), query.limit)
+      return toOrders(await deps.orders.list(caller.customer, before, soughtFor(query.limit)), query.limit)
     }),
 
     bind(getOrder, async ({ caller, params }) => {

@@ -4,12 +4,12 @@ import type { Order, Plain } from '../../../domains/orders/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
-  cursorAfter,
   exampleAt,
   exampleOrder,
   moment,
   nextCursor,
   orderId,
+  pageOf,
   pageQuery,
   roubles,
   text,
@@ -18,6 +18,8 @@ import {
 import { operation } from '../../operation.ts'
 
 const tag = 'Account'
+/** Orders stand after what can be bought, so that whoever tries the operations in turn has one to look at. */
+const ordersTag = 'Orders'
 
 export const getBalance = operation({
   id: 'getBalance',
@@ -83,19 +85,21 @@ export const listTransactions = operation({
   },
 })
 
-export const toTransactions = (postings: readonly Posting[], limit: number) => ({
-  transactions: postings.map((posting) => ({
-    id: posting.seq,
-    kind: posting.kind,
-    amount_rub: toRoubles(posting.amount),
-    balance_after_rub: toRoubles(posting.balanceAfter),
-    order_id: posting.order,
-    refund_of: posting.refundOf,
-    note: posting.note,
-    created_at: toIso(posting.at),
-  })),
-  next_cursor: cursorAfter(postings, limit, (posting) => String(posting.seq)),
+const toTransaction = (of: Posting) => ({
+  id: of.seq,
+  kind: of.kind,
+  amount_rub: toRoubles(of.amount),
+  balance_after_rub: toRoubles(of.balanceAfter),
+  order_id: of.order,
+  refund_of: of.refundOf,
+  note: of.note,
+  created_at: toIso(of.at),
 })
+
+export const toTransactions = (found: readonly Posting[], limit: number) => {
+  const { items, next_cursor } = pageOf(found, limit, (posting) => String(posting.seq))
+  return { transactions: items.map(toTransaction), next_cursor }
+}
 
 const order = z
   .object({
@@ -113,9 +117,18 @@ const orderExample = {
   order_id: exampleOrder,
   product: 'dedicated',
   action: 'buy',
-  price_rub: 1800,
+  price_rub: 1658.7,
   request: { country_code: 'DE', period: 30, count: 10, ipv: 4 },
-  calculation: { catalogue: 1, per_proxy_rub: 180 },
+  calculation: {
+    catalogue: 1,
+    country: 'DE',
+    ipv: 4,
+    period: 30,
+    count: 10,
+    kopecks: '165870',
+    discount_percent: 7.85,
+    expires_at: exampleAt + 30 * 86_400_000,
+  },
   created_at: toIso(exampleAt),
 }
 
@@ -123,7 +136,7 @@ export const listOrders = operation({
   id: 'listOrders',
   method: 'GET',
   path: '/orders',
-  tag,
+  tag: ordersTag,
   summary: 'List orders, newest first',
   query: z.object(pageQuery),
   answer: z.object({
@@ -137,7 +150,7 @@ export const getOrder = operation({
   id: 'getOrder',
   method: 'GET',
   path: '/orders/{order_id}',
-  tag,
+  tag: ordersTag,
   summary: 'Read one order',
   params: z.object({ order_id: orderId() }),
   answer: order,
@@ -160,7 +173,7 @@ export const toOrder = (of: Order) => ({
   created_at: toIso(of.createdAt),
 })
 
-export const toOrders = (orders: readonly Order[], limit: number) => ({
-  orders: orders.map(toOrder),
-  next_cursor: cursorAfter(orders, limit, (each) => each.id),
-})
+export const toOrders = (found: readonly Order[], limit: number) => {
+  const { items, next_cursor } = pageOf(found, limit, (each) => each.id)
+  return { orders: items.map(toOrder), next_cursor }
+}

@@ -6,7 +6,7 @@ import type { CountryCode } from '../../../kernel/country.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso } from '../../../kernel/time.ts'
-import { positionOf, readNumber } from '../../fields.ts'
+import { positionOf, readNumber, soughtFor } from '../../fields.ts'
 import { type Bound, bind, bindPurchase } from '../../http.ts'
 import * as sale from './shapes.ts'
 import * as owned from './shapes-owned.ts'
@@ -69,7 +69,7 @@ export function dedicatedOperations(deps: {
     bind(owned.listDedicated, async ({ caller, query }) => {
       const proxies = await dedicated.list(caller.customer, {
         before: positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER,
-        limit: query.limit,
+        limit: soughtFor(query.limit),
         status: query.status ?? '',
         country: query.country_code ?? '',
         ipv: query.ipv ?? 0,
@@ -94,10 +94,6 @@ export function dedicatedOperations(deps: {
       return { country_code: kind.country, ipv: kind.ipv, count: await deps.stock.available(kind) }
     }),
 
-    bind(owned.replaceProxy, async ({ caller, body }) =>
-      toProxy(shown(await dedicated.replace(caller.customer, body.id)), gateway),
-    ),
-
     bind(owned.setComment, async ({ caller, body }) => {
       await dedicated.setComment(caller.customer, body.ids, body.comment)
       return { comment: body.comment, updated: body.ids }
@@ -113,6 +109,10 @@ export function dedicatedOperations(deps: {
       const outcome = await deps.probe({ ...proxy, host: toProxy(shown(proxy), gateway).ip })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
+
+    bind(owned.replaceProxy, async ({ caller, body }) =>
+      toProxy(shown(await dedicated.replace(caller.customer, body.id)), gateway),
+    ),
   ]
 
   function toBought(bought: Bought) {

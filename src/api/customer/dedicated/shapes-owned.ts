@@ -3,7 +3,7 @@ import type { PortType } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import { type CountryCode, countryName } from '../../../kernel/country.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { cursorAfter, exampleAt, flag, nextCursor, pageQuery, text, whole } from '../../fields.ts'
+import { exampleAt, flag, nextCursor, pageOf, pageQuery, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
   bodyIds,
@@ -88,10 +88,10 @@ export const listDedicated = operation({
   example: { proxies: [proxyExample], next_cursor: null },
 })
 
-export const toProxies = (proxies: readonly ShownProxy[], limit: number, gateway: GatewayAddress) => ({
-  proxies: proxies.map((each) => toProxy(each, gateway)),
-  next_cursor: cursorAfter(proxies, limit, (each) => String(each.id)),
-})
+export const toProxies = (found: readonly ShownProxy[], limit: number, gateway: GatewayAddress) => {
+  const { items, next_cursor } = pageOf(found, limit, (each) => String(each.id))
+  return { proxies: items.map((each) => toProxy(each, gateway)), next_cursor }
+}
 
 export const listCountries = operation({
   id: 'listCountries',

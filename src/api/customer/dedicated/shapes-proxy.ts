@@ -17,7 +17,10 @@ export const country = () =>
     .transform((written, context): CountryCode => {
       const code = readCountry(written)
       if (code) return code
-      context.addIssue({ code: 'custom', message: 'must be a country code of two letters (ISO 3166-1)' })
+      const problem = /^[A-Za-z]{2}$/.test(written)
+        ? `is no country: ISO 3166-1 has no code ${written.toUpperCase()}`
+        : 'must be a country code of two letters (ISO 3166-1)'
+      context.addIssue({ code: 'custom', message: problem })
       return z.NEVER
     })
     .openapi({

@@ -8,9 +8,9 @@ export const tag = 'Premium proxies'
 
 const idPattern = /^[A-Za-z0-9_]{1,64}$/
 
-const exampleSubuser = 'sub_01k73sf80000000000000000000'
+const exampleSubuser = 'sub_01k73sf8000000000000000000'
 /** Another than the default one: made by `POST /premium/subusers`. */
-export const exampleMade = 'sub_01k73sf80000000000000000001'
+export const exampleMade = 'sub_01k73sf8000000000000000001'
 
 /** An id that has not the shape of one names nothing, and is answered like one that names nothing of yours. */
 export const requiredSubuserId = (description: string, example = exampleMade) =>
@@ -26,20 +26,15 @@ const poolMeaning = {
   example: 'residential',
 }
 
-/** A pool that must be there: the refusal of one that is not lists those that are. */
+/**
+ * A pool that must be there: the refusal of one that is not lists those that are. A name in capitals is none either;
+ * it is let through only to get that list.
+ */
 export const poolType = () =>
   z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_]{0,30}$/, 'must be the name of a pool')
-    .openapi(poolMeaning)
-
-/** A pool that something may have been carried in, be it sold now or not. */
-export const anyPool = () =>
-  z
-    .string()
-    .regex(/^[a-z][a-z0-9_]{0,30}$/, 'must be the name of a pool, in small letters')
-    .optional()
-    .openapi(poolMeaning)
+    .openapi({ ...poolMeaning, pattern: '^[a-z][a-z0-9_]{0,30}$' })
 
 export const shownPool = () => text('The pool.', 'residential')
 

@@ -2,7 +2,7 @@ import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { type FieldProblem, malformed } from '../../../kernel/refusal.ts'
-import { positionOf } from '../../fields.ts'
+import { positionOf, soughtFor } from '../../fields.ts'
 import { type Bound, bind, bindPurchase } from '../../http.ts'
 import type { z } from '../../operation.ts'
 import { noSuchSubuser, readFormat, readPlaces, readSubuser } from './reading.ts'
@@ -42,13 +42,16 @@ import {
   toTrafficQuote,
 } from './shapes-traffic.ts'
 
+/** In the order in which they are described: each can succeed after those before it, and what takes away comes last. */
 export function premiumOperations(deps: { premium: Premium }): readonly Bound[] {
   const { premium } = deps
   return [
     ...trafficOperations(premium),
     ...subuserOperations(premium),
+    ...movingOperations(premium),
     ...accessOperations(premium),
     ...placeOperations(premium),
+    ...endingOperations(premium),
   ]
 }
 
@@ -68,22 +71,10 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
         query.pool_type !== undefined,
       ),
     ),
-
-    bindPurchase(moveTraffic, toMoved, (request, { body }) => {
-      if ((body.gb === undefined) === (body.all !== true)) {
-        throw malformed([{ field: 'gb', problem: 'must be given, or "all": true in its place, and not both' }])
-      }
-      return traffic.move(request, {
-        pool: body.pool_type,
-        tenths: body.gb ?? 'all',
-        from: readSubuser(body.from_subuser_id),
-        to: readSubuser(body.to_subuser_id),
-      })
-    }),
   ]
 }
 
-function subuserOperations({ subusers, remove }: Premium): readonly Bound[] {
+function subuserOperations({ subusers }: Premium): readonly Bound[] {
   return [
     bind(createSubuser, async ({ caller, body }) => {
       const { dayBytes, monthBytes, totalBytes, tunnels } = readLimits(body)
@@ -104,7 +95,7 @@ function subuserOperations({ subusers, remove }: Premium): readonly Bound[] {
 
     bind(listSubusers, async ({ caller, query }) => {
       const after = positionOf(query.cursor, (text) => readId('subuser', text)) ?? ''
-      return toSubusers(await subusers.list(caller.customer, after, query.limit), query.limit)
+      return toSubusers(await subusers.list(caller.customer, after, soughtFor(query.limit)), query.limit)
     }),
 
     bind(updateSubuser, async ({ caller, body }) => {
@@ -116,11 +107,21 @@ function subuserOperations({ subusers, remove }: Premium): readonly Bound[] {
       }
       return { subuser: toSubuser(await subusers.update(caller.customer, readSubuser(body.subuser_id), change)) }
     }),
+  ]
+}
 
-    bindPurchase(deleteSubuser, toDeleted, (request, { body }) => {
-      const subuser = readSubuser(body.subuser_id)
-      if (subuser === undefined) throw noSuchSubuser()
-      return remove(request, { subuser, to: readSubuser(body.to_subuser_id) })
+function movingOperations({ traffic }: Premium): readonly Bound[] {
+  return [
+    bindPurchase(moveTraffic, toMoved, (request, { body }) => {
+      if ((body.gb === undefined) === (body.all !== true)) {
+        throw malformed([{ field: 'gb', problem: 'must be given, or "all": true in its place, and not both' }])
+      }
+      return traffic.move(request, {
+        pool: body.pool_type,
+        tenths: body.gb ?? 'all',
+        from: readSubuser(body.from_subuser_id),
+        to: readSubuser(body.to_subuser_id),
+      })
     }),
   ]
 }
@@ -151,6 +152,16 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
     bind(resetPassword, async ({ caller, body }) =>
       toCredential(await subusers.resetPassword(caller.customer, readSubuser(body.subuser_id))),
     ),
+  ]
+}
+
+function endingOperations({ remove }: Premium): readonly Bound[] {
+  return [
+    bindPurchase(deleteSubuser, toDeleted, (request, { body }) => {
+      const subuser = readSubuser(body.subuser_id)
+      if (subuser === undefined) throw noSuchSubuser()
+      return remove(request, { subuser, to: readSubuser(body.to_subuser_id) })
+    }),
   ]
 }
 

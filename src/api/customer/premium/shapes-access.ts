@@ -115,8 +115,7 @@ export const generateProxies = operation({
         example: 1,
       }),
     format: z
-      .string()
-      .or(z.number())
+      .union([z.string(), z.number()], 'must be a template, or one of 1, 2, 3, 4')
       .optional()
       .openapi({
         type: ['string', 'integer'],

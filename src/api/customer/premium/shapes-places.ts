@@ -5,7 +5,6 @@ import { readIso, toIso } from '../../../kernel/time.ts'
 import { moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
-  anyPool,
   gigabytes,
   noSuchSubuser,
   poolType,
@@ -177,7 +176,7 @@ export const getUsage = operation({
     by: z.enum(groups).default('day').openapi({ description: 'What to put together.' }),
     from: queryMoment('From the hour of this moment on.'),
     to: queryMoment('Up to the hour of this moment; now unless said.'),
-    pool_type: anyPool(),
+    pool_type: poolType().optional(),
     subuser_id: subuserId('One sub-user only; all of yours unless given.'),
     host: z
       .string()

@@ -5,13 +5,13 @@ import type { OrderId } from '../../../kernel/ids.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   bodyInteger,
-  cursorAfter,
   exampleAt,
   exampleOrder,
   flag,
   moment,
   nextCursor,
   orderId,
+  pageOf,
   pageQuery,
   text,
   whole,
@@ -158,10 +158,10 @@ export const listSubusers = operation({
   example: { subusers: [{ ...example, ...refExample }], next_cursor: null },
 })
 
-export const toSubusers = (subusers: readonly Subuser[], limitOfPage: number) => ({
-  subusers: subusers.map(toSubuser),
-  next_cursor: cursorAfter(subusers, limitOfPage, (each) => each.id),
-})
+export const toSubusers = (found: readonly Subuser[], limitOfPage: number) => {
+  const { items, next_cursor } = pageOf(found, limitOfPage, (each) => each.id)
+  return { subusers: items.map(toSubuser), next_cursor }
+}
 
 export const updateSubuser = operation({
   id: 'updateSubuser',
@@ -220,6 +220,7 @@ export const deleteSubuser = operation({
     conflict: { message: 'The default sub-user cannot be deleted. Block it instead.', details: null },
   },
   charges: true,
+  isFree: true,
 })
 
 export const toDeleted = (of: {

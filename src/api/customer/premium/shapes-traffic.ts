@@ -228,6 +228,7 @@ export const moveTraffic = operation({
     },
   },
   charges: true,
+  isFree: true,
 })
 
 type MovedEnd = { subuser: Subuser; left: Bytes }

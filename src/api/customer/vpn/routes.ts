@@ -56,16 +56,6 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
       return toOverview(views, publicUrl(), up)
     }),
 
-    bind(deleteVpn, async ({ caller, body }) => {
-      const done = await vpn.delete(caller.customer, body.uuid)
-      return {
-        uuid: done.uuid,
-        deleted: true as const,
-        refunded_rub: toRoubles(done.refunded),
-        balance_rub: toRoubles(done.balance),
-      }
-    }),
-
     bind(addVpnDevice, async ({ caller, body }) =>
       toAdded(
         await vpn.addDevice(caller.customer, {
@@ -76,11 +66,6 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
         }),
       ),
     ),
-
-    bind(removeVpnDevice, async ({ caller, body }) => {
-      const view = await vpn.removeDevice(caller.customer, { uuid: body.uuid, device: body.device })
-      return { uuid: view.subscription.uuid, removed: body.device, devices: view.devices.map(toDevice) }
-    }),
 
     bind(getVpnConfig, async ({ caller, query }) => {
       const { format } = query
@@ -101,6 +86,21 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     bind(setVpnAutoRenew, async ({ caller, body }) => {
       const wish = { uuid: body.uuid, enabled: body.enabled, months: periodOf(body), token: caller.token.id }
       return toSubscription(await vpn.setAutoRenew(caller.customer, wish), publicUrl())
+    }),
+
+    bind(removeVpnDevice, async ({ caller, body }) => {
+      const view = await vpn.removeDevice(caller.customer, { uuid: body.uuid, device: body.device })
+      return { uuid: view.subscription.uuid, removed: body.device, devices: view.devices.map(toDevice) }
+    }),
+
+    bind(deleteVpn, async ({ caller, body }) => {
+      const done = await vpn.delete(caller.customer, body.uuid)
+      return {
+        uuid: done.uuid,
+        deleted: true as const,
+        refunded_rub: toRoubles(done.refunded),
+        balance_rub: toRoubles(done.balance),
+      }
     }),
   ]
 }

@@ -33,7 +33,7 @@ export const addVpnDevice = operation({
   tag,
   summary: 'Add a device',
   body: z.object({ uuid: uuidField().optional(), ...newDevice }),
-  exampleBody: { name: 'phone' },
+  exampleBody: { uuid: exampleUuid, name: 'phone' },
   answer: z.object({
     uuid: shownUuid(),
     device,
@@ -72,7 +72,7 @@ export const removeVpnDevice = operation({
   summary: 'Remove a device',
   description: 'It is cut off, and its private key is erased.',
   body: z.object({ uuid: uuidField().optional(), device: deviceField() }),
-  exampleBody: { device: exampleDevice },
+  exampleBody: { uuid: exampleUuid, device: exampleDevice },
   answer: z.object({
     uuid: shownUuid(),
     removed: text('The id of the device that is no more.', exampleDevice),
@@ -132,6 +132,7 @@ export const resetVpnLink = operation({
   summary: 'Make a new secret link',
   description: 'The old one stops working at once.',
   body: z.object({ uuid: uuidField().optional() }),
+  exampleBody: { uuid: exampleUuid },
   answer: z.object({ uuid: shownUuid(), subscription_url: linkField }),
   example: { uuid: exampleUuid, subscription_url: subscriptionExample.subscription_url },
   see,

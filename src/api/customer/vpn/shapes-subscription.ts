@@ -17,7 +17,7 @@ export const tag = 'VPN'
 
 export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
-export const exampleDevice = 'dev_01k73sf80000000000000000000'
+export const exampleDevice = 'dev_01k73sf8000000000000000000'
 
 /** Which subscription; may be left out while only one runs. */
 export const uuidField = (
@@ -51,7 +51,13 @@ const nameField = () =>
   z
     .string()
     .refine(isDeviceName, "must be 1 to 64 letters, digits, spaces or ._'()+- and begin with a letter or digit")
-    .openapi({ type: 'string', maxLength: 64, description: 'How you call the device.', example: 'phone' })
+    .openapi({
+      type: 'string',
+      pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
+      maxLength: 64,
+      description: 'How you call the device.',
+      example: 'phone',
+    })
 
 const publicKeyField = () =>
   z
@@ -79,8 +85,8 @@ export const device = z
     ipv4: text('Its address inside the tunnel.', '10.66.0.2'),
     ipv6: text('Its IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
     location: text('Where its tunnel ends; null is anywhere.', 'local').nullable(),
-    rx_bytes: z.number().openapi({ description: 'Bytes that came to the device.', example: 0 }),
-    tx_bytes: z.number().openapi({ description: 'Bytes that the device sent.', example: 0 }),
+    rx_bytes: whole('Bytes that came to the device.', 0),
+    tx_bytes: whole('Bytes that the device sent.', 0),
     last_handshake_at: moment('When it was last heard of; null before the first time.').nullable(),
     created_at: moment('When it was added.'),
   })
@@ -115,9 +121,9 @@ export const toDevice = (peer: Peer) => ({
 })
 
 const traffic = z.object({
-  rx_bytes: z.number().openapi({ description: 'Bytes that came to all devices, removed ones too.' }),
-  tx_bytes: z.number().openapi({ description: 'Bytes that all devices sent.' }),
-  limit_bytes: z.number().nullable().openapi({ description: 'What both may come to; null is no limit.' }),
+  rx_bytes: whole('Bytes that came to all devices, removed ones too.', 0),
+  tx_bytes: whole('Bytes that all devices sent.', 0),
+  limit_bytes: whole('What both may come to; null is no limit.', 500_000_000_000).nullable(),
 })
 
 const autoRenew = z.object({
@@ -179,7 +185,7 @@ export const subscription = z
   })
   .openapi('VpnSubscription')
 
-/** The top of `info`: the subscription that runs longest, or nothing at all. */
+/** The top of `info`: the most important subscription, or nothing at all. */
 export const overview = z.object({
   status: z
     .enum(['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE'])

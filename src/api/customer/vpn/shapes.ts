@@ -227,8 +227,9 @@ export const getVpn = operation({
   tag,
   summary: 'Read VPN subscriptions',
   description:
-    'At the top stands, of those that run, the one that ends last, else the one that ended last; all of them are in ' +
-    '`items`. Without any the status is NONE.',
+    'At the top stands, of those that run, the one that ends last, else the one that ended last. All of them are in ' +
+    '`items`, in that order; what was deleted is not. Without any the status is NONE, and what would tell of one is ' +
+    'null or empty.',
   query: z.object({ uuid: uuidField('One subscription only; all of yours unless given.').optional() }),
   answer: overview,
   example: overviewExample,
@@ -250,6 +251,7 @@ export const deleteVpn = operation({
       'Which subscription. May be left out only while there is no other, not even an ended one.',
     ).optional(),
   }),
+  exampleBody: { uuid: exampleUuid },
   answer: z.object({
     uuid: shownUuid(),
     deleted: z.literal(true).openapi({ description: 'It is no more.' }),
@@ -284,7 +286,7 @@ export const setVpnAutoRenew = operation({
       ...bodyPeriods,
     })
     .refine(agrees, disagreement),
-  exampleBody: { enabled: true },
+  exampleBody: { uuid: exampleUuid, enabled: true },
   answer: subscription,
   example: subscriptionExample,
   see,

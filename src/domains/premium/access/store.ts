@@ -150,3 +150,17 @@ export function insertPorts(tx: Tx, ports: readonly Port[], nowMs: number): void
     ports.map((each) => [each.port, each.subuser, each.parameters, each.ttlMinutes, each.session, nowMs]),
   )
 }
+
+/** Every port with its sub-user's login, if that is there, a page at a time, for `verify`. */
+export async function portsAfter(
+  reader: Reader,
+  after: number,
+  limit: number,
+): Promise<{ port: number; login: string | null; parameters: string }[]> {
+  const rows = await reader.all<{ port: bigint; login: string | null; parameters: string }>(
+    `SELECT port, login, parameters FROM gateway_ports LEFT JOIN subusers ON subusers.id = gateway_ports.subuser_id
+     WHERE port > $1 ORDER BY port LIMIT $2`,
+    [after, limit],
+  )
+  return rows.map((row) => ({ ...row, port: Number(row.port) }))
+}

@@ -121,3 +121,6 @@ function nameOf(exit: Exit, part: Part): string {
   if (part === 'zips') return exit.zip
   return `AS${exit.asn}`
 }
+
+/** What binds sealed credentials to their exit: in another row they do not open. */
+export const contextOf = (id: ExitId): string => `exit ${id}`

@@ -5,7 +5,17 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { badPlace, noSuchExit, unknownPool } from '../errors.ts'
-import { countPlaces, type Exit, narrow, type Part, type PlaceCount, type Placed, type Places, place } from './rules.ts'
+import {
+  contextOf,
+  countPlaces,
+  type Exit,
+  narrow,
+  type Part,
+  type PlaceCount,
+  type Placed,
+  type Places,
+  place,
+} from './rules.ts'
 import * as store from './store.ts'
 
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
@@ -46,8 +56,6 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     if (outcome.exits.length === 0) throw badPlace([{ field: 'pool_type', problem: 'has no exits at the moment' }])
     return outcome.exits
   }
-
-  const contextOf = (id: ExitId): string => `exit ${id}`
 
   /** Adds exits in the caller's transaction. Credentials are sealed before they are written. */
   function add(tx: Tx, added: readonly NewExit[]): Exit[] {

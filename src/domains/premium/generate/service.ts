@@ -68,7 +68,9 @@ export function createGenerator(deps: {
     return { login: subuser.login, pool: asked.pool, ...asked.places, session: null }
   }
 
-  /** Behind a port stands a login too, and a gateway reads no longer one: it is refused before a port is taken for it. */
+  /**
+   * Behind a port stands a login too, and a gateway reads no longer one: it is refused before a port is taken for it.
+   */
   function assertFits(subuser: Subuser, asked: GenerateRequest): void {
     const session = asked.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: asked.ttlMinutes } : null
     if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= mostLoginLength) return

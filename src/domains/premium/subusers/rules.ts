@@ -56,3 +56,6 @@ export function leftOfLimits(
 
 export const isLimited = (limits: Limits): boolean =>
   limits.dayBytes !== null || limits.monthBytes !== null || limits.totalBytes !== null
+
+/** What binds a sealed password to its sub-user: in another row it does not open. */
+export const contextOf = (id: SubuserId): string => `subuser ${id}`

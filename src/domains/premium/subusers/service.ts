@@ -5,7 +5,7 @@ import type { Vault } from '../../../kernel/vault.ts'
 import type { Ledger } from '../../ledger/index.ts'
 import { loginTaken, noSuchSubuser, tooManySubusers } from '../errors.ts'
 import { forgetHostsOf } from '../usage/store.ts'
-import { type Limits, makeLogin, makePassword, mostSubusers, noLimits, type Subuser } from './rules.ts'
+import { contextOf, type Limits, makeLogin, makePassword, mostSubusers, noLimits, type Subuser } from './rules.ts'
 import * as store from './store.ts'
 
 export type NewSubuser = {
@@ -164,6 +164,3 @@ export function createSubusers(deps: {
     return vault.open(await store.findPassword(reader, id), contextOf(id))
   }
 }
-
-/** What binds a sealed password to its sub-user: in another row it does not open. */
-const contextOf = (id: SubuserId): string => `subuser ${id}`

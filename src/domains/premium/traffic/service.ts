@@ -11,7 +11,7 @@ import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/r
 import type { Standing } from '../../traffic/accounts/rules.ts'
 import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
-import { noSuchTrafficOrder, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
+import { noSuchTrafficOrder, nothingToMove, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
 import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { touchSubuser } from '../subusers/store.ts'
@@ -142,7 +142,7 @@ export function createTrafficSales(deps: {
         const pair = await accounts.lockPair(tx, from.id, to.id, pool)
         if (!known.includes(pool) && pair.from.seq === 0) throw unknownPool(known)
         const amount = tenths === 'all' ? pair.from.balance : (BigInt(tenths) * bytesInGigabyte) / 10n
-        if (amount === 0n) throw nothingUnused()
+        if (amount === 0n) throw nothingToMove(pool)
         await sale.charge({
           price: kopecks(0n),
           calculation: { bytes: Number(amount) },

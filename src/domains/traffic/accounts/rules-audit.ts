@@ -30,6 +30,7 @@ export class AccountWalk {
   private back = 0n
   private settled = 0n
   private late = 0n
+  private arrived = 0n
   private readonly name: string
 
   constructor(
@@ -56,7 +57,7 @@ export class AccountWalk {
   }
 
   /** The account must say what its movements add up to, and its lots must hold what it does. */
-  finish(lotBytes: bigint): LeaseSums {
+  finish(lots: { readonly rest: bigint; readonly size: bigint }): LeaseSums {
     const { account } = this
     const where = `account of ${this.name}`
     if (account.balance !== this.balance) {
@@ -67,13 +68,15 @@ export class AccountWalk {
     }
     for (const problem of problemsOfEnd(account, this.chain, 'movement')) this.found(where, problem)
     const held = account.balance + account.aside
-    if (lotBytes !== held) {
-      this.found(where, `its lots hold ${lotBytes} bytes, the account ${held}`, 'lots')
+    if (lots.rest !== held) this.found(where, `its lots hold ${lots.rest} bytes, the account ${held}`, 'lots')
+    if (lots.size !== this.arrived) {
+      this.found(where, `its lots came with ${lots.size} bytes, ${this.arrived} have arrived`, 'lots')
     }
     return { leased: this.leased, back: this.back, settled: this.settled, late: this.late, aside: account.aside }
   }
 
   private addToSums(movement: ByteMovement): void {
+    if (movement.kind === 'bought' || movement.kind === 'moved_in') this.arrived += movement.amount
     if (movement.kind === 'leased') this.leased += movement.aside
     if (movement.kind === 'returned' || movement.kind === 'lapsed') this.back += movement.amount
     if (movement.kind !== 'used') return

@@ -127,6 +127,20 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
     /** What was bought with an order. */
     boughtWith: store.boughtWith,
 
+    /** How many bytes were moved with an order, for `verify`. */
+    movedWith: store.movedWith,
+
+    /** What was restored to these accounts in all, for `verify`. */
+    async restoredTo(reader: Reader, named: readonly AccountKey[]): Promise<bigint> {
+      return (await store.sumRestored(reader, named)).reduce((sum, each) => sum + each.restored, 0n)
+    },
+
+    /** All lots of an order, used up or not, for `verify`. */
+    lotsOf: store.allLotsOf,
+
+    /** The orders that lots name, in their order, a page at a time, for `verify`. */
+    lotOrders: store.lotOrders,
+
     /** The orders that movements name, in their order, a page at a time. */
     namedOrders: store.namedOrders,
   }

@@ -1,4 +1,4 @@
-import { list, padded } from '../../../db/rows.ts'
+import { list, padded, readWide, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { emptyHead } from '../../../kernel/chain.ts'
 import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
@@ -168,6 +168,21 @@ export async function billedBy(
   )
 }
 
+/** What was restored to these accounts, balance and debt together; those without are left out. */
+export async function sumRestored(
+  reader: Reader,
+  accounts: readonly AccountKey[],
+): Promise<(AccountKey & { readonly restored: bigint })[]> {
+  if (accounts.length === 0) return []
+  const subusers = [...new Set(accounts.map((account) => account.subuser))]
+  const rows = await reader.all<WideSum<'restored'> & AccountKey>(
+    `SELECT subuser_id AS subuser, pool, ${wideSum('amount - owed', 'restored')} FROM traffic_movements
+     WHERE kind = 'restored' AND subuser_id IN (${list(subusers.length)}) GROUP BY subuser_id, pool`,
+    subusers,
+  )
+  return rows.map((row) => ({ subuser: row.subuser, pool: row.pool, restored: readWide(row, 'restored') }))
+}
+
 export async function findLot(
   tx: Tx,
   { subuser, pool, order }: AccountKey & { order: OrderId },
@@ -290,19 +305,66 @@ export async function countMovements(reader: Reader): Promise<number> {
   return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM traffic_movements'))?.n ?? 0n)
 }
 
-export async function sumLots(reader: Reader, { subuser, pool }: AccountKey): Promise<bigint> {
-  const row = await reader.first<{ rest: bigint | null }>(
-    'SELECT CAST(SUM(rest) AS BIGINT) AS rest FROM traffic_lots WHERE subuser_id = $1 AND pool = $2',
+/** What an account's lots hold, and what they held when they came. */
+export async function sumLots(
+  reader: Reader,
+  { subuser, pool }: AccountKey,
+): Promise<{ readonly rest: bigint; readonly size: bigint }> {
+  const row = await reader.first<WideSum<'rest' | 'size'>>(
+    `SELECT ${wideSum('rest', 'rest')}, ${wideSum('size', 'size')} FROM traffic_lots
+     WHERE subuser_id = $1 AND pool = $2`,
     [subuser, pool],
   )
-  return row?.rest ?? 0n
+  return row ? { rest: readWide(row, 'rest'), size: readWide(row, 'size') } : { rest: 0n, size: 0n }
 }
 
 /** What was bought with an order, for the comparison with what the order says. */
-export async function boughtWith(reader: Reader, order: OrderId): Promise<{ pool: string; bytes: bigint }[]> {
-  return reader.all(`SELECT pool, amount AS bytes FROM traffic_movements WHERE order_id = $1 AND kind = 'bought'`, [
-    order,
-  ])
+export async function boughtWith(
+  reader: Reader,
+  order: OrderId,
+): Promise<{ subuser: SubuserId; pool: string; bytes: bigint }[]> {
+  return reader.all(
+    `SELECT subuser_id AS subuser, pool, amount AS bytes FROM traffic_movements
+     WHERE order_id = $1 AND kind = 'bought'`,
+    [order],
+  )
+}
+
+export async function movedWith(reader: Reader, order: OrderId): Promise<bigint> {
+  const row = await reader.first<WideSum<'bytes'>>(
+    `SELECT ${wideSum('amount', 'bytes')} FROM traffic_movements WHERE order_id = $1 AND kind = 'moved_in'`,
+    [order],
+  )
+  return row ? readWide(row, 'bytes') : 0n
+}
+
+/** All lots of an order, used up or not, wherever its bytes were moved. */
+export async function allLotsOf(reader: Reader, order: OrderId): Promise<Lot[]> {
+  const rows = await reader.all<LotRow>(
+    `SELECT subuser_id, pool, order_id, expires_at, size, rest FROM traffic_lots WHERE order_id = $1
+     ORDER BY subuser_id, pool`,
+    [order],
+  )
+  return rows.map(toLot)
+}
+
+/** The orders that lots name, a page at a time. */
+export async function lotOrders(reader: Reader, after: string, limit: number): Promise<OrderId[]> {
+  const rows = await reader.all<{ order_id: string }>(
+    'SELECT DISTINCT order_id FROM traffic_lots WHERE order_id > $1 ORDER BY order_id LIMIT $2',
+    [after, limit],
+  )
+  return rows.map((row) => row.order_id as OrderId)
+}
+
+/** Lots and movements of accounts that there are not: no page of accounts would come across them. */
+export async function strayLots(reader: Reader, most: number): Promise<{ subuser_id: string; pool: string }[]> {
+  return reader.all(
+    `SELECT DISTINCT subuser_id, pool FROM traffic_lots WHERE NOT EXISTS
+       (SELECT 1 FROM traffic_accounts AS accounts
+        WHERE accounts.subuser_id = traffic_lots.subuser_id AND accounts.pool = traffic_lots.pool) LIMIT $1`,
+    [most],
+  )
 }
 
 /** The orders that movements name, a page at a time. */
@@ -315,10 +377,12 @@ export async function namedOrders(reader: Reader, after: string, limit: number):
 }
 
 /** Every order's bytes stay the order's: what came in by moves went out by moves. */
-export async function movedByOrder(reader: Reader, most: number): Promise<{ order_id: string; bytes: bigint }[]> {
-  return reader.all(
-    `SELECT order_id, CAST(SUM(amount) AS BIGINT) AS bytes FROM traffic_movements
-     WHERE kind IN ('moved_in', 'moved_out') GROUP BY order_id HAVING SUM(amount) <> 0 ORDER BY order_id LIMIT $1`,
+export async function movedByOrder(reader: Reader, most: number): Promise<{ order: string; bytes: bigint }[]> {
+  const rows = await reader.all<WideSum<'bytes'> & { order_id: string }>(
+    `SELECT order_id, ${wideSum('amount', 'bytes')} FROM traffic_movements WHERE kind IN ('moved_in', 'moved_out')
+     GROUP BY order_id
+     HAVING SUM(amount / 1000000000) <> 0 OR SUM(amount % 1000000000) <> 0 ORDER BY order_id LIMIT $1`,
     [most],
   )
+  return rows.map((row) => ({ order: row.order_id, bytes: readWide(row, 'bytes') })).filter((each) => each.bytes !== 0n)
 }

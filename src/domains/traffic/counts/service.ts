@@ -38,6 +38,10 @@ export function createCounts(deps: { db: Database; clock: Clock; fleet: Pick<Fle
     /** What was believed for each of these subjects in all, over nodes and boots. */
     totals: (reader: Reader, named: readonly string[]): Promise<Map<string, Count>> => store.sumCounts(reader, named),
 
+    /** The subjects of a kind, in their order, a page at a time, for `verify`. */
+    subjects: (reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> =>
+      store.subjectsAfter(reader, prefix, after, limit),
+
     /**
      * Takes a report into the caller's transaction and tells what is new in it. One node's reports take turns on rows
      * of that node, so that the first report of a subject is not taken twice. What the node's link cannot have carried

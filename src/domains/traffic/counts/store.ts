@@ -1,4 +1,4 @@
-import { list, sendRows } from '../../../db/rows.ts'
+import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import type { Budget, Count, Known } from './rules.ts'
@@ -170,16 +170,46 @@ export async function forgetCounts(tx: Tx, prefix: string, before: number, most:
   )
 }
 
-/** PostgreSQL sums whole numbers into NUMERIC, which would come back as a text. */
+/** What was counted for each of these subjects in all. */
 export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> {
   if (subjects.length === 0) return new Map()
-  const rows = await reader.all<Row>(
-    `SELECT subject, CAST(SUM(believed_received) AS BIGINT) AS received,
-       CAST(SUM(believed_sent) AS BIGINT) AS sent FROM usage_counts
+  const rows = await reader.all<WideSum<'received' | 'sent'> & { subject: string }>(
+    `SELECT subject, ${wideSum('believed_received', 'received')}, ${wideSum('believed_sent', 'sent')} FROM usage_counts
      WHERE subject IN (${list(subjects.length)}) GROUP BY subject`,
     subjects,
   )
   return new Map(
-    rows.map((row) => [row.subject, { subject: row.subject, received: bytes(row.received), sent: bytes(row.sent) }]),
+    rows.map((row) => {
+      const [received, sent] = [bytes(readWide(row, 'received')), bytes(readWide(row, 'sent'))]
+      return [row.subject, { subject: row.subject, received, sent }]
+    }),
   )
+}
+
+/** Budgets of nodes that nobody has heard of, and nodes that have counted and have no budget for it. */
+export async function strayBudgets(
+  reader: Reader,
+  most: number,
+): Promise<{ readonly node: string; readonly problem: string }[]> {
+  return reader.all(
+    `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
+     WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
+     UNION ALL SELECT DISTINCT node, 'the node has counted, and has none' FROM usage_counts AS counts
+     WHERE NOT EXISTS (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = counts.node)
+     UNION ALL SELECT DISTINCT node, 'the node has carried, and has none for it' FROM usage_leases AS lines
+     WHERE counted > 0 AND NOT EXISTS
+       (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = lines.node AND budgets.purpose = 'carried')
+     LIMIT $1`,
+    [most],
+  )
+}
+
+/** The subjects that begin with `prefix`, a page at a time. */
+export async function subjectsAfter(reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ subject: string }>(
+    `SELECT DISTINCT subject FROM usage_counts WHERE subject > $1 AND subject >= $2 AND subject < $3
+     ORDER BY subject LIMIT $4`,
+    [after, prefix, `${prefix}\u{ffff}`, limit],
+  )
+  return rows.map((row) => row.subject)
 }

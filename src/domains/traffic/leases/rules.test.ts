@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { allowance, count, grant, newLine } from './rules.ts'
+import { allowance, count, grant, lapse, leaseSize, newLine } from './rules.ts'
 
 const lease = 1000n
 
@@ -28,4 +28,26 @@ test('what a node claims and is not believed goes to quarantine, whatever its le
   const { line, quarantined } = count(first, { claimed: 700n, believed: 200n }, false)
   expect([quarantined, line.counted, line.quarantined, allowance(line)]).toEqual([500n, 700n, 500n, 1500n])
   expect(grant(line, 2, lease, 9000n).effect).toMatchObject({ settle: 200n, grant: 200n })
+})
+
+test('a lease grows with the pace of the node, between the least and the largest, and leaves other nodes theirs', () => {
+  const terms = { leaseBytes: 1000n, mostLeaseBytes: 50_000n, leaseLastsMs: 1 }
+  for (const [pace, available, size] of [
+    [0n, 1_000_000n, 1000n],
+    [999n, 1_000_000n, 1000n],
+    [20_000n, 1_000_000n, 20_000n],
+    [900_000n, 1_000_000n, 50_000n],
+    [20_000n, 80_000n, 10_000n],
+    [20_000n, 100n, 1000n],
+  ] as const) {
+    expect(leaseSize(terms, pace, available)).toBe(size)
+  }
+})
+
+test('of a large lease that lapses as much may be claimed late as was held, and no more than one lease', () => {
+  const large = grant(newLine('n', 'b', 's'), 1, 5000n, 100_000n).line
+  const lapsed = lapse(large, false, lease)
+  expect(lapsed.line.claimable).toBe(5000n)
+  const again = grant({ ...lapsed.line, claimable: 900n }, 2, lease, 100_000n).line
+  expect(lapse(again, false, lease).line.claimable).toBe(1000n)
 })

@@ -1,7 +1,12 @@
 import type { AccountKey } from '../accounts/rules.ts'
 
 /** How much a node may hold of an account at a time, and how long it may be silent before that is taken back. */
-export type LeaseTerms = { readonly leaseBytes: bigint; readonly leaseLastsMs: number }
+export type LeaseTerms = {
+  readonly leaseBytes: bigint
+  /** To those who carry much at once, up to so many. */
+  readonly mostLeaseBytes: bigint
+  readonly leaseLastsMs: number
+}
 
 /** A node's numbered wish about one account: to go on carrying, or to give back what it has. */
 export type Wish = AccountKey & {
@@ -9,6 +14,8 @@ export type Wish = AccountKey & {
   readonly want: 'lease' | 'return'
   /** Bytes that are not counted yet and not free either. */
   readonly moving?: bigint | undefined
+  /** Bytes that it carries in a moment at its present pace. */
+  readonly pace?: bigint | undefined
 }
 
 /** Bytes carried for an account: to the customer, and from the customer. */
@@ -87,6 +94,14 @@ export type Effect = {
   readonly grant: bigint
   /** Back to the balance, from what was set aside. */
   readonly giveBack: bigint
+}
+
+/**
+ * One lease for a node at its pace. A large one is no more than an eighth of what is there, so that other nodes have
+ * theirs.
+ */
+export function leaseSize({ leaseBytes, mostLeaseBytes }: LeaseTerms, pace: bigint, available: bigint): bigint {
+  return most(leaseBytes, least(least(pace, mostLeaseBytes), available / 8n))
 }
 
 const nothing: Effect = { settle: 0n, late: 0n, grant: 0n, giveBack: 0n }
@@ -169,7 +184,7 @@ export function giveBack(line: Line, turn: number): { line: Line; effect: Effect
 export function lapse(line: Line, closed: boolean, leaseBytes: bigint): { line: Line; effect: Effect } {
   const settled = settle(line)
   const rest = settled.line.aside
-  const claimable = closed ? 0n : least(line.claimable + rest, leaseBytes)
+  const claimable = closed ? 0n : least(line.claimable + rest, most(leaseBytes, rest))
   return {
     line: { ...settled.line, lapsed: line.lapsed + rest, aside: 0n, claimable },
     effect: { ...settled.effect, giveBack: rest },

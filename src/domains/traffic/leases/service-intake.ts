@@ -14,6 +14,7 @@ import {
   type LeaseReport,
   type LeaseTerms,
   type Line,
+  leaseSize,
   newLine,
   type Wish,
 } from './rules.ts'
@@ -109,7 +110,7 @@ export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts
       grantOrReturn(wish, (line, { balance }) => {
         const most = replaced ? 0n : ceiling
         const free = most === null || most > balance ? balance : most
-        return grant(line, wish.turn, parts.terms.leaseBytes, free, wish.moving)
+        return grant(line, wish.turn, leaseSize(parts.terms, wish.pace ?? 0n, free), free, wish.moving)
       }),
 
     giveBack: (wish: Wish): Promise<void> => grantOrReturn(wish, (line) => giveBack(line, wish.turn)),

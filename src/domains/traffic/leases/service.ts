@@ -14,7 +14,7 @@ import {
   subjectOf,
 } from '../accounts/rules.ts'
 import { createMovements } from '../accounts/service-movements.ts'
-import { billedBy, listAccounts, lockKnownAccount } from '../accounts/store.ts'
+import { billedBy, listAccounts, lockKnownAccount, sumRestored } from '../accounts/store.ts'
 import type { Counts } from '../counts/service.ts'
 import { type Effect, type LeaseReport, type LeaseTerms, type Line, lapse } from './rules.ts'
 import { type Intake, openIntake } from './service-intake.ts'
@@ -92,6 +92,17 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
         while ((await db.transact((tx) => takeBack(tx, boot))) > 0);
       }
       return silent.length
+    },
+
+    /** What nodes have billed each of these accounts and was not restored, by subject; for `verify`. */
+    async billedOf(reader: Reader, accounts: readonly AccountKey[]): Promise<Map<string, bigint>> {
+      const billed = await store.sumAccepted(reader, accounts.map(subjectOf))
+      for (const { restored, ...account } of await sumRestored(reader, accounts)) {
+        const subject = subjectOf(account)
+        const accepted = billed.get(subject)
+        if (accepted !== undefined) billed.set(subject, accepted - restored)
+      }
+      return billed
     },
 
     /**

@@ -1,4 +1,4 @@
-import { list, sendRows } from '../../../db/rows.ts'
+import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { Line } from './rules.ts'
 
@@ -204,8 +204,8 @@ export type LineTotals = {
   settled: bigint
   late: bigint
   aside: bigint
-  /** The largest of them: what nodes claim is never summed. */
   quarantined: bigint
+  counted: bigint
 }
 
 /** All lines of a subject together, subject after subject, for `verify`. */
@@ -214,17 +214,56 @@ export async function totalsAfter(
   after: string,
   most: number,
 ): Promise<(LineTotals & { subject: string })[]> {
-  return reader.all(
-    `SELECT subject, CAST(SUM(granted) AS BIGINT) AS granted, CAST(SUM(returned) AS BIGINT) AS returned,
-       CAST(SUM(lapsed) AS BIGINT) AS lapsed, CAST(SUM(settled) AS BIGINT) AS settled,
-       CAST(SUM(late) AS BIGINT) AS late, CAST(SUM(aside) AS BIGINT) AS aside,
-       MAX(quarantined) AS quarantined
+  type Sums = WideSum<keyof LineTotals> & { readonly subject: string }
+  const names = ['granted', 'returned', 'lapsed', 'settled', 'late', 'aside', 'quarantined', 'counted'] as const
+  const rows = await reader.all<Sums>(
+    `SELECT subject, ${names.map((name) => wideSum(name, name)).join(', ')}
      FROM usage_leases WHERE subject > $1 GROUP BY subject ORDER BY subject LIMIT $2`,
     [after, most],
   )
+  return rows.map((row) => ({
+    subject: row.subject,
+    granted: readWide(row, 'granted'),
+    returned: readWide(row, 'returned'),
+    lapsed: readWide(row, 'lapsed'),
+    settled: readWide(row, 'settled'),
+    late: readWide(row, 'late'),
+    aside: readWide(row, 'aside'),
+    quarantined: readWide(row, 'quarantined'),
+    counted: readWide(row, 'counted'),
+  }))
 }
 
-/** Lines whose count is not what their node has reported, or that no report stands behind. */
+/** What nodes counted for each of these subjects and was billed: all but what is in quarantine. */
+export async function sumAccepted(reader: Reader, subjects: readonly string[]): Promise<Map<string, bigint>> {
+  if (subjects.length === 0) return new Map()
+  const rows = await reader.all<WideSum<'accepted'> & { subject: string }>(
+    `SELECT subject, ${wideSum('counted - quarantined', 'accepted')} FROM usage_leases
+     WHERE subject IN (${list(subjects.length)}) GROUP BY subject`,
+    subjects,
+  )
+  return new Map(rows.map((row) => [row.subject, readWide(row, 'accepted')]))
+}
+
+/** Counts of bytes that no line of leases has taken in, and counts and lines of a boot that nobody has heard of. */
+export async function strayCounts(reader: Reader, prefix: string, most: number): Promise<StrayCount[]> {
+  return reader.all<StrayCount>(
+    `SELECT node, boot, subject, 'no lease knows of it' AS problem FROM usage_counts AS counts
+     WHERE subject >= $1 AND subject < $2 AND (received > 0 OR sent > 0) AND NOT EXISTS
+       (SELECT 1 FROM usage_leases AS lines
+        WHERE lines.node = counts.node AND lines.boot = counts.boot AND lines.subject = counts.subject)
+     UNION ALL SELECT node, boot, subject, 'nobody has heard of the boot that counted it' FROM usage_counts AS counts
+     WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = counts.node AND boots.boot = counts.boot)
+     UNION ALL SELECT node, boot, subject, 'nobody has heard of the boot that holds it' FROM usage_leases AS lines
+     WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = lines.node AND boots.boot = lines.boot)
+     LIMIT $3`,
+    [prefix, `${prefix}\u{ffff}`, most],
+  )
+}
+
+type StrayCount = { readonly node: string; readonly boot: string; readonly subject: string; readonly problem: string }
+
+/** Lines whose count is not what their node has reported, or that were billed for more than is believed of it. */
 export async function miscounted(
   reader: Reader,
   most: number,
@@ -233,7 +272,9 @@ export async function miscounted(
     `SELECT lines.node, lines.boot, lines.subject FROM usage_leases AS lines
      LEFT JOIN usage_counts AS counts
        ON counts.node = lines.node AND counts.boot = lines.boot AND counts.subject = lines.subject
-     WHERE lines.counted <> COALESCE(counts.received + counts.sent, 0) ORDER BY 1, 2, 3 LIMIT $1`,
+     WHERE lines.counted - COALESCE(counts.received, 0) <> COALESCE(counts.sent, 0)
+       OR lines.counted - lines.quarantined - COALESCE(counts.believed_received, 0) > COALESCE(counts.believed_sent, 0)
+     ORDER BY 1, 2, 3 LIMIT $1`,
     [most],
   )
 }

@@ -1,5 +1,6 @@
 import type { Admission } from '../decide/admission.ts'
 import type { Access } from '../decide/admit.ts'
+import type { Talker } from '../decide/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../decide/refusals.ts'
 import type { Target } from '../protocol/authority.ts'
 import { detect } from '../protocol/detect.ts'
@@ -32,7 +33,7 @@ type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnde
 const mostRefusals = 20
 
 /** One customer's connection, from its first byte until its bytes are somebody else's business. */
-export class Connection implements SideOwner {
+export class Connection implements SideOwner, Talker {
   /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
   deadlineAt: number
   private stage: Stage = 'detect'
@@ -42,6 +43,8 @@ export class Connection implements SideOwner {
   private forward: Forward | undefined
   private pending: Pending | undefined
   private refusals = 0
+  isStranger = true
+  readonly cameAt: number
   /** The client has said all it will say. */
   private hasEnded = false
   /** The client has not read what it was answered. */
@@ -54,7 +57,8 @@ export class Connection implements SideOwner {
     private readonly deps: ConnectionDeps,
   ) {
     side.own(this)
-    this.deadlineAt = deps.clock() + deps.patience.handshakeMs
+    this.cameAt = deps.clock()
+    this.deadlineAt = this.cameAt + deps.patience.handshakeMs
   }
 
   get source(): string {
@@ -89,6 +93,16 @@ export class Connection implements SideOwner {
   /** Nothing was asked, or all was answered. */
   get isResting(): boolean {
     return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
+  }
+
+  /** It is the client's turn, and nothing is being done for it. */
+  get isWaiting(): boolean {
+    return Number.isFinite(this.deadlineAt) && !this.forward && !this.pending
+  }
+
+  /** Others need the place more. */
+  spare(): void {
+    this.side.abort()
   }
 
   /** The client took too long. */
@@ -270,7 +284,7 @@ export class Connection implements SideOwner {
       this.close()
       return
     }
-    if ('access' in verdict) this.access = verdict.access
+    if ('access' in verdict) this.welcome(verdict.access)
     else this.denial = verdict.refusal
     this.stage = 'socks'
     this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
@@ -302,6 +316,11 @@ export class Connection implements SideOwner {
 
   // --- both ---
 
+  private welcome(access: Access): void {
+    this.access = access
+    this.isStranger = false
+  }
+
   /** Nothing is read from the client until it is known where its bytes go. */
   private wait(): void {
     this.stage = 'busy'
@@ -315,7 +334,9 @@ export class Connection implements SideOwner {
   ): Promise<Passage | { readonly refusal: RefusalCode }> {
     this.wait()
     const verdict = await admit()
-    if ('refusal' in verdict || this.isGone()) return 'refusal' in verdict ? verdict : { refusal: 'gateway_stopping' }
+    if ('refusal' in verdict) return verdict
+    this.isStranger = false
+    if (this.isGone()) return { refusal: 'gateway_stopping' }
     const passage = await this.deps.passages.open(verdict.access, target, this.side)
     if ('origin' in passage && this.isGone()) {
       passage.finish()

@@ -40,7 +40,12 @@ export function createCore(deps: EngineDeps & Movement) {
   let nowMs = clock()
 
   const moment = (): Moment => ({ nowMs: clock(), lastContactAt: deps.lastContactAt() })
-  const arrivals = createArrivals({ policy: deps.policy, connections: limits.connections })
+  const arrivals = createArrivals<Connection>({
+    policy: deps.policy,
+    clock,
+    connections: limits.connections,
+    lingering: () => metering.settling + passages.abandoned,
+  })
   const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
   const metering = createMetering<Side>({ agent: deps.agent, watch: (side) => sockets.watch(side.descriptor), clock })
   const resolve = createResolve({
@@ -86,7 +91,7 @@ export function createCore(deps: EngineDeps & Movement) {
 
   function closedFor(): RefusalCode | undefined {
     if (isStopping || isShutOut) return 'gateway_stopping'
-    return arrivals.isFull ? 'gateway_full' : undefined
+    return arrivals.isFull && !arrivals.makeRoom() && !metering.letGo() ? 'gateway_full' : undefined
   }
 
   function learn(found: Found): void {
@@ -103,16 +108,17 @@ export function createCore(deps: EngineDeps & Movement) {
   }
 
   function forget(connection: Connection): void {
-    if (connections.delete(connection)) arrivals.leave(connection.source)
+    if (connections.delete(connection)) arrivals.leave(connection)
   }
 
-  const carrier: Carrier & { noteAsked(id: string, pool: string): number } = {
+  const carrier: Required<Carrier> = {
     takeChanged: () => metering.takeChanged(),
     takeSources: () => metering.takeSources(),
     noteAsked: (id, pool) => metering.noteAsked(id, pool),
+    paceOf: (id, pool) => metering.paceOf(id, pool),
     allow: (id, pool, upto) => metering.allow(id, pool, upto),
     get health() {
-      return { tunnels: open.size, carried: metering.carried }
+      return { tunnels: open.size + passages.dialling, carried: metering.carried }
     },
   }
 
@@ -127,7 +133,7 @@ export function createCore(deps: EngineDeps & Movement) {
     accepted(side: Side, source: string): void {
       arrivals.opened()
       const connection = new Connection(side, { ...connectionDeps, source })
-      if (arrivals.enter(source)) connections.add(connection)
+      if (arrivals.enter(connection)) connections.add(connection)
       else side.abort()
     },
 
@@ -139,6 +145,7 @@ export function createCore(deps: EngineDeps & Movement) {
       for (const connection of connections) if (nowMs >= connection.deadlineAt) connection.expire()
       open.afterTime(nowMs)
       metering.sweep()
+      passages.look()
     },
 
     changed(change: Changed): void {
@@ -168,8 +175,16 @@ export function createCore(deps: EngineDeps & Movement) {
       return isStopping
     },
 
-    get standing(): { readonly open: number; readonly connections: number; readonly passages: number } {
-      return { open: arrivals.open, connections: connections.size, passages: open.size }
+    get standing() {
+      return {
+        open: arrivals.open,
+        connections: connections.size,
+        passages: open.size,
+        dialling: passages.dialling,
+        settling: metering.settling,
+        ...arrivals.pressure,
+        starved: passages.starved,
+      }
     },
   }
 }

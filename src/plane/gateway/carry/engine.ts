@@ -35,6 +35,16 @@ export type EngineDeps = {
   readonly lookup?: Lookup
 }
 
+/** How often there was not enough, since the beginning. */
+export type Pressure = {
+  /** Connections that waited and were closed to make room for others. */
+  readonly spared: number
+  /** Newcomers for whom there was no room. */
+  readonly turnedAway: number
+  /** Requests for which the system had no descriptor or memory left. */
+  readonly starved: number
+}
+
 /**
  * Carries customers' bytes. It is a loop of its own: it is fed changes of the snapshot and allowances, is asked for its
  * counters, and asks for what it lacks. What it speaks, decides, reaches and counts is in the folders beside this one;
@@ -59,13 +69,16 @@ export type Engine = {
   /** Takes nobody new, lets what is open end by itself for a while, then ends it. */
   stop(drainMs: number): Promise<void>
   /**
-   * What is open: accepted connections, those of them at their handshake or resting, those carried, and ports; and the
-   * most bytes that one peer who does not read has made it keep.
+   * What is open: accepted connections, those of them at their handshake or resting, those carried, those being made to
+   * destinations, those closed and not acknowledged yet, and ports; and the most bytes that one peer who does not read
+   * has made it keep.
    */
-  readonly standing: {
+  readonly standing: Pressure & {
     readonly open: number
     readonly connections: number
     readonly passages: number
+    readonly dialling: number
+    readonly settling: number
     readonly listeners: number
     readonly mostHeld: number
   }

@@ -5,7 +5,7 @@ import { type Access, type Moment, ownerOf, standing } from '../decide/admit.ts'
 import type { TunnelLimits } from '../decide/limits.ts'
 import type { createRecheck } from '../decide/recheck.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
-import type { createWayChooser } from '../decide/way.ts'
+import type { createWayChooser, Way } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Dial, Dialled } from '../reach/dial.ts'
 import type { Side } from './side.ts'
@@ -48,11 +48,15 @@ export function createPassages(deps: {
   closedFor: () => RefusalCode | undefined
 }) {
   const { metering, sockets } = deps
+  /** Customers whose destinations are being connected to. */
+  const dialling = new Set<{ readonly client: Side }>()
+  let abandoned = 0
+  let starved = 0
 
   async function pass(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
     const chosen = await deps.chooseWay(access)
     if ('refusal' in chosen) return chosen
-    const dialled = await deps.dial(target, chosen.way, ownerOf(access))
+    const dialled = await dial(target, chosen.way, access, client)
     if ('refusal' in dialled) return dialled
     // Much may have happened while the connection was made.
     const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
@@ -61,8 +65,20 @@ export function createPassages(deps: {
       return { refusal }
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const tally = metering.begin(chosen.allowance, client, keepsHosts ? target.host : undefined)
+    const tally = metering.begin(chosen.allowance, client, ownerOf(access), keepsHosts ? target.host : undefined)
     return begin(access, dialled, tally)
+  }
+
+  async function dial(target: Target, way: Way, access: Access, client: Side): Promise<Dialled<Side>> {
+    const entry = { client }
+    dialling.add(entry)
+    try {
+      const dialled = await deps.dial(target, way, ownerOf(access))
+      if ('refusal' in dialled && dialled.refusal === 'gateway_full') starved += 1
+      return dialled
+    } finally {
+      dialling.delete(entry)
+    }
   }
 
   function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
@@ -87,6 +103,23 @@ export function createPassages(deps: {
   }
 
   return {
+    /** Connections to destinations that are being made; a place of the customer's is taken for each. */
+    get dialling(): number {
+      return dialling.size
+    },
+    /** Those of them whose customer had gone when look() looked. */
+    get abandoned(): number {
+      return abandoned
+    },
+    /** How often the system had nothing left to connect with. */
+    get starved(): number {
+      return starved
+    },
+    look(): void {
+      abandoned = 0
+      for (const { client } of dialling) if (client.isClosed) abandoned += 1
+    },
+
     /** Opens a way for somebody who was let in, or says why not. */
     async open(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
       const closed = deps.closedFor()

@@ -34,6 +34,9 @@ export type SideAround = {
   readonly noteHeld: (bytes: number) => void
 }
 
+/** Shared by all that hold nothing, which are most: an idle connection is small. */
+const nothing: readonly never[] = []
+
 /** How long a peer that was told the last thing may go on talking, and how much of that is thrown away. */
 const lingerMs = 2000
 const mostDiscarded = 1024 * 1024
@@ -55,10 +58,10 @@ export class Side {
   onClosed: (() => void) | undefined
   private socket: SideSocket | undefined
   private owner: SideOwner
-  private held: Uint8Array[] = []
+  private held: readonly Uint8Array[] = nothing
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
-  private cancels: (() => void)[] = []
+  private cancels: readonly (() => void)[] = nothing
 
   constructor(
     owner: SideOwner,
@@ -96,7 +99,7 @@ export class Side {
     if (this.isClosed || this.ending !== 'no' || !this.socket) return true
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
     if (gone === bytes.length) return true
-    this.held.push(bytes.subarray(gone))
+    this.held = [...this.held, bytes.subarray(gone)]
     this.heldBytes += bytes.length - gone
     this.around.noteHeld(this.heldBytes)
     return false
@@ -134,7 +137,7 @@ export class Side {
 
   /** Ends at once; what is held is dropped. */
   abort(): void {
-    this.held = []
+    this.held = nothing
     this.heldBytes = 0
     if (!this.isClosed) this.socket?.terminate()
   }
@@ -174,10 +177,10 @@ export class Side {
       const gone = this.push(first)
       this.heldBytes -= gone
       if (gone < first.length) {
-        this.held[0] = first.subarray(gone)
+        this.held = [first.subarray(gone), ...this.held.slice(1)]
         return
       }
-      this.held.shift()
+      this.held = this.held.slice(1)
     }
     this.endWhenEmpty()
     this.owner.onDrain()
@@ -187,7 +190,7 @@ export class Side {
   onSocketClose(): void {
     if (this.isClosed) return
     this.isClosed = true
-    this.held = []
+    this.held = nothing
     this.heldBytes = 0
     for (const cancel of this.cancels) cancel()
     this.owner.onClose()
@@ -205,7 +208,7 @@ export class Side {
   /** What is held, for whoever writes to this socket from here on. */
   takeHeld(): Uint8Array | undefined {
     const held = this.heldBytes > 0 ? Buffer.concat(this.held) : undefined
-    this.held = []
+    this.held = nothing
     this.heldBytes = 0
     return held
   }

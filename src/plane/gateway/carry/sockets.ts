@@ -1,8 +1,21 @@
 import { dlopen, ptr } from 'bun:ffi'
-import type { Watch, WatchStanding } from '../count/tally.ts'
+import { readAddress } from '../../../kernel/address.ts'
+import { nothingShown, type Transmission } from '../count/shown.ts'
+import type { Watch } from '../count/tally.ts'
+import type { Target } from '../protocol/authority.ts'
+import { createKernel } from './linux/kernel.ts'
+import { openLibc as openCalls } from './linux/libc.ts'
+import { EADDRNOTAVAIL } from './linux/numbers.ts'
+import { type Processor, readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
 
 /** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
 export type Sockets = {
+  /**
+   * Begins to connect to a literal address, from an address of this machine if one is named, and returns the descriptor
+   * or, negative, the system's number for what is in the way. Absent where only Bun can: then a connection that is
+   * being made cannot be given up.
+   */
+  readonly connect?: (there: Target, from: string | undefined) => number
   /** Undefined where the system cannot tell: then what was written counts as delivered. */
   watch(descriptor: number): Watch | undefined
   /** Of all that was written, what the peer's machine has acknowledged; undefined where the system cannot tell. */
@@ -21,13 +34,6 @@ const soLinger = 13
 const soReceiveBuffer = 8
 const soBufferLock = 72
 const bothWays = 2
-/**
- * Of `struct tcp_info`: its first byte, where TCP_CLOSE is 7, and `tcpi_bytes_acked`, which an accepted connection
- * counts from 0.
- */
-const stateClosed = 7
-const acknowledgedOffset = 120
-const infoBytes = 128
 /** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
 const narrowBytes = 131_072
 /**
@@ -46,7 +52,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
   const libc = platform === 'linux' ? openLibc() : undefined
   if (!libc) return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
   const { dup, close, getsockopt, setsockopt, shutdown } = libc.symbols
-  const info = new DataView(new ArrayBuffer(infoBytes))
+  const info = new DataView(new ArrayBuffer(tcpInfoBytes))
   const length = new Uint32Array(1)
   const value = new Int32Array(1)
   const lingerForNothing = Int32Array.of(1, 0)
@@ -56,17 +62,14 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     setsockopt(descriptor, level, option, ptr(value), value.byteLength)
   }
 
-  function standingOf(descriptor: number): WatchStanding {
-    length[0] = infoBytes
-    if (getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length)) !== 0)
-      return { acknowledged: 0, isOver: true }
-    return {
-      acknowledged: Number(info.getBigUint64(acknowledgedOffset, true)),
-      isOver: info.getUint8(0) === stateClosed,
-    }
+  function standingOf(descriptor: number): Transmission {
+    length[0] = tcpInfoBytes
+    const asked = getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length))
+    return asked === 0 ? readTcpInfo(info, 0) : nothingShown
   }
 
   return {
+    connect: createConnect(),
     acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
     narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
     // Linux before 5.17 does not know it, and the buffer stays small.
@@ -87,6 +90,15 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
         },
       }
     },
+  }
+}
+
+function createConnect(): NonNullable<Sockets['connect']> {
+  const kernel = createKernel(openCalls(), process.arch as Processor)
+  return (there, from) => {
+    const address = readAddress(there.host)
+    const own = from === undefined ? undefined : readAddress(from)
+    return address && (from === undefined || own) ? kernel.connect(address, there.port, own) : -EADDRNOTAVAIL
   }
 }
 

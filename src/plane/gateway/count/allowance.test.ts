@@ -98,3 +98,22 @@ describe('an allowance of bytes', () => {
     expect(allowance.takeChangedHosts()).toEqual([])
   })
 })
+
+test('whoever carries much asks for as much as passes in a moment, and nobody for what he once carried', () => {
+  let nowMs = 1000
+  const paces: number[] = []
+  const allowance: Allowance = new Allowance(
+    { kind: 'subuser', id: 'sub', pool: 'residential' },
+    () => void paces.push(allowance.pace),
+    () => nowMs,
+  )
+  allowance.askAfresh()
+  allowance.allow(8_000_000)
+  nowMs += 10
+  allowance.take(5_000_000)
+  allowance.allow(50_000_000)
+  nowMs += 100_000
+  allowance.take(30_000_000)
+  // Nothing before the first question; then 5 MB in 10 ms, and 30 MB in 100 seconds, each for 200 ms.
+  expect(paces).toEqual([0, 100_000_000, 60_000])
+})

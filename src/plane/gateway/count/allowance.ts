@@ -4,6 +4,8 @@ const askAtShare = 0.5
 const askAgainMs = 1000
 /** For a newcomer sooner: he may have bought more a moment ago. */
 const askAfreshMs = 200
+/** A lease that lasts this long at the present pace is not asked for too often. */
+const paceMs = 200
 const mostHosts = 500
 /** The host under which the rest is counted once there are too many. */
 const otherHosts = 'other'
@@ -37,6 +39,11 @@ export class Allowance {
   private hasAskedEmpty = false
   private isDry = false
   private askAgainAt = 0
+  /** When it was last asked for, and what had been taken by then. */
+  private lastAskedAt = Number.NEGATIVE_INFINITY
+  private takenThen = 0
+  /** How many bytes pass in a moment at the present pace; a lease of that size is worth having. */
+  pace = 0
   private readonly waiting = new Set<() => void>()
   private readonly hosts = new Map<string, Counted>()
   private readonly changedHosts = new Set<string>()
@@ -121,7 +128,16 @@ export class Allowance {
     if (this.subject.kind === 'proxy' || this.isAsking) return
     this.isAsking = true
     this.hasAskedEmpty = true
+    this.notePace()
     this.ask()
+  }
+
+  private notePace(): void {
+    const nowMs = this.clock()
+    const passedMs = Math.max(1, nowMs - this.lastAskedAt)
+    this.pace = Math.max(0, Math.round(((this.reserved - this.takenThen) / passedMs) * paceMs))
+    this.lastAskedAt = nowMs
+    this.takenThen = this.reserved
   }
 
   askForMore(): void {

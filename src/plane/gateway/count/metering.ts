@@ -1,5 +1,6 @@
 import type { Agent, Carrier, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { Allowance, type Subject } from './allowance.ts'
+import { createLosses, mostLost } from './losses.ts'
 import { type CustomerEnd, Delivery, Tally, type Watch } from './tally.ts'
 
 const noteEveryBytes = 1024 * 1024
@@ -29,6 +30,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
   const unusedAt = new Map<Allowance, number>()
+  const losses = createLosses(clock)
   let sinceNoted = 0
   let carried = 0
 
@@ -66,17 +68,40 @@ export function createMetering<End extends CustomerEnd>(deps: {
     for (const tally of delivery.tallies) count(tally)
     if (!isOver) return
     closing.delete(delivery)
+    countLosses(delivery)
     for (const tally of delivery.tallies) close(tally)
+  }
+
+  /** What was sent and never shown to have arrived is borne within bounds, and counts beyond them. */
+  function countLosses(delivery: Delivery): void {
+    let bearable: number = mostLost.ofConnection
+    for (const tally of delivery.tallies) {
+      const { lost, owner, allowance } = tally
+      const borne = losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
+      bearable -= borne
+      if (lost > borne && tally.countLost(lost - borne) > 0) changed.add(allowance)
+    }
   }
 
   function count(tally: Tally): void {
     if (tally.confirm() > 0) changed.add(tally.allowance)
   }
 
+  /** One function for all of them: an idle connection is small. */
+  function onTaken(tally: Tally, bytes: number): void {
+    changed.add(tally.allowance)
+    moving.add(tally)
+    carried += bytes
+    sinceNoted += bytes
+    if (sinceNoted < noteEveryBytes) return
+    sinceNoted = 0
+    agent.noteNow()
+  }
+
   function close(tally: Tally): void {
     moving.delete(tally)
     if (!open.delete(tally)) return
-    tally.delivery.tallies.delete(tally)
+    tally.delivery.tallies = tally.delivery.tallies.filter((each) => each !== tally)
     tally.allowance.putBack(tally.undelivered)
   }
 
@@ -86,19 +111,10 @@ export function createMetering<End extends CustomerEnd>(deps: {
     expectMore: (id: string, pool: string): void => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.expectMore(),
 
     /** Begins to count for one conversation on a customer's connection. */
-    begin(allowance: Allowance, end: End, host: string | undefined): Tally {
+    begin(allowance: Allowance, end: End, owner: string, host: string | undefined): Tally {
       const delivery = deliveryTo(end, allowance)
-      const tally = new Tally(allowance, end, delivery, host, (bytes) => {
-        changed.add(allowance)
-        moving.add(tally)
-        carried += bytes
-        sinceNoted += bytes
-        if (sinceNoted >= noteEveryBytes) {
-          sinceNoted = 0
-          agent.noteNow()
-        }
-      })
-      delivery.tallies.add(tally)
+      const tally = new Tally(allowance, end, delivery, host, owner, onTaken)
+      delivery.tallies = [...delivery.tallies, tally]
       open.add(tally)
       unusedAt.delete(allowance)
       allowance.users += 1
@@ -116,6 +132,21 @@ export function createMetering<End extends CustomerEnd>(deps: {
 
     noteSource: (id: string, address: string): void => {
       if (sources.size < mostSources) sources.set(`${id} ${address}`, { id, address })
+    },
+
+    /** Connections that are closed and not let go of: it is not sure yet what has arrived. */
+    get settling(): number {
+      return closing.size
+    },
+
+    /** Lets go of the one that has waited longest, whatever has arrived. False when there is none. */
+    letGo(): boolean {
+      for (const delivery of closing) {
+        delivery.cut()
+        settle(delivery)
+        return true
+      }
+      return false
     },
 
     /** Looks after connections that are closed and not yet acknowledged, and gives back what nobody uses. */
@@ -164,6 +195,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
     noteAsked: (id: string, pool: string): number =>
       allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
 
+    paceOf: (id: string, pool: string): number => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.pace ?? 0,
+
     allow(id: string, pool: string, upto: number): void {
       allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
     },
@@ -176,3 +209,6 @@ export function createMetering<End extends CustomerEnd>(deps: {
 
 const keyOf = (subject: Subject): string =>
   subject.kind === 'proxy' ? `proxy ${subject.id}` : `subuser ${subject.id} ${subject.pool}`
+
+/** Whoever has several pools has one bound for all of them. */
+const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

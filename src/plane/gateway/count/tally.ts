@@ -1,17 +1,12 @@
 import type { Allowance } from './allowance.ts'
-
-/** `isOver`: reset, or closed by both. What was not acknowledged by then never will be. */
-export type WatchStanding = { readonly acknowledged: number; readonly isOver: boolean }
+import { shownOf, type Transmission } from './shown.ts'
 
 /**
  * A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived.
  */
 export type Watch = {
-  /**
-   * Of all that was written since the connection began, what the peer's machine has acknowledged; one more once it has
-   * acknowledged the end.
-   */
-  standing(): WatchStanding
+  /** Also after a reset, as long as this is open. */
+  standing(): Transmission
   /** Nothing more is written or read; what was written still goes out. */
   shut(): void
   /** Lets go of the socket; with `reset`, what has not gone out never does. */
@@ -31,10 +26,11 @@ export type CustomerEnd = {
 /** How long a closed connection may take to have its last bytes acknowledged. */
 const settleMs = 30_000
 
-/** What was written to one customer's socket, and how much of it the customer's machine has acknowledged. */
+/** What was written to one customer's socket, and how much of it the customer's machine has shown that it has. */
 export class Delivery {
-  readonly tallies = new Set<Tally>()
-  private final: number | undefined
+  /** Mostly one, so it is a list. */
+  tallies: readonly Tally[] = []
+  private final: { readonly shown: number; readonly sent: number } | undefined
   private closedAt: number | undefined
   private isCut = false
   private watch: Watch | undefined
@@ -46,11 +42,15 @@ export class Delivery {
     this.watch ??= watch()
   }
 
-  /** Of all bytes written since the connection began. Never falls. */
-  acknowledged(): number {
-    if (this.final !== undefined) return this.final
-    if (!this.watch) return this.end.written
-    return Math.min(this.end.written, this.watch.standing().acknowledged)
+  /** Of all bytes written since the connection began, what he has. */
+  shown(): number {
+    if (this.final) return this.final.shown
+    return this.watch ? Math.min(this.end.written, shownOf(this.watch.standing())) : this.end.written
+  }
+
+  /** After the socket is closed and settled: what has gone out to him, whether it was shown to have arrived or not. */
+  get sent(): number {
+    return this.final?.sent ?? 0
   }
 
   /** From now on nothing more goes out, not even what the system holds. */
@@ -58,22 +58,24 @@ export class Delivery {
     this.isCut = true
   }
 
-  /** After the socket is closed: true once it is sure what arrived. */
+  /** After the socket is closed: true once it is sure what was shown to have arrived. */
   settle(nowMs: number): boolean {
-    if (this.final !== undefined) return true
+    if (this.final) return true
+    const { written } = this.end
     if (!this.watch) {
-      this.final = this.end.written
+      this.final = { shown: written, sent: written }
       return true
     }
     if (this.closedAt === undefined) {
       this.closedAt = nowMs
       if (!this.isCut) this.watch.shut()
     }
-    const { acknowledged, isOver } = this.watch.standing()
-    const left = Math.max(0, this.end.written - acknowledged)
-    if (left > 0 && !isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
-    this.final = this.end.written - left
-    this.watch.close(left > 0)
+    const transmission = this.watch.standing()
+    const isWhole = transmission.acknowledged >= written
+    if (!isWhole && !transmission.isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
+    const shown = Math.min(written, shownOf(transmission))
+    this.final = { shown, sent: Math.max(shown, Math.min(written, transmission.sent)) }
+    this.watch.close(!isWhole)
     return true
   }
 }
@@ -93,14 +95,16 @@ export class Tally {
     readonly delivery: Delivery,
     /** Where it goes, for those who want that kept. */
     private readonly host: string | undefined,
-    private readonly onTaken: (bytes: number) => void,
+    /** The customer behind it, by a name that tells nothing of him. */
+    readonly owner: string,
+    private readonly onTaken: (tally: Tally, bytes: number) => void,
   ) {}
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
   takeSent(bytes: number): number {
     const taken = this.allowance.take(bytes)
     this.allowance.count(this.host, 0, taken)
-    this.onTaken(taken)
+    this.onTaken(this, taken)
     return taken
   }
 
@@ -109,19 +113,36 @@ export class Tally {
     this.from ??= this.end.written + this.end.heldBytes
     const taken = this.allowance.take(bytes)
     this.given += taken
-    this.onTaken(taken)
+    this.onTaken(this, taken)
     return taken
   }
 
   /** Counts what has reached the customer since this was last asked, and tells how much that was. */
   confirm(): number {
-    if (this.given === this.confirmed) return 0
-    const reached = Math.min(this.given, Math.max(0, this.delivery.acknowledged() - (this.from ?? 0)))
-    const added = reached - this.confirmed
+    return this.given === this.confirmed ? 0 : this.countUpTo(this.delivery.shown())
+  }
+
+  /** Once it is settled: what has gone out to the customer and was never shown to have arrived. */
+  get lost(): number {
+    return Math.max(0, this.reach(this.delivery.sent) - this.confirmed)
+  }
+
+  /** Counts so many more, arrived or not. */
+  countLost(bytes: number): number {
+    return this.countUpTo((this.from ?? 0) + this.confirmed + bytes)
+  }
+
+  private countUpTo(position: number): number {
+    const added = this.reach(position) - this.confirmed
     if (added <= 0) return 0
-    this.confirmed = reached
+    this.confirmed += added
     this.allowance.count(this.host, added, 0)
     return added
+  }
+
+  /** How many bytes of this conversation lie before a place in all that was written. */
+  private reach(position: number): number {
+    return Math.min(this.given, Math.max(0, position - (this.from ?? 0)))
   }
 
   get undelivered(): number {

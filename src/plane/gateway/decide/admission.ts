@@ -19,10 +19,19 @@ export type Ask = (
   source: string,
 ) => Promise<{ found: Found } | 'unasked'>
 
-/** Every no to a name or password comes this long after the question, whatever it took to find out. */
+/**
+ * Every no to a name or password comes this long after the question, or a whole number of times this long where it took
+ * longer to find out: how long that was depends on whether there is such a name.
+ */
 const noAfterMs = 250
+/** A guess that was wrong is wrong for this long, without the shop being asked again. */
+const wrongForMs = 2000
+const mostWrong = 10_000
 /** What is said to whoever is not known. */
 const saidToStrangers: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
+
+/** What is said to whoever shows a name and a password that do not open anything, as far as can be told. */
+const saidToGuessers: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
 
 export type Admission = ReturnType<typeof createAdmission>
 
@@ -38,6 +47,7 @@ export function createAdmission(deps: {
   after: After
 }) {
   const { snapshot } = deps
+  const wrong = createWrongGuesses(deps.sha256, () => deps.moment().nowMs)
 
   function judge({ credentials, protocol, source, port }: Visitor): Verdict {
     const at = deps.moment()
@@ -46,16 +56,22 @@ export function createAdmission(deps: {
     return withPool(admitBySource(snapshot, source, port, at))
   }
 
-  /** A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. */
+  /**
+   * A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. The
+   * way is the same whether there is such a name or not.
+   */
   async function judgeAfresh(visitor: Visitor): Promise<Verdict> {
     const { credentials, source, port } = visitor
+    if (credentials && wrong.has(credentials)) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const asked = await deps.ask(question, source)
     if (asked !== 'unasked') deps.learn(asked.found)
     const verdict = judge(visitor)
     // Nobody is told that a password is wrong by somebody who cannot know.
     const isStranger = 'refusal' in verdict && saidToStrangers.includes(verdict.refusal)
-    return asked === 'unasked' && isStranger ? { refusal: 'shop_unreachable' } : verdict
+    if (asked === 'unasked' && isStranger) return { refusal: 'shop_unreachable' }
+    if (credentials && isStranger) wrong.add(credentials)
+    return verdict
   }
 
   async function admit(visitor: Visitor): Promise<Verdict> {
@@ -63,8 +79,8 @@ export function createAdmission(deps: {
     if ('access' in first || (!visitor.credentials && visitor.port === deps.mainPort())) return first
     const startedAt = performance.now()
     const verdict = await judgeAfresh(visitor)
-    if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
-      const leftMs = Math.max(0, noAfterMs - (performance.now() - startedAt))
+    if ('refusal' in verdict && saidToGuessers.includes(verdict.refusal)) {
+      const leftMs = noAfterMs - ((performance.now() - startedAt) % noAfterMs)
       await new Promise<void>((resolve) => deps.after(leftMs, resolve))
     }
     return verdict
@@ -80,6 +96,23 @@ export function createAdmission(deps: {
         deps.noteSource(verdict.access.subuser.id, visitor.source)
       }
       return verdict
+    },
+  }
+}
+
+/** Names and passwords that were found to be wrong, by their digest. */
+function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => number) {
+  const foundAt = new Map<string, number>()
+  const keyOf = ({ username, password }: Credentials): string =>
+    Buffer.from(sha256(`${username}\0${password}`)).toString('latin1')
+  return {
+    has(credentials: Credentials): boolean {
+      const at = foundAt.get(keyOf(credentials))
+      return at !== undefined && Math.abs(clock() - at) < wrongForMs
+    },
+    add(credentials: Credentials): void {
+      if (foundAt.size >= mostWrong) foundAt.clear()
+      foundAt.set(keyOf(credentials), clock())
     },
   }
 }

@@ -4,6 +4,7 @@ import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../kernel/address.ts'
 import { after } from '../carry/portable/bun-sockets.ts'
 import { createDialler } from '../carry/portable/dialler.ts'
+import { createSockets } from '../carry/sockets.ts'
 import { type Policy, shippedPorts } from '../decide/policy.ts'
 import type { Way } from '../decide/way.ts'
 import { createDial } from './dial.ts'
@@ -45,7 +46,7 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
   createDial({
     policy: () => policy,
     connectMs,
-    dialler: createDialler({ after, noteHeld() {} }),
+    dialler: createDialler({ after, noteHeld() {} }, createSockets(process.platform)),
     resolve: createResolve({
       clock: () => 0,
       after,

@@ -8,11 +8,7 @@ const everyMs = 50
 const leastMs = 10
 
 /** Tells the main thread what was counted: cumulative, of one moment, and no more often than it is worth. */
-export function createReports(
-  carrier: Carrier & { noteAsked(id: string, pool: string): number },
-  post: (message: FromReactor) => void,
-  now: () => number,
-) {
+export function createReports(carrier: Required<Carrier>, post: (message: FromReactor) => void, now: () => number) {
   let sentAt = Number.NEGATIVE_INFINITY
   let isUrgent = false
   let isPlanned = false
@@ -22,8 +18,13 @@ export function createReports(
     const counts = carrier.takeChanged()
     const sources = carrier.takeSources()
     if (isEmpty(counts) && sources.length === 0) return
-    const moving = counts.subusers.map(({ id, pool }) => ({ id, pool, bytes: carrier.noteAsked(id, pool) }))
-    post({ type: 'counts', counts, moving, sources, isUrgent })
+    const leased = counts.subusers.map(({ id, pool }) => ({
+      id,
+      pool,
+      moving: carrier.noteAsked(id, pool),
+      pace: carrier.paceOf(id, pool),
+    }))
+    post({ type: 'counts', counts, leased, sources, isUrgent })
     isUrgent = false
   }
 

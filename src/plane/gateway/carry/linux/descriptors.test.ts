@@ -70,7 +70,7 @@ describe('pipes', () => {
     const { descriptors, closed } = open()
     let last = 100
     const make = (): Pipe => ({ readEnd: (last += 2), writeEnd: last + 1, held: 0 })
-    return { pool: new PipePool(make, descriptors, true), descriptors, closed }
+    return { pool: new PipePool(make, descriptors, true, 20_000), descriptors, closed }
   }
 
   test('that are empty are used again, and no others', () => {

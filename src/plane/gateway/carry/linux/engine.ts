@@ -51,6 +51,7 @@ export function createLinuxEngine(
   let isShutOut = false
   /** By reactors that are no more. */
   let carriedBefore = 0
+  let hasStarted = false
   let isStopping = false
   let ticker: ReturnType<typeof setInterval> | undefined
   let onStopped: () => void = () => {}
@@ -114,9 +115,11 @@ export function createLinuxEngine(
     takeChanged: () => mirror.takeChanged(),
     takeSources: () => mirror.takeSources(),
     noteAsked: (id, pool) => mirror.movingOf(id, pool),
+    paceOf: (id, pool) => mirror.paceOf(id, pool),
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
-      return { tunnels: thread.memory.standing.passages, carried: carriedBefore + thread.memory.carried }
+      const { passages, dialling } = thread.memory.standing
+      return { tunnels: passages + dialling, carried: carriedBefore + thread.memory.carried }
     },
   }
 
@@ -131,13 +134,14 @@ export function createLinuxEngine(
 
     start(at) {
       const port = ports.openMain(at.hostname, at.port)
+      hasStarted = true
       thread.start()
       ticker = setInterval(lookAround, tickMs)
       return port
     },
 
     changed(change, onPortFailure) {
-      if (!thread.isRunning) return
+      if (!hasStarted) return
       lookAround()
       for (const each of feed.changed(change)) thread.post({ type: 'state', change: each })
       if (change.ports && !isStopping) ports.openThese(new Set(snapshot.ports()), onPortFailure)
@@ -151,9 +155,12 @@ export function createLinuxEngine(
     async stop(drainMs) {
       isStopping = true
       clearInterval(ticker)
-      if (!thread.isRunning) return
       thread.post({ type: 'begin-stop' })
       ports.closeAll()
+      if (!thread.isRunning) {
+        thread.retire()
+        return
+      }
       const giveUpAt = performance.now() + drainMs
       // The reactor may not have heard yet that it is to stop, so the first look comes after a step.
       do await Bun.sleep(Math.min(drainMs, drainStepMs))

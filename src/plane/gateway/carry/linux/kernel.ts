@@ -1,5 +1,6 @@
 import { ptr } from 'bun:ffi'
 import type { Address } from '../../../../kernel/address.ts'
+import { nothingShown, type Transmission } from '../../count/shown.ts'
 import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
 import {
@@ -8,7 +9,6 @@ import {
   type Processor,
   readSocketAddress,
   readTcpInfo,
-  type TcpStanding,
   tcpInfoBytes,
   writeEvent,
   writeSocketAddress,
@@ -25,7 +25,7 @@ const addressAt = scratchAt
 const lengthAt = scratchAt + 64
 const valueAt = scratchAt + 80
 const infoAt = scratchAt + 128
-const pairAt = scratchAt + 320
+const pairAt = scratchAt + 384
 const readAt = 64 * 1024
 const writeAt = readAt + readBytes
 const arenaBytes = writeAt + readBytes
@@ -189,10 +189,10 @@ export function createKernel(libc: Libc, processor: Processor) {
     },
 
     /** What the peer's machine has acknowledged, also after a reset, as long as the descriptor is open. */
-    standingOf(descriptor: number): TcpStanding {
+    standingOf(descriptor: number): Transmission {
       view.setInt32(lengthAt, tcpInfoBytes, true)
       const asked = libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, base + infoAt, base + lengthAt)
-      return asked < 0 ? { acknowledged: 0, isOver: true } : readTcpInfo(view, infoAt)
+      return asked < 0 ? nothingShown : readTcpInfo(view, infoAt)
     },
 
     /** The system takes no more than so many bytes ahead of what it can send. */

@@ -11,6 +11,7 @@ const restMs = 100
 
 /** A port on which customers come. Its descriptor belongs to whoever opened it. */
 export class Listener implements Pollable {
+  private readonly onGone = (): void => this.core.departed()
   private isClosed = false
   private isResting = false
 
@@ -49,7 +50,7 @@ export class Listener implements Pollable {
   private begin(descriptor: number, source: string): void {
     const { reactor, core, around } = this
     const side = new Side(patient, around)
-    const channel = new Channel(reactor, descriptor, side, this.port, () => core.departed())
+    const channel = new Channel(reactor, descriptor, side, this.port, this.onGone)
     side.attach(channel)
     core.accepted(side, source)
     if (!side.isClosed) channel.watch()

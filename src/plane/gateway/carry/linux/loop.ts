@@ -21,6 +21,10 @@ import type { Processor } from './structures.ts'
 /** Once stopped, connections that linger may take this long to be closed by the other side. */
 const lingerMs = 35_000
 
+/** So few events between two ticks are as good as none; so many are worth a collection. */
+const mostWhenIdle = 20
+const leastToCollect = 10_000
+
 type Answers = { asked: { found: Found } | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
 
 /** Questions to the main thread that are not answered yet, by their number. */
@@ -64,7 +68,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const kernel = createKernel(openLibc(), process.arch as Processor)
   const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
   const reactor = new Reactor(kernel, descriptors, onFault)
-  const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict)
+  const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
   const held = createHeldGauge()
   const around = { after: reactor.timers.after, noteHeld: held.note }
   const snapshot = createSnapshot()
@@ -75,6 +79,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   let endAt: number | undefined
   let heard = 0
 
+  const tidyUp = createTidyUp()
   const clock = (): number => Date.now() + memory.skewMs
   /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
   const wishes: FromReactor[] = []
@@ -158,6 +163,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   function tick(): void {
     reactor.timers.after(tickMs, tick)
     core.tick()
+    tidyUp(reactor.seen)
   }
 
   /** A wish goes with the counts of its moment. */
@@ -186,6 +192,22 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
       reports.send()
       post({ type: 'ended' })
     },
+  }
+}
+
+/**
+ * Bun collects what nobody holds when its own loop is idle, to which this thread never returns. So it is done here:
+ * once much has happened since, and nothing happens now.
+ */
+function createTidyUp(): (seen: number) => void {
+  let last = 0
+  let collected = 0
+  return (seen) => {
+    const isIdle = seen - last < mostWhenIdle
+    last = seen
+    if (!isIdle || seen - collected < leastToCollect) return
+    collected = seen
+    Bun.gc(true)
   }
 }
 

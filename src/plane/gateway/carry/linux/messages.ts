@@ -56,12 +56,20 @@ export type FromReactor =
   /** Nothing is open any more, and nothing more is said. */
   | { readonly type: 'ended' }
 
-/** Counts since the reactor began, of one moment, with what of each sub-user's is on its way and in no count yet. */
+/** Counts since the reactor began, of one moment, and how each sub-user's lease stands then. */
 export type CountsMessage = {
   readonly type: 'counts'
   readonly counts: Counts
-  readonly moving: readonly { readonly id: string; readonly pool: string; readonly bytes: number }[]
+  readonly leased: readonly LeaseStanding[]
   readonly sources: readonly { readonly id: string; readonly address: string }[]
   /** To be written down now, not at the next second. */
   readonly isUrgent: boolean
+}
+
+/** What is on its way and in no count yet, and how fast it goes. */
+export type LeaseStanding = {
+  readonly id: string
+  readonly pool: string
+  readonly moving: number
+  readonly pace: number
 }

@@ -1,5 +1,5 @@
 import type { Counts, HostCount, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
-import type { CountsMessage } from './messages.ts'
+import type { CountsMessage, LeaseStanding } from './messages.ts'
 
 type Bytes = { readonly received: number; readonly sent: number }
 
@@ -35,8 +35,11 @@ class Table<Count extends Bytes> {
   }
 
   restart(): void {
-    for (const [key, count] of this.now) this.before.set(key, sum(count, this.beforeOf(key)))
-    this.now.clear()
+    for (const [key, count] of this.now) {
+      this.before.set(key, sum(count, this.beforeOf(key)))
+      // What was told and not asked for yet is still to be told on.
+      this.now.set(key, { ...count, ...none })
+    }
   }
 }
 
@@ -48,15 +51,15 @@ export function createMirror() {
   const proxies = new Table<ProxyCount>()
   const subusers = new Table<SubuserCount>()
   const hosts = new Table<HostCount>()
-  const moving = new Map<string, number>()
+  const leases = new Map<string, LeaseStanding>()
   let sources: { readonly id: string; readonly address: string }[] = []
 
   return {
-    take({ counts, moving: onTheirWay, sources: from }: CountsMessage): void {
+    take({ counts, leased, sources: from }: CountsMessage): void {
       for (const count of counts.proxies) proxies.put(String(count.id), count)
       for (const count of counts.subusers) subusers.put(subuserKey(count.id, count.pool), count)
       for (const count of counts.hosts) hosts.put(`${subuserKey(count.id, count.pool)} ${count.host}`, count)
-      for (const { id, pool, bytes } of onTheirWay) moving.set(subuserKey(id, pool), bytes)
+      for (const each of leased) leases.set(subuserKey(each.id, each.pool), each)
       sources.push(...from)
     },
 
@@ -76,7 +79,8 @@ export function createMirror() {
     },
 
     /** Of the same moment as the counts. */
-    movingOf: (id: string, pool: string): number => moving.get(subuserKey(id, pool)) ?? 0,
+    movingOf: (id: string, pool: string): number => leases.get(subuserKey(id, pool))?.moving ?? 0,
+    paceOf: (id: string, pool: string): number => leases.get(subuserKey(id, pool))?.pace ?? 0,
 
     /** An allowance as a reactor counts it, which knows nothing of those before it. */
     uptoOf(id: string, pool: string, upto: number): number {
@@ -87,7 +91,7 @@ export function createMirror() {
     /** The next counts begin from nothing. */
     restart(): void {
       for (const table of [proxies, subusers, hosts]) table.restart()
-      moving.clear()
+      leases.clear()
     },
   }
 }

@@ -1,15 +1,14 @@
 import { readAddress } from '../../../../kernel/address.ts'
-import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
 import { createConverse } from '../converse.ts'
 import type { Movement } from '../core.ts'
 import { patient, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
-import { EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ETIMEDOUT } from './numbers.ts'
+import { connectRefusalOf } from './connect-refusal.ts'
 import type { PipePool } from './pipes.ts'
 import type { Reactor } from './reactor.ts'
-import { Tunnel } from './tunnel.ts'
+import { Tunnel, type TunnelDeps } from './tunnel.ts'
 
 /** See `mostAhead` of the portable engine's sockets: what is taken ahead would be delivered uncounted after a kill. */
 const mostAhead = 256 * 1024
@@ -17,6 +16,13 @@ const mostAhead = 256 * 1024
 /** How bytes move here: dialled and watched with the system's calls, carried by the kernel where it pays. */
 export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAround, clock: () => number): Movement {
   const { after } = reactor.timers
+  const tunnelDeps: TunnelDeps = {
+    calls: reactor.kernel,
+    pipes,
+    clock,
+    queue: (flow) => reactor.queue(flow),
+    noteHeld: around.noteHeld,
+  }
   return {
     after,
     sockets: createSockets(reactor),
@@ -30,23 +36,18 @@ export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAr
         client.close()
         return
       }
-      const tunnel = new Tunnel(near, far, passage, {
-        calls: reactor.kernel,
-        pipes,
-        clock,
-        queue: (flow) => reactor.queue(flow),
-        noteHeld: around.noteHeld,
-        onOver() {
-          near.leave()
-          far.leave()
-        },
-      })
+      const tunnel = new Tunnel(near, far, passage, tunnelDeps)
+      // Whoever read the handshake is held by nobody any more: an idle tunnel is small.
+      client.own(patient)
       near.enter(tunnel)
       far.enter(tunnel)
       tunnel.start(client.takeHeld(), fromClient, fromOrigin)
     },
   }
 }
+
+/** Only what was accepted is counted. */
+const nobodyMinds = (): void => {}
 
 function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
   const { kernel, descriptors, timers } = reactor
@@ -58,10 +59,10 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
       const own = from === undefined ? undefined : readAddress(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
       const descriptor = kernel.connect(address, there.port, own)
-      if (descriptor < 0) return Promise.resolve({ refusal: toRefusal(-descriptor) })
-      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'unreachable' })
+      if (descriptor < 0) return Promise.resolve({ refusal: connectRefusalOf(-descriptor) })
+      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'gateway_full' })
       const side = new Side(patient, around)
-      const channel = new Channel(reactor, descriptor, side, 0, () => {})
+      const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
       side.attach(channel)
       side.pause()
       return new Promise((resolve) => {
@@ -74,18 +75,12 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
           if (error === 0) resolve({ origin: side })
           else {
             side.abort()
-            resolve({ refusal: toRefusal(error) })
+            resolve({ refusal: connectRefusalOf(error) })
           }
         })
       })
     },
   }
-}
-
-function toRefusal(error: number): RefusalCode {
-  if (error === ECONNREFUSED) return 'connect_refused'
-  if (error === ETIMEDOUT) return 'connect_timeout'
-  return error === EADDRNOTAVAIL || error === EADDRINUSE ? 'address_unavailable' : 'unreachable'
 }
 
 /**

@@ -48,3 +48,7 @@ export const EADDRNOTAVAIL = 99
 export const ETIMEDOUT = 110
 export const ECONNREFUSED = 111
 export const EINPROGRESS = 115
+export const ENOMEM = 12
+export const ENFILE = 23
+export const EMFILE = 24
+export const ENOBUFS = 105

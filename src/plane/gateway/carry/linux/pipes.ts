@@ -3,6 +3,8 @@ import type { Pipe } from './kernel.ts'
 
 /** A user without privileges may have 64 MiB in pipes, as shipped; what is opened beyond is small and slow. */
 const mostPipes = 200
+/** One for every so many connections: they are made of descriptors too. */
+const connectionsOfPipe = 8
 export const pipeBytes = 256 * 1024
 
 export type Pipes = Pick<PipePool, 'take' | 'give'>
@@ -14,12 +16,16 @@ export type Pipes = Pick<PipePool, 'take' | 'give'>
 export class PipePool {
   private readonly idle: Pipe[] = []
   private count = 0
+  private readonly most: number
 
   constructor(
     private readonly open: (bytes: number) => Pipe | number,
     private readonly descriptors: Pick<Descriptors, 'own' | 'release'>,
     private readonly isStrict: boolean,
-  ) {}
+    connections: number,
+  ) {
+    this.most = Math.min(mostPipes, Math.ceil(connections / connectionsOfPipe))
+  }
 
   /** Undefined when there are too many: then bytes are copied. */
   take(): Pipe | undefined {
@@ -28,7 +34,7 @@ export class PipePool {
       if (this.isStrict && known.held !== 0) throw new Error('a pipe in the pool holds bytes')
       return known
     }
-    if (this.count >= mostPipes) return undefined
+    if (this.count >= this.most) return undefined
     const made = this.open(pipeBytes)
     if (typeof made === 'number') return undefined
     this.descriptors.own(made.readEnd)

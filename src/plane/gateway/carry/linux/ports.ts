@@ -9,9 +9,10 @@ const backlog = 4096
  * The ports that customers come to. They are opened here, where it can be told at once that one cannot be, and outlive
  * a reactor.
  */
-export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post'>) {
-  /** Descriptors by port, and those that a reactor has still to let go of. */
+export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>) {
+  /** Descriptors by port, and below those that a reactor has still to let go of. */
   const open = new Map<number, number>()
+  const leaving = new Set<number>()
   let hostname = ''
   let mainPort = 0
 
@@ -30,7 +31,12 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post'>)
 
   function drop(port: number, descriptor: number): void {
     open.delete(port)
-    thread.post({ type: 'unlisten', descriptor })
+    // Between two reactors nobody has to let go of it first.
+    if (!thread.isRunning) kernel.close(descriptor)
+    else {
+      leaving.add(descriptor)
+      thread.post({ type: 'unlisten', descriptor })
+    }
   }
 
   return {
@@ -42,6 +48,9 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post'>)
 
     /** Tells a new reactor of all. */
     announce(): void {
+      // The one before was told to let go of these, and died.
+      for (const descriptor of leaving) kernel.close(descriptor)
+      leaving.clear()
       for (const [port, descriptor] of open) announceOne(port, descriptor)
     },
 
@@ -63,7 +72,9 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post'>)
     },
 
     /** The reactor has let go of it. */
-    close: (descriptor: number): void => kernel.close(descriptor),
+    close(descriptor: number): void {
+      if (leaving.delete(descriptor)) kernel.close(descriptor)
+    },
 
     get count(): number {
       return open.size

@@ -24,6 +24,8 @@ const mostWaitMs = 1000
  */
 export class Reactor {
   readonly timers = new Timers(() => performance.now())
+  /** How many events there have been. */
+  seen = 0
   private readonly poll: number
   private readonly pollables: (Pollable | undefined)[] = []
   /** Which life of a number an event belongs to: numbers are used again at once. */
@@ -81,6 +83,7 @@ export class Reactor {
     const count = this.kernel.poll(this.poll, mostMs)
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)
     hear()
+    this.seen += Math.max(0, count)
     for (let index = 0; index < count; index += 1) this.dispatch(index)
     this.guard(() => this.timers.run())
     this.takeTurns()

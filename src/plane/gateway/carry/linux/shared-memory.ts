@@ -1,7 +1,24 @@
 import { ownedWords } from './descriptors.ts'
 
 /** What the main thread and a reactor both see. It outlives the reactor. */
-const words = { isAsleep: 0, open: 1, connections: 2, passages: 3, posted: 4, mostHeld: 5 } as const
+const words = { isAsleep: 0, posted: 1 } as const
+/** How a reactor stands, from this word on. */
+const standingAt = 2
+const standingNames = [
+  'open',
+  'connections',
+  'passages',
+  'dialling',
+  'settling',
+  'mostHeld',
+  'spared',
+  'turnedAway',
+  'starved',
+] as const
+
+export type ReactorStanding = Record<(typeof standingNames)[number], number>
+export const noStanding = Object.fromEntries(standingNames.map((name) => [name, 0])) as ReactorStanding
+
 const wordBytes = 64
 const numbers = { carried: 0, skewMs: 1, lastContactAt: 2 } as const
 const numberBytes = 64
@@ -31,30 +48,13 @@ export function viewMemory(memory: SharedArrayBuffer) {
       return Atomics.load(counts, words.posted)
     },
     notePosted: (): void => void Atomics.add(counts, words.posted, 1),
-    get standing() {
-      const look = (name: 'open' | 'connections' | 'passages' | 'mostHeld') => Atomics.load(counts, words[name])
-      return {
-        open: look('open'),
-        connections: look('connections'),
-        passages: look('passages'),
-        mostHeld: look('mostHeld'),
-      }
+    get standing(): ReactorStanding {
+      const standing = { ...noStanding }
+      for (const [index, name] of standingNames.entries()) standing[name] = Atomics.load(counts, standingAt + index)
+      return standing
     },
-    set standing({
-      open,
-      connections,
-      passages,
-      mostHeld,
-    }: {
-      open: number
-      connections: number
-      passages: number
-      mostHeld: number
-    }) {
-      Atomics.store(counts, words.mostHeld, mostHeld)
-      Atomics.store(counts, words.open, open)
-      Atomics.store(counts, words.connections, connections)
-      Atomics.store(counts, words.passages, passages)
+    set standing(standing: ReactorStanding) {
+      for (const [index, name] of standingNames.entries()) Atomics.store(counts, standingAt + index, standing[name])
     },
     get carried(): number {
       return reals[numbers.carried] ?? 0

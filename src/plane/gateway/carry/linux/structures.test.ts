@@ -96,6 +96,43 @@ describe('struct tcp_info', () => {
     const view = paper(tcpInfoBytes)
     view.setUint8(0, state)
     view.setBigUint64(120, BigInt(bytes), true)
-    expect(readTcpInfo(view, 0)).toEqual({ acknowledged, isOver })
+    expect(readTcpInfo(view, 0)).toMatchObject({ acknowledged, isOver })
+  })
+
+  /** As Linux 6.18 told it of a client that has 1,077,480 bytes and acknowledged selectively all but 1,460 of them. */
+  function silentClient(state: number, unacknowledged: number): DataView {
+    const view = paper(tcpInfoBytes)
+    view.setUint8(0, state)
+    view.setUint8(5, 6)
+    const shorts = { 16: 1460, 24: unacknowledged, 28: 737, 100: 12, 156: 750, 192: 738 }
+    for (const [at, value] of Object.entries(shorts)) view.setUint32(Number(at), value, true)
+    view.setBigUint64(200, 1_095_000n, true)
+    view.setBigUint64(208, 17_520n, true)
+    return view
+  }
+
+  test('what was sent is told without what was sent again', () => {
+    expect(readTcpInfo(silentClient(1, 738), 0)).toEqual({
+      acknowledged: 0,
+      sent: 1_077_480,
+      selectedSegments: 737,
+      unknownSegments: 1,
+      segmentBytes: 1460,
+      isOver: false,
+    })
+  })
+
+  test('after a reset, when the system has forgotten what was under way, one segment more is in doubt', () => {
+    expect(readTcpInfo(silentClient(7, 0), 0)).toMatchObject({
+      selectedSegments: 737,
+      unknownSegments: 2,
+      isOver: true,
+    })
+  })
+
+  test('duplicate acknowledgements of a client without selective ones show nothing', () => {
+    const view = silentClient(1, 738)
+    view.setUint8(5, 4)
+    expect(readTcpInfo(view, 0).selectedSegments).toBe(0)
   })
 })

@@ -1,4 +1,5 @@
 import type { Address } from '../../../../kernel/address.ts'
+import type { Transmission } from '../../count/shown.ts'
 import { AF_INET, AF_INET6 } from './numbers.ts'
 
 /** The processors whose kernel interface is known here. Both count bytes from the little end. */
@@ -65,17 +66,46 @@ export function readSocketAddress(from: DataView, at: number): { address: Addres
 }
 
 /**
- * `struct tcp_info`, as far as it is read: its state, and `tcpi_bytes_acked`, which an accepted connection counts from
- * 0.
+ * Of `struct tcp_info`: the state, options, `tcpi_snd_mss`, `tcpi_unacked`, `tcpi_sacked`, `tcpi_total_retrans`,
+ * `tcpi_bytes_acked` (which an accepted connection counts from 0), `tcpi_data_segs_out`, `tcpi_delivered`,
+ * `tcpi_bytes_sent` and `tcpi_bytes_retrans`. Linux has them all since 4.19.
  */
-export const tcpInfoBytes = 128
-const acknowledgedAt = 120
+export const tcpInfoBytes = 216
+const at = {
+  state: 0,
+  options: 5,
+  segmentBytes: 16,
+  unacknowledged: 24,
+  selected: 28,
+  segmentsAgain: 100,
+  acknowledged: 120,
+  segmentsOut: 156,
+  delivered: 192,
+  bytesOut: 200,
+  bytesAgain: 208,
+} as const
 const stateClosed = 7
+const hasSelective = 2
 
-export type TcpStanding = { readonly acknowledged: number; readonly isOver: boolean }
-
-export function readTcpInfo(from: DataView, at: number): TcpStanding {
-  const low = from.getUint32(at + acknowledgedAt, true)
-  const high = from.getUint32(at + acknowledgedAt + 4, true)
-  return { acknowledged: high * 2 ** 32 + low, isOver: from.getUint8(at) === stateClosed }
+/**
+ * Once a connection was reset the system forgets how many segments are under way, but not how many have gone out and
+ * how many have been delivered since it began. It counts the two ends of a connection as delivered, and only bytes as
+ * gone out: the first is taken off, the second counts as one that is unknown.
+ */
+export function readTcpInfo(from: DataView, start: number): Transmission {
+  const short = (offset: number): number => from.getUint32(start + offset, true)
+  const long = (offset: number): number => short(offset + 4) * 2 ** 32 + short(offset)
+  const isOver = from.getUint8(start + at.state) === stateClosed
+  const delivered = short(at.delivered) - 1
+  const unknownSegments = isOver
+    ? short(at.segmentsOut) - short(at.segmentsAgain) - delivered + 1
+    : short(at.unacknowledged) - short(at.selected)
+  return {
+    acknowledged: long(at.acknowledged),
+    sent: long(at.bytesOut) - long(at.bytesAgain),
+    selectedSegments: from.getUint8(start + at.options) & hasSelective ? short(at.selected) : 0,
+    unknownSegments: Math.max(0, unknownSegments),
+    segmentBytes: short(at.segmentBytes),
+    isOver,
+  }
 }

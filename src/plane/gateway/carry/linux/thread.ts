@@ -3,7 +3,7 @@ import type { EngineLimits } from '../engine.ts'
 import { ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
-import { makeMemory, type SharedMemory, viewMemory } from './shared-memory.ts'
+import { makeMemory, noStanding, type SharedMemory, viewMemory } from './shared-memory.ts'
 
 /** A reactor that keeps dying is started again, and not faster than this. */
 const firstPauseMs = 50
@@ -65,7 +65,7 @@ export function createThread(deps: {
     outbox = undefined
     for (const descriptor of ownedIn(memory.owned)) kernel.close(descriptor)
     memory.owned.fill(0)
-    memory.standing = { open: 0, connections: 0, passages: 0, mostHeld: 0 }
+    memory.standing = noStanding
     kernel.close(bell)
     if (!isWanted) return
     deps.onDeath(fault)

@@ -23,6 +23,8 @@ export type TunnelEnd = {
   close(): void
   /** Ends at once. */
   abort(): void
+  /** It is no tunnel's any more. */
+  leave(): void
 }
 
 /** What a tunnel carries for whom, as far as carrying is concerned. */
@@ -53,8 +55,6 @@ export type TunnelDeps = {
   readonly queue: (flow: Flow) => void
   /** So much is held for an end that does not take it. */
   readonly noteHeld: (bytes: number) => void
-  /** The ends are nobody's tunnel any more. */
-  readonly onOver: () => void
 }
 
 /** How often one flow reads before the others have their turn. */
@@ -350,7 +350,8 @@ export class Tunnel {
     this.forget?.()
     this.forget = undefined
     for (const flow of [this.up, this.down]) this.givePipe(flow)
-    this.deps.onOver()
+    this.client.leave()
+    this.origin.leave()
     this.fare.finish()
   }
 

@@ -22,7 +22,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
   const around = { after, noteHeld: held.note }
   const core = createCore({
     ...deps,
-    dialler: createDialler(around),
+    dialler: createDialler(around, deps.sockets),
     after,
     tunnel: (client, passage, fromClient, fromOrigin) =>
       new Relay(client, passage, clock).start(fromClient, fromOrigin),

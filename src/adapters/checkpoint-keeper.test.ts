@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCheckpointKeeper } from './checkpoint-keeper.ts'
+
+const checkpoint = (number: number) => ({ number, hash: 'ab'.repeat(32), madeAt: '2026-01-15T12:00:00.000Z' })
+
+test('each checkpoint is a line of the file, after those that are there', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
+  const file = join(folder, 'checkpoints.log')
+  const keep = createCheckpointKeeper({ file, url: undefined })
+  await keep(checkpoint(1))
+  await keep(checkpoint(2))
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toEqual(
+    [1, 2].map((number) => ({ number, hash: 'ab'.repeat(32), made_at: '2026-01-15T12:00:00.000Z' })),
+  )
+  rmSync(folder, { recursive: true })
+})
+
+test('each checkpoint is sent, again if the first answer was a no, and a lasting no is a failure', async () => {
+  const received: unknown[] = []
+  let noes = 1
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      received.push([request.method, request.headers.get('content-type'), await request.json()])
+      noes -= 1
+      return new Response('', { status: noes >= 0 ? 503 : 204 })
+    },
+  })
+  const keep = createCheckpointKeeper({ file: undefined, url: server.url.href })
+  await keep(checkpoint(7))
+  const sent = { number: 7, hash: 'ab'.repeat(32), made_at: '2026-01-15T12:00:00.000Z' }
+  expect(received).toEqual([
+    ['POST', 'application/json', sent],
+    ['POST', 'application/json', sent],
+  ])
+  noes = 3
+  const failure = await keep(checkpoint(8)).catch((error: unknown) => error)
+  expect(String(failure)).toContain('answered 503')
+  expect(received).toHaveLength(5)
+  await server.stop(true)
+})
+
+test('a file that cannot be written is a failure, and the other place is told all the same', async () => {
+  let told = 0
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      told += 1
+      return new Response('')
+    },
+  })
+  const keep = createCheckpointKeeper({ file: join(tmpdir(), 'no such folder', 'file'), url: server.url.href })
+  expect(await keep(checkpoint(1)).catch((error: unknown) => error)).toBeInstanceOf(Error)
+  expect(told).toBe(1)
+  await server.stop(true)
+})

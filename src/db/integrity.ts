@@ -1,0 +1,112 @@
+import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import type { Migration } from './migrate.ts'
+import {
+  countBroken,
+  type Demand,
+  expectedSchema,
+  liveDemands,
+  liveParts,
+  NoRight,
+  type Part,
+  type Schema,
+} from './schema.ts'
+import type { Database, Reader } from './transaction.ts'
+
+type Deps = { readonly db: Database; readonly migrations: () => readonly Migration[] }
+
+const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
+
+/** Compares the live schema with what the migrations make: a guard that was taken away guards nothing. */
+export function createSchemaVerifier({ db, migrations }: Deps): Verifier {
+  return {
+    name: 'schema',
+    async verify(): Promise<Audit> {
+      const expected = await expectedOrNone({ db, migrations })
+      if (!expected) return { findings: [], covered: {}, notes: [notCompared] }
+      const live = await db.snapshot((reader) => liveParts(db, reader))
+      return { findings: differences(expected.parts, live), covered: { 'parts of the schema': live.length } }
+    },
+  }
+}
+
+const notCompared =
+  'The schema was not compared with what the migrations make: the shop’s user may not create a schema in this database.'
+
+/** None where the shop's user may not make it: that is no fault of the database, and must not hide one. */
+async function expectedOrNone({ db, migrations }: Deps): Promise<Schema | undefined> {
+  try {
+    return await expectedSchema(db, migrations())
+  } catch (error) {
+    if (error instanceof NoRight) return undefined
+    throw error
+  }
+}
+
+function differences(expected: readonly Part[], live: readonly Part[]): Finding[] {
+  const there = new Map(live.map((part) => [part.name, part.definition]))
+  const known = new Set(expected.map((part) => part.name))
+  return [
+    ...expected.flatMap((part) => {
+      const definition = there.get(part.name)
+      if (definition === part.definition) return []
+      return [
+        found('schema', part.name, definition === undefined ? 'it is missing' : 'it is not as the migrations made it'),
+      ]
+    }),
+    ...live
+      .filter((part) => !known.has(part.name) && isOurs(part.name))
+      .map((part) => found('schema', part.name, 'no migration made it')),
+  ]
+}
+
+/** Whoever keeps tables of his own beside ours may; a trigger, a rule or an index on ours changes what ours do. */
+const isOurs = (name: string): boolean => /^(trigger|rule) /.test(name)
+
+/**
+ * Reads everything once as the engine itself checks it, and asks for what constraints promise whether they are there or
+ * not.
+ */
+export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
+  return {
+    name: 'integrity',
+    async verify(): Promise<Audit> {
+      const expected = await expectedOrNone({ db, migrations })
+      const demands = expected?.demands ?? (await db.snapshot((reader) => liveDemands(db, reader)))
+      const findings: Finding[] = db.engine === 'sqlite' ? await checkFile(db) : []
+      // Each table by itself: one that cannot be read must not keep the others from being looked at.
+      for (const [table, asked] of Map.groupBy(demands, (demand) => demand.table)) {
+        findings.push(...(await checkTable(db, table, asked)))
+      }
+      return { findings, covered: { constraints: demands.length } }
+    },
+  }
+}
+
+/** Reads a whole table, which is also when PostgreSQL looks at the checksums of its pages. */
+async function checkTable(reader: Reader, table: string, demands: readonly Demand[]): Promise<Finding[]> {
+  try {
+    const broken = await countBroken(reader, table, demands)
+    return demands.flatMap((demand, index) => {
+      const count = broken[index] ?? 0
+      return count > 0 ? [found('constraint', `${table}: ${demand.name}`, `${count} rows break it`)] : []
+    })
+  } catch (error) {
+    if (error instanceof Refusal || !(error instanceof Error)) throw error
+    return [found('constraint', table, `it cannot be read: ${error.message}`)]
+  }
+}
+
+/** SQLite's own look at every page, every index and every constraint. */
+async function checkFile(reader: Reader): Promise<Finding[]> {
+  const told = await reader.all<{ integrity_check: string }>(`PRAGMA integrity_check(${mostFindings})`)
+  const lost = await reader.all<{ table: string; parent: string }>('PRAGMA foreign_key_check')
+  return [
+    ...told
+      .filter((row) => row.integrity_check !== 'ok')
+      .map((row) => found('file', 'database file', row.integrity_check)),
+    ...lost
+      .slice(0, mostFindings)
+      .map((row) => found('constraint', row.table, `a row names a row of ${row.parent} that is not there`)),
+  ]
+}

@@ -1,0 +1,136 @@
+import type { Sha256 } from '../kernel/chain.ts'
+import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
+import { LineDigest } from '../kernel/line-digest.ts'
+import type { Database, Reader, Tx } from './transaction.ts'
+
+/** How many versions one checkpoint takes in; what is left waits for the next one. */
+const mostStamped = 50_000
+const page = 500
+
+type Version = { of_table: string; row_key: string; version: bigint; content: string | null }
+
+/** Versions of rows that a checkpoint covers: how many, and their digest. */
+export type Covered = { readonly versions: number; readonly digest: Uint8Array }
+
+/** The second book that the database keeps of what cannot be computed from other rows. */
+export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
+  /** All versions that carry a checkpoint's number, in one order for ever. */
+  async function digestOf(reader: Reader, checkpoint: number): Promise<Covered> {
+    const fold = new LineDigest(sha256)
+    for (let after: Version | undefined; ; ) {
+      const batch = await stampedAfter(reader, checkpoint, after)
+      for (const each of batch) {
+        fold.add(`${JSON.stringify([each.of_table, each.row_key, String(each.version), each.content])}\n`)
+      }
+      if (batch.length < page) return { versions: fold.lines, digest: fold.finish() }
+      after = batch.at(-1)
+    }
+  }
+
+  return {
+    digestOf,
+
+    /** Puts what is new under a checkpoint's number, in the transaction that writes the checkpoint. */
+    async stamp(tx: Tx, checkpoint: number): Promise<Covered> {
+      await tx.run(
+        `UPDATE row_history SET checkpoint = $1 WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
+           (SELECT of_table, row_key, version FROM row_history WHERE checkpoint IS NULL AND version > 0
+            ORDER BY of_table, row_key, version LIMIT $2)`,
+        [checkpoint, mostStamped],
+      )
+      return digestOf(tx, checkpoint)
+    },
+
+    /** The highest checkpoint that versions name, so that one that was cut off shows. */
+    async lastStamp(reader: Reader): Promise<number> {
+      const row = await reader.first<{ last: bigint | null }>('SELECT MAX(checkpoint) AS last FROM row_history')
+      return Number(row?.last ?? 0n)
+    },
+  }
+}
+
+function stampedAfter(reader: Reader, checkpoint: number, after: Version | undefined): Promise<Version[]> {
+  return reader.all<Version>(
+    `SELECT of_table, row_key, version, content FROM row_history
+     WHERE checkpoint = $1 AND (of_table, row_key, version) > ($2, $3, $4)
+     ORDER BY of_table, row_key, version LIMIT $5`,
+    [checkpoint, after?.of_table ?? '', after?.row_key ?? '', after?.version ?? 0, page],
+  )
+}
+
+/** Compares every row that has a history with its latest version. */
+export function createHistoryVerifier({ db }: { readonly db: Database }): Verifier {
+  return {
+    name: 'history',
+    verify: () =>
+      db.snapshot(async (reader): Promise<Audit> => {
+        const findings: Finding[] = []
+        for (const row of await differing(reader)) findings.push(found(row, 'it is not what was last written to it'))
+        for (const row of await missing(reader)) findings.push(found(row, 'it is gone, and nothing deleted it'))
+        for (const row of await broken(reader)) findings.push(found(row, 'versions of it are missing'))
+        return { findings, covered: { 'versions of rows': await countVersions(reader) } }
+      }),
+  }
+}
+
+type Named = { of_table: string; row_key: string }
+
+const found = (row: Named, problem: string): Finding => ({
+  promise: 'history',
+  where: `${row.of_table} ${row.row_key}`,
+  problem,
+})
+
+/** Rows that say something else than their latest version, or that have none. */
+const differing = (reader: Reader): Promise<Named[]> =>
+  reader.all<Named>(
+    `SELECT of_table, row_key FROM row_contents AS now WHERE content IS NOT NULL AND content <> COALESCE(
+       (SELECT content FROM row_history AS known
+        WHERE known.of_table = now.of_table AND known.row_key = now.row_key
+        ORDER BY version DESC LIMIT 1), '')
+     LIMIT $1`,
+    [mostFindings],
+  )
+
+/** Latest versions that tell of a row which is not there. Each is looked for only where the numbers do not agree. */
+async function missing(reader: Reader): Promise<Named[]> {
+  const [there, told] = [
+    await reader.all<Named & { n: bigint }>(
+      'SELECT of_table, COUNT(*) AS n FROM row_contents WHERE content IS NOT NULL GROUP BY of_table',
+    ),
+    await reader.all<Named & { n: bigint }>(
+      `SELECT of_table, COUNT(*) AS n FROM row_history AS known WHERE content IS NOT NULL AND NOT EXISTS
+         (SELECT 1 FROM row_history AS later WHERE later.of_table = known.of_table AND later.row_key = known.row_key
+          AND later.version = known.version + 1)
+       GROUP BY of_table`,
+    ),
+  ]
+  const counts = new Map(there.map((each) => [each.of_table, each.n]))
+  const suspects = told.filter((each) => each.n !== (counts.get(each.of_table) ?? 0n))
+  const named: Named[] = []
+  for (const { of_table: table } of suspects) named.push(...(await missingOf(reader, table)))
+  return named
+}
+
+const missingOf = (reader: Reader, table: string): Promise<Named[]> =>
+  reader.all<Named>(
+    `SELECT of_table, row_key FROM row_history AS known
+     WHERE of_table = $1 AND content IS NOT NULL AND NOT EXISTS
+       (SELECT 1 FROM row_history AS later WHERE later.of_table = known.of_table AND later.row_key = known.row_key
+        AND later.version = known.version + 1)
+       AND row_key NOT IN (SELECT row_key FROM row_contents WHERE of_table = $1 AND content IS NOT NULL)
+     ORDER BY row_key LIMIT $2`,
+    [table, mostFindings],
+  )
+
+/** Versions are numbered from 1 without a gap. */
+const broken = (reader: Reader): Promise<Named[]> =>
+  reader.all<Named>(
+    `SELECT of_table, row_key FROM row_history WHERE version > 0
+     GROUP BY of_table, row_key HAVING COUNT(*) <> MAX(version) OR MIN(version) <> 1 LIMIT $1`,
+    [mostFindings],
+  )
+
+async function countVersions(reader: Reader): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM row_history'))?.n ?? 0n)
+}

@@ -1,0 +1,43 @@
+import { readWide, type WideSum, wideSum } from '../../../db/rows.ts'
+import type { Reader } from '../../../db/transaction.ts'
+import type { AccountKey } from '../../traffic/accounts/rules.ts'
+
+export type HourSums = AccountKey & { readonly received: bigint; readonly sent: bigint }
+
+type Row = WideSum<'received' | 'sent'> & AccountKey
+
+/** What was carried over all hours, account after account, a page at a time. */
+export async function hoursAfter(reader: Reader, after: AccountKey, limit: number): Promise<HourSums[]> {
+  const rows = await reader.all<Row>(
+    `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
+     FROM traffic_hours WHERE (subuser_id, pool) > ($1, $2)
+     GROUP BY subuser_id, pool ORDER BY subuser_id, pool LIMIT $3`,
+    [after.subuser, after.pool, limit],
+  )
+  return rows.map(toSums)
+}
+
+export type HostSums = HourSums & { readonly host: string }
+
+/** What went to each host since an hour, a page at a time. */
+export async function hostsAfter(
+  reader: Reader,
+  sinceAt: number,
+  after: AccountKey & { readonly host: string },
+  limit: number,
+): Promise<HostSums[]> {
+  const rows = await reader.all<Row & { host: string }>(
+    `SELECT subuser_id AS subuser, pool, host, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
+     FROM traffic_hosts WHERE hour >= $1 AND (subuser_id, pool, host) > ($2, $3, $4)
+     GROUP BY subuser_id, pool, host ORDER BY subuser_id, pool, host LIMIT $5`,
+    [sinceAt, after.subuser, after.pool, after.host, limit],
+  )
+  return rows.map((row) => ({ ...toSums(row), host: row.host }))
+}
+
+const toSums = (row: Row): HourSums => ({
+  subuser: row.subuser,
+  pool: row.pool,
+  received: readWide(row, 'received'),
+  sent: readWide(row, 'sent'),
+})

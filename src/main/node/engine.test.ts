@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test'
+import { makeEngineDeps } from '../../../test/harness/engine.ts'
+import { createLog } from '../../adapters/log.ts'
+import { BadSetting } from '../settings/reading.ts'
+import { chooseEngine } from './engine.ts'
+
+function choose(choice: 'auto' | 'portable' | 'linux', platform: string) {
+  const lines: string[] = []
+  const log = createLog('info', 'gateway', (line) => lines.push(line))
+  const engine = chooseEngine(choice, log, makeEngineDeps({}).deps, { platform, processor: process.arch })
+  return { lines, isLinux: 'thread' in engine }
+}
+
+test('left to choose, it is the fast engine where the system allows it, without a word', () => {
+  expect(choose('auto', 'linux')).toEqual({ lines: [], isLinux: true })
+  expect(choose('portable', 'linux')).toEqual({ lines: [], isLinux: false })
+})
+
+test('where the system does not, it is the portable one, and one line says why', () => {
+  const { lines, isLinux } = choose('auto', 'darwin')
+  expect({ isLinux, lines: lines.length }).toEqual({ isLinux: false, lines: 1 })
+  expect(lines[0]).toContain('it needs Linux, and this is darwin')
+})
+
+test('asked for by name where it cannot run, it stops the start', () => {
+  expect(() => choose('linux', 'darwin')).toThrow(BadSetting)
+})

@@ -1,0 +1,20 @@
+import { expect, test } from 'bun:test'
+import { hearingLog } from '../../../test/harness/hand-timing.ts'
+import { createPressureLog } from './pressure.ts'
+
+test('what there was not enough of is said once each time, and nothing while there is', () => {
+  const { said, log } = hearingLog()
+  let pressure = { spared: 0, turnedAway: 0, starved: 0 }
+  const look = createPressureLog(log, () => pressure)
+  look()
+  pressure = { spared: 5, turnedAway: 2, starved: 1 }
+  look()
+  look()
+  // The engine was started again.
+  pressure = { spared: 0, turnedAway: 1, starved: 0 }
+  look()
+  expect(said.map(({ level, event, fields }) => [level, event, ...Object.values(fields)])).toEqual([
+    ['warn', 'gateway full', 5, 2, 1],
+    ['warn', 'gateway full', 0, 1, 0],
+  ])
+})

@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { createLosses, mostLost } from './losses.ts'
+
+const hourMs = 3_600_000
+const mebibyte = 1024 * 1024
+
+test('no credential has more than a MiB borne within any hour, whenever its lines drop', () => {
+  const drop = fc.record({
+    afterMs: fc.integer({ min: 0, max: hourMs / 3 }),
+    bytes: fc.integer({ min: 0, max: 65536 }),
+  })
+  fc.assert(
+    fc.property(fc.array(drop, { minLength: 20, maxLength: 200 }), (drops) => {
+      let nowMs = 1_800_000_000_000
+      const losses = createLosses(() => nowMs)
+      const borne: { at: number; bytes: number }[] = []
+      for (const { afterMs, bytes } of drops) {
+        nowMs += afterMs
+        borne.push({ at: nowMs, bytes: losses.bear('subuser a', 'owner', bytes) })
+        const lately = borne.filter(({ at }) => nowMs - at < hourMs).reduce((sum, each) => sum + each.bytes, 0)
+        expect(lately).toBeLessThanOrEqual(mostLost.ofCredential)
+      }
+    }),
+  )
+})
+
+test('below the bound every loss is borne whole, and an hour later there is as much again', () => {
+  let nowMs = 1_800_000_000_000
+  const losses = createLosses(() => nowMs)
+  for (let count = 0; count < 16; count += 1) expect(losses.bear('a', 'owner', 65_536)).toBe(65_536)
+  expect(losses.bear('a', 'owner', 65_536)).toBe(0)
+  expect(losses.bear('b', 'owner', 65_536)).toBe(65_536)
+  nowMs += hourMs + 5 * 60_000
+  expect(losses.bear('a', 'owner', 65_536)).toBe(65_536)
+})
+
+test('a customer who makes another sub-user does not make another bound', () => {
+  const losses = createLosses(() => 1_800_000_000_000)
+  let borne = 0
+  for (let count = 0; count < 1000; count += 1) borne += losses.bear(`subuser ${count}`, 'owner one', mebibyte)
+  expect(borne).toBe(mostLost.ofOwner)
+  expect(losses.bear('subuser of another', 'owner two', 1000)).toBe(1000)
+})
+
+test('names are forgotten when there are too many, the oldest first', () => {
+  const losses = createLosses(() => 1_800_000_000_000)
+  losses.bear('first', 'owner 0', mebibyte)
+  for (let count = 0; count < 50_001; count += 1) losses.bear(`name ${count}`, `owner ${count}`, mebibyte)
+  expect(losses.bear('first', 'owner 0', 1)).toBe(1)
+  expect(losses.bear('name 50000', 'owner 50000', 1)).toBe(0)
+})

@@ -1,0 +1,192 @@
+import { dlopen, ptr } from 'bun:ffi'
+import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Socket, TCPSocketListener } from 'bun'
+import { loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
+import { findGround } from '../harness/ground.ts'
+import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
+import { openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
+
+const { test, isPossible } = await findGround('tests with a TCP of their own')
+const origin4 = '45.12.0.2'
+/** Packets to it go into the device, and nobody answers. */
+const silent4 = '45.99.0.9'
+const openFiles = 7
+
+let network: OwnNetwork
+let machine: UserTcp
+let origin: TCPSocketListener
+let stand: Stand
+
+const libc = dlopen('libc.so.6', {
+  dup: { args: ['i32'], returns: 'i32' },
+  close: { args: ['i32'], returns: 'i32' },
+  getrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
+  setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
+}).symbols
+
+/** Connections of this network that wait for an answer to their first packet, counted by the system. */
+const synSent = (): number =>
+  readFileSync('/proc/thread-self/net/tcp', 'utf8')
+    .split('\n')
+    .filter((line) => line.trim().split(/\s+/)[3] === '02').length
+
+function open(options: StandOptions = {}): void {
+  const place = { hostname: machine.address, leaveFrom: machine.address }
+  stand = openEngine({ ...place, mode: 'production', policy: { ownAddresses: [] }, ...options })
+}
+
+const connectTo = (to: string, login: string): string =>
+  `CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${loginLine(login)}\r\n`
+
+async function ask(to: string, login = 'anna', from = 1): Promise<UserConnection> {
+  const client = await machine.connect(stand.port, { machine: from })
+  client.send(connectTo(to, login))
+  return client
+}
+
+/** The status, and the name of the refusal if it is one. */
+async function toldTo(client: UserConnection, mostMs = 5000): Promise<string> {
+  await client.hear(({ text }) => text.includes('\r\n\r\n'), mostMs)
+  const error = /X-Turnpike-Error: (\S+)/i.exec(client.text)?.[1]
+  return `${client.text.slice(9, 12)}${error === undefined ? '' : ` ${error}`}`
+}
+
+/** Takes all descriptors that the process may have, but for so many; the way back gives them back. */
+function leaveFiles(count: number): () => void {
+  const limits = new BigUint64Array(2)
+  libc.getrlimit(openFiles, ptr(limits))
+  const [soft = 0n] = limits
+  limits[0] = 1000n
+  libc.setrlimit(openFiles, ptr(limits))
+  const taken: number[] = []
+  for (let descriptor = libc.dup(0); descriptor >= 0; descriptor = libc.dup(0)) taken.push(descriptor)
+  for (const descriptor of taken.splice(0, count)) libc.close(descriptor)
+  return () => {
+    limits[0] = soft
+    libc.setrlimit(openFiles, ptr(limits))
+    for (const descriptor of taken) libc.close(descriptor)
+  }
+}
+
+describe('descriptors', () => {
+  beforeAll(() => {
+    if (!isPossible) return
+    network = enterOwnNetwork()
+    network.ip('address', 'add', `${origin4}/32`, 'dev', 'lo')
+    machine = openUserTcp(network)
+    network.ip('route', 'add', '45.99.0.0/16', 'dev', 'usertcp')
+    const socket = { data: (from: Socket) => void from.end('hello') }
+    origin = Bun.listen({ hostname: origin4, port: 0, socket })
+  })
+
+  afterAll(() => {
+    if (!isPossible) return
+    machine.close()
+    origin.stop(true)
+    network.leave()
+  })
+
+  afterEach(async () => {
+    if (isPossible) await stand.stop()
+  })
+
+  test('a destination that does not answer leaves nothing behind once the customer was told', async () => {
+    open({ limits: { connectMs: 500 } })
+    const clients = await Promise.all(Array.from({ length: 100 }, () => ask(`${silent4}:80`)))
+    await until(() => synSent() === 100)
+    await until(() => stand.engine.standing.dialling === 100)
+    expect(stand.engine.carrier.health.tunnels).toBe(100)
+    for (const client of clients) expect(await toldTo(client)).toBe('504 connect_timeout')
+    await until(() => stand.engine.standing.dialling === 0)
+    await until(() => synSent() === 0)
+    expect(stand.engine.carrier.health.tunnels).toBe(0)
+    for (const client of clients) client.reset()
+  })
+
+  test('connections that are being made count for their customer, also when he has gone', async () => {
+    open({ limits: { connectMs: 2000 }, customer: { tunnels: 20 } })
+    const gone = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
+    await until(() => stand.engine.standing.dialling === 20)
+    for (const client of gone) client.reset()
+    await until(() => stand.engine.standing.open === 0)
+    const another = await ask(`${origin4}:${origin.port}`)
+    expect(await toldTo(another)).toBe('429 too_many_tunnels')
+    const somebodyElse = await ask(`${origin4}:${origin.port}`, 'boris')
+    expect(await toldTo(somebodyElse)).toBe('200')
+    await until(() => synSent() === 0)
+    const later = await ask(`${origin4}:${origin.port}`)
+    expect(await toldTo(later)).toBe('200')
+    for (const client of [another, somebodyElse, later]) client.reset()
+  })
+
+  test('at the limit of open files a good request is told that the gateway is full, and not that it was refused', async () => {
+    open()
+    const client = await machine.connect(stand.port)
+    await until(() => stand.engine.standing.open === 1)
+    const giveBack = leaveFiles(0)
+    try {
+      client.send(connectTo(`${origin4}:${origin.port}`, 'anna'))
+      expect(await toldTo(client)).toBe('503 gateway_full')
+    } finally {
+      giveBack()
+    }
+    await until(() => stand.engine.standing.starved === 1)
+    const later = await ask(`${origin4}:${origin.port}`)
+    expect(await toldTo(later)).toBe('200')
+    later.reset()
+    client.reset()
+  })
+
+  test('idle connections of one source leave room for others, and for customers behind the same address', async () => {
+    open({ limits: { connections: 40 } })
+    const idle = await Promise.all(Array.from({ length: 60 }, () => machine.connect(stand.port)))
+    await until(() => stand.engine.standing.spared >= 40)
+    expect(stand.engine.standing.connections).toBe(20)
+    for (const from of [1, 2]) {
+      const client = await ask(`${origin4}:${origin.port}`, 'anna', from)
+      expect(await toldTo(client)).toBe('200')
+      client.reset()
+    }
+    for (const client of idle) client.reset()
+  })
+
+  test('strangers of many sources make room for a customer, and customers who rest do before those who are carried', async () => {
+    open({ limits: { connections: 40 } })
+    const carried = await Promise.all(Array.from({ length: 10 }, () => ask(`${origin4}:${origin.port}`)))
+    for (const client of carried) expect(await toldTo(client)).toBe('200')
+    const strangers = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => machine.connect(stand.port, { machine: 10 + index })),
+    )
+    expect(stand.engine.standing.open).toBeLessThanOrEqual(48)
+    const [oldest] = strangers
+    // Strangers are left alone for a second; a customer who comes then is let in.
+    let client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
+    for (let tries = 0; tries < 5000 && (await toldTo(client)) !== '200'; tries += 1) {
+      client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
+    }
+    expect(await toldTo(client)).toBe('200')
+    expect(oldest?.isReset).toBeTrue()
+    expect(carried.filter(({ isReset }) => isReset)).toEqual([])
+    expect(stand.engine.standing.passages).toBe(11)
+    for (const each of [...carried, ...strangers, client]) each.reset()
+  })
+
+  test('a connection that is closed and never acknowledges counts until it is let go of, and goes when there is no room', async () => {
+    open({ limits: { connections: 20 } })
+    for (let count = 0; count < 40; count += 1) {
+      const client = await ask(`${origin4}:${origin.port}`, 'pavel-pool-residential')
+      expect(await toldTo(client)).toBe('200')
+      client.ackPolicy = 'none'
+      client.send('x')
+      client.finish()
+      client.drop()
+    }
+    const { open: opened, settling } = stand.engine.standing
+    expect(settling).toBeGreaterThan(0)
+    expect(opened + settling).toBeLessThanOrEqual(22)
+    const client = await ask(`${origin4}:${origin.port}`, 'anna', 2)
+    expect(await toldTo(client)).toBe('200')
+    client.reset()
+  })
+})

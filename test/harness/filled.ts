@@ -1,0 +1,429 @@
+import { createVault } from '../../src/adapters/vault.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import type { OpenProxy } from '../../src/domains/dedicated/service.ts'
+import type { Payer } from '../../src/domains/ledger/index.ts'
+import { shippedTerms } from '../../src/domains/premium/rules.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
+import { readPrefix } from '../../src/kernel/address.ts'
+import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { createServices, type Services } from '../../src/main/shop/services.ts'
+import { HandClock, surroundingsWith } from './clock.ts'
+import { reportOf } from './told.ts'
+
+const pool = 'residential'
+const leaseBytes = 10_000_000n
+const minuteMs = 60_000
+
+/** All domains on a database, with small byte leases, so that a little traffic makes a long history. */
+export function wireFilled(db: Database, clock: HandClock): Services {
+  return createServices(db, surroundingsWith(clock), {
+    vault: createVault(new Uint8Array(32).fill(5)),
+    gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
+    premium: { ...shippedTerms, leaseBytes },
+  })
+}
+
+type Shop = { readonly services: Services; readonly clock: HandClock }
+type Buyer = { readonly customer: CustomerId; readonly by: Payer }
+
+/**
+ * A shop in which everything has happened that a row can tell of: each product bought, renewed, replaced, refunded,
+ * moved, expired, deleted and blocked; nodes that joined, were closed, reported twice, fell silent and claimed too
+ * much; three checkpoints over it.
+ */
+export async function fillShop(shop: Shop): Promise<void> {
+  const { services, clock } = shop
+  await services.db.transact((tx) => services.pricing.apply(tx, priceList(2)))
+  clock.advance(1000)
+  await services.db.transact((tx) => services.pricing.apply(tx, priceList(3)))
+  clock.advance(1000)
+  const anna = await addBuyer(shop, 'Anna', kopecks(9_000_000n))
+  const boris = await addBuyer(shop, 'Boris', null)
+  const clara = await addBuyer(shop, 'Clara', null)
+  await addTokens(shop, anna)
+  await addNodes(shop)
+  await addStock(shop)
+  await addExits(shop)
+  await buyProxies(shop, anna, boris)
+  await buyVpn(shop, anna, boris)
+  await buyTraffic(shop, anna, boris)
+  await services.ledgerAudit.makeCheckpoint()
+  clock.advance(5 * minuteMs)
+  await services.ledgerAudit.makeCheckpoint()
+  await liveOn(shop, anna, boris)
+  await services.setBlocked(clara.customer, true)
+  // What a checkpoint covers has settled; later than the last posting, so that all of it is.
+  clock.advance(5 * minuteMs)
+  await services.ledgerAudit.makeCheckpoint()
+}
+
+/** The shipped prices, and what they leave out: traffic that expires, a VPN with limits. */
+const priceList = (deviceLimit: number): unknown => {
+  const shipped = shippedCatalogue as { premium: { pools: Record<string, object> }; vpn: object }
+  const { mobile, ...pools } = shipped.premium.pools
+  return {
+    ...shipped,
+    premium: { pools: { ...pools, mobile: { ...mobile, expires_days: 10 } } },
+    vpn: { ...shipped.vpn, device_limit: deviceLimit, traffic_gb: 100, speed_mbit: 50 + deviceLimit },
+  }
+}
+
+async function addBuyer(
+  { services, clock }: Shop,
+  name: string,
+  cap: ReturnType<typeof kopecks> | null,
+): Promise<Buyer> {
+  const { id } = await services.customers.create(name)
+  await services.db.transact((tx) => services.ledger.credit(tx, id, kopecks(10_000_000n), 'operator', `for ${name}`))
+  const { token } = await services.customers.issueToken(id, { name: `${name}'s`, cap })
+  clock.advance(1000)
+  return { customer: id, by: { customer: id, token: { id: token.id, cap } } }
+}
+
+async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
+  const locked = readPrefix('203.0.113.0/24')
+  await services.customers.issueToken(customer, {
+    name: 'office',
+    scopes: ['read'],
+    allowedFrom: locked ? [locked] : [],
+    expiresAt: clock.nowMs + 86_400_000,
+  })
+  const { token } = await services.customers.issueToken(customer, { name: 'lost' })
+  await services.customers.revokeToken(token.id)
+}
+
+async function addNodes({ services, clock }: Shop): Promise<void> {
+  const { db, fleet } = services
+  const places = { location: 'frankfurt', countryCode: 'DE', city: 'Frankfurt' }
+  const open = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', ...places }))
+  await db.transact((tx) =>
+    fleet.add(tx, {
+      kind: 'vpn',
+      name: 'vpn-2',
+      location: 'paris',
+      endpoint: { host: 'v2.example.net', port: 51_820 },
+    }),
+  )
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', ...places }))
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-2', location: 'paris' }))
+  const { text } = await fleet.issueKey('gate-1')
+  await fleet.join(text, `tpn_${'1'.repeat(64)}`, '0.1.0')
+  await fleet.issueKey('gate-2')
+  const another = await fleet.issueKey('vpn-1')
+  await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
+  await fleet.close('vpn-2')
+  await fleet.setLink('gate-2', 500)
+  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000 }
+  await fleet.seen(open.id, { version: '0.1.0', health })
+  const gate = await fleet.findByName('gate-1')
+  if (gate) await fleet.seen(gate.id, { version: '0.1.0', health: { ...health, tunnels: 4, lagMs: 8, carried: 2000 } })
+  clock.advance(1000)
+}
+
+async function addStock({ services }: Shop): Promise<void> {
+  const { stock, stockDesk } = services
+  const read = (text: string) => {
+    const prefix = readPrefix(text)
+    if (!prefix) throw new Error(`${text} is no prefix`)
+    return prefix
+  }
+  await stock.add(read('192.0.2.0/28'), { country: 'DE' as never, ipv: 4 })
+  await stock.add(read('198.51.100.0/29'), { country: 'DE' as never, ipv: 3 })
+  await stock.add(read('203.0.113.0/30'), { country: 'FR' as never, ipv: 4 })
+  await stock.add(read('2001:db8:1::/64'), { country: 'DE' as never, ipv: 6 })
+  await stock.add(read('2001:db8:2::/64'), { country: 'FR' as never, ipv: 6 })
+  await stockDesk.retirePrefix(read('2001:db8:2::/64'))
+  const [first, second] = await stockDesk.list({ country: 'FR', ipv: 4, state: 'free', after: -1, limit: 2 })
+  await stockDesk.retire(read(first?.address ?? '').base)
+  await stockDesk.quarantine(read(second?.address ?? '').base, 30)
+}
+
+async function addExits({ services, clock }: Shop): Promise<void> {
+  const { exits } = services.premium
+  const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
+  await exits.addOne({ pool, kind: 'local', host: '127.100.0.1', port: null, credentials: null, ...place })
+  clock.advance(1000)
+  const upstream = { pool, kind: 'http' as const, host: 'up.example.net', port: 8080 }
+  await exits.addOne({ ...upstream, credentials: { username: 'u', password: 'p' }, ...place, asn: null })
+  clock.advance(1000)
+  const drained = await exits.addOne({
+    ...upstream,
+    kind: 'socks5',
+    port: 1080,
+    credentials: { username: 'v', password: 'q' },
+    ...place,
+    country: 'FR',
+    city: 'Paris',
+  })
+  await exits.drain(drained.id, true)
+}
+
+/** A purchase with a key, as a customer's program makes it; what was bought is handed back. */
+async function keyed<Bought>(
+  by: Payer,
+  key: string,
+  buy: (request: { by: Payer; key: string; toBody: (bought: Bought) => string }) => Promise<unknown>,
+): Promise<Bought> {
+  let caught: { bought: Bought } | undefined
+  await buy({
+    by,
+    key,
+    toBody: (bought) => {
+      caught = { bought }
+      return JSON.stringify({ key })
+    },
+  })
+  if (!caught) throw new Error('nothing was sold')
+  return caught.bought
+}
+
+type Proxies = { readonly proxies: readonly OpenProxy[]; readonly receipt: { readonly order: OrderId } }
+
+async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { dedicated } = services
+  const buy = async ({ by }: Buyer, ipv: 3 | 4 | 6, count: number, period: number): Promise<Proxies> => {
+    clock.advance(1000)
+    const wish = { country: 'DE' as never, ipv, period, count }
+    return keyed<Proxies>(by, `proxies ${clock.nowMs}`, (request) => dedicated.buy(request, wish))
+  }
+  const own = await buy(anna, 4, 3, 30)
+  const shared = await buy(anna, 3, 2, 30)
+  await buy(boris, 3, 2, 7)
+  const six = await buy(boris, 6, 2, 3)
+  const short = await buy(boris, 4, 2, 7)
+  await buy(anna, 6, 1, 90)
+  const ids = own.proxies.map((proxy) => proxy.id)
+  const [first = 0, second = 0, third = 0] = ids
+  clock.advance(minuteMs)
+  await dedicated.replace(anna.customer, first)
+  clock.advance(minuteMs)
+  await keyed(anna.by, 'prolong', (request) => dedicated.prolong(request as never, [first, second], 14))
+  await dedicated.setProtocol(anna.customer, [second], 'socks')
+  await dedicated.setComment(anna.customer, [third], 'the third')
+  const [slot = 0] = shared.proxies.map((proxy) => proxy.id)
+  await dedicated.setRenewal(anna.customer, [slot], 7, anna.by.token?.id)
+  await dedicated.setRenewal(anna.customer, [third], 7)
+  await dedicated.setRenewal(boris.customer, [six.proxies[1]?.id ?? 0], 3, boris.by.token?.id)
+  await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
+  await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
+  const proxies = [
+    { id: first, received: 1000, sent: 100 },
+    { id: second, received: 2000, sent: 200 },
+  ]
+  await dedicated.nodes.report('gate-1', reportOf({ boot: '2026', proxies }))
+  // More than any link carries in the moments since: most of it is not believed.
+  const absurd = [{ id: third, received: 10 ** 12, sent: 10 ** 9 }]
+  await dedicated.nodes.report('gate-2', reportOf({ boot: '2025', proxies: absurd }))
+}
+
+async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { vpn } = services
+  await seeNode({ services, clock })
+  type Sold = { view: { subscription: { uuid: string }; devices: readonly { id: string }[] } }
+  const buy = async ({ by }: Buyer, wish: object): Promise<Sold> => {
+    clock.advance(1000)
+    return keyed<Sold>(by, `vpn ${clock.nowMs}`, (request) => vpn.buy(request, wish as never))
+  }
+  const first = await buy(anna, { months: 1, name: 'laptop', autoRenew: true, location: 'frankfurt' })
+  const second = await buy(anna, { months: 3 })
+  const third = await buy(boris, { months: 1, name: 'phone' })
+  const fourth = await buy(boris, { months: 12 })
+  const uuid = first.view.subscription.uuid as never
+  clock.advance(1000)
+  await vpn.addDevice(anna.customer, { uuid, name: 'tablet', publicKey: ownKey })
+  const removed = await vpn.addDevice(anna.customer, { uuid, name: 'old phone' })
+  await vpn.removeDevice(anna.customer, { uuid, device: removed.configuration.device.id })
+  clock.advance(1000)
+  await keyed(anna.by, 'renew vpn', (request) => vpn.renew(request as never, { uuid, months: 3 }))
+  const used = [first, second, third].map((sold) => sold.view.devices[0]?.id ?? '')
+  for (const [index, boot] of ['2025', '2026'].entries()) {
+    const peers = used.map((id, at) => ({
+      id,
+      received: 1000 * (at + 1) + index,
+      sent: 100 * (at + 1),
+      handshake_at: clock.nowMs - at,
+    }))
+    await vpn.nodes.report('vpn-1', reportOf({ boot, peers }))
+  }
+  const madeUp = used.slice(0, 2).map((id) => ({ id, received: 5000, sent: 500, handshake_at: clock.nowMs }))
+  await vpn.nodes.report('vpn-3', reportOf({ boot: '2026', peers: madeUp }))
+  await vpn.nodes.forgetUsage('vpn-3', 0, false)
+  await vpn.resetLink(anna.customer, second.view.subscription.uuid as never)
+  await vpn.setDisabled(second.view.subscription.uuid as never, true)
+  clock.advance(86_400_000)
+  await vpn.delete(boris.customer, fourth.view.subscription.uuid as never)
+}
+
+/** Without a node that was heard of lately no VPN is sold. */
+async function seeNode({ services }: Shop): Promise<void> {
+  const node = await services.fleet.findByName('vpn-1')
+  if (node) await services.fleet.seen(node.id, { version: '0.1.1' })
+}
+
+/** A public key that a customer brings. */
+const ownKey = 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg='
+
+async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { services, clock } = shop
+  const { premium } = services
+  const own = await premium.subusers.load(anna.customer, undefined)
+  const child = await premium.subusers.create(anna.customer, {
+    name: 'child',
+    limits: { dayBytes: 90_000_000n, monthBytes: 900_000_000n, totalBytes: 5_000_000_000n, tunnels: 10 },
+  })
+  const gone = await premium.subusers.create(anna.customer, { name: 'gone', keepHosts: false })
+  const other = await premium.subusers.load(boris.customer, undefined)
+  const buy = (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
+    clock.advance(1000)
+    const wish = { pool: from, tenths, subuser: of.id as never }
+    return keyed<{ order: OrderId }>(buyer.by, `traffic ${clock.nowMs}`, (request) =>
+      premium.traffic.buy(request, wish),
+    )
+  }
+  await buy(anna, own, 10)
+  const refunded = await buy(anna, own, 5)
+  await buy(anna, own, 3, 'mobile')
+  await buy(anna, gone, 2)
+  await buy(boris, other, 4)
+  await buy(boris, other, 2, 'mobile')
+  const move = (tenths: number | 'all', from: unknown, to: unknown) =>
+    keyed(anna.by, `move ${clock.nowMs}`, (request) =>
+      premium.traffic.move(request as never, { pool, tenths, from: from as never, to: to as never }),
+    )
+  clock.advance(1000)
+  await move(4, own.id, child.id)
+  clock.advance(1000)
+  await premium.traffic.refund(refunded.order, 'not used')
+  await carry(shop, [own.id, child.id, gone.id], other.id)
+  clock.advance(1000)
+  await keyed(anna.by, 'delete gone', (request) => premium.remove(request as never, { subuser: gone.id, to: child.id }))
+  await premium.subusers.update(anna.customer, child.id, { name: 'a child', blocked: true, limits: {} })
+  await premium.subusers.resetPassword(anna.customer, own.id)
+  await allowIn(shop, anna, boris)
+}
+
+/** Two nodes carry for everybody; one reboots, falls silent and claims more than it was allowed. A third one lies. */
+async function carry({ services, clock }: Shop, subusers: readonly string[], other: string): Promise<void> {
+  const { intake } = services.premium
+  const all = [...subusers, other]
+  const report = (node: string, boot: string, turn: number, bytes: bigint) => {
+    clock.advance(1000)
+    return intake.report({
+      node,
+      boot,
+      counts: all.map((subuser, at) => ({
+        subuser: subuser as never,
+        pool,
+        received: bytes + BigInt(at),
+        sent: bytes / 10n,
+      })),
+      wishes: all.map((subuser) => ({ subuser: subuser as never, pool, turn, want: 'lease' as const })),
+      hosts: all.flatMap((subuser) =>
+        ['example.com', 'example.net'].map((host) => ({
+          subuser: subuser as never,
+          pool,
+          host,
+          received: bytes / 2n,
+          sent: bytes / 20n,
+        })),
+      ),
+      sources: [{ subuser: other as never, address: '11.22.33.9' }],
+    })
+  }
+  await report('gate-1', '2026-01', 1, 0n)
+  await report('gate-1', '2026-01', 2, 3_000_000n)
+  await report('gate-2', '2026-01', 1, 0n)
+  await report('gate-2', '2026-01', 2, 5_000_000n)
+  clock.advance(3_600_000)
+  await services.traffic.leases.lapse()
+  // After the lease has lapsed: a part may be claimed, the rest goes to quarantine.
+  await report('gate-2', '2026-01', 2, 30_000_000n)
+  await report('gate-1', '2026-02', 1, 0n)
+  await report('gate-1', '2026-02', 2, 4_000_000n)
+  // What a third has claimed turned out to be false.
+  await report('gate-3', '2026-01', 1, 0n)
+  await report('gate-3', '2026-01', 2, 2_000_000n)
+  await intake.forgetUsage('gate-3', 0, false)
+}
+
+async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { premium } = services
+  await premium.whitelist.add(anna.customer, undefined, '11.22.33.7', 'home')
+  clock.advance(1000)
+  await premium.whitelist.add(anna.customer, undefined, '11.22.34.0/28', 'office')
+  await premium.whitelist.add(boris.customer, undefined, '11.22.33.8', '')
+  await premium.whitelist.remove(boris.customer, undefined, '11.22.33.8')
+  await premium.whitelist.add(boris.customer, undefined, '11.22.33.9', 'once more')
+  const other = await premium.subusers.load(boris.customer, undefined)
+  await premium.intake.report({
+    node: 'gate-1',
+    boot: '2026-02',
+    counts: [],
+    wishes: [],
+    sources: [{ subuser: other.id, address: '11.22.33.9' }],
+  })
+  const places = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
+  const wish = { pool, places, protocol: 'http' as const, quantity: 2, template: '{host}:{port}' }
+  for (const { customer } of [anna, boris]) {
+    await premium.generate(customer, { ...wish, subuser: undefined, type: 'sticky', ttlMinutes: 30 })
+    await premium.generate(customer, { ...wish, subuser: undefined, type: 'rotating', ttlMinutes: 0 })
+  }
+}
+
+/** Time goes by: proxies end and rest, bytes expire, subscriptions renew, end and are swept. */
+async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { dedicated, dedicatedUpkeep, stock, traffic, vpn, premium } = services
+  clock.advance(8 * 86_400_000)
+  await dedicatedUpkeep.release(100)
+  clock.advance(86_400_000 * 5)
+  await dedicatedUpkeep.release(100)
+  await stock.endRest(100)
+  await traffic.accounts.expire(100)
+  await traffic.leases.lapse()
+  await premium.passOn()
+  clock.advance(86_400_000 * 16)
+  await dedicatedUpkeep.renew(100)
+  await vpn.renewDue()
+  clock.advance(86_400_000 * 33)
+  await dedicatedUpkeep.release(100)
+  await vpn.renewDue()
+  await vpn.sweep()
+  clock.advance(minuteMs)
+  await seeNode({ services, clock })
+  const wish = { country: 'DE' as never, ipv: 4 as const, period: 30, count: 2 }
+  const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request, wish))
+  await dedicated.replace(anna.customer, bought.proxies[0]?.id ?? 0)
+  clock.advance(1000)
+  const shared = { ...wish, ipv: 3 as const }
+  await keyed<Proxies>(boris.by, 'later too', (request) => dedicated.buy(request, shared))
+  await keyed(anna.by, 'later three', (request) => vpn.buy(request as never, { months: 1 }))
+  clock.advance(1000)
+  await keyed(boris.by, 'later four', (request) => vpn.buy(request as never, { months: 1, autoRenew: true }))
+  await premium.intake.forgetHosts(1000)
+  await carryAgain({ services, clock }, anna, boris)
+}
+
+/** The day's traffic: what hosts are still kept of. */
+async function carryAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { intake, subusers } = services.premium
+  const all = [await subusers.load(anna.customer, undefined), await subusers.load(boris.customer, undefined)]
+  for (const [step, bytes] of [0n, 2_000_000n, 6_000_000n].entries()) {
+    clock.advance(step * 3_600_000)
+    await intake.report({
+      node: 'gate-1',
+      boot: '2026-03',
+      counts: all.map(({ id }, at) => ({ subuser: id, pool, received: bytes + BigInt(at), sent: bytes / 7n })),
+      wishes: all.map(({ id }) => ({ subuser: id, pool, turn: step + 1, want: 'lease' as const })),
+      hosts: all.flatMap(({ id }, at) =>
+        ['example.com', 'example.org'].map((host, place) => ({
+          subuser: id,
+          pool,
+          host,
+          received: bytes / 2n + BigInt(at),
+          sent: bytes / 20n + BigInt(place),
+        })),
+      ),
+    })
+  }
+}

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
+import { engines, makePlace, type Place } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
+
+describe.each([...engines])('a database of an earlier version on %s', (engine) => {
+  let place: Place
+  let db: Database
+  beforeEach(async () => {
+    place = await makePlace(engine)
+    db = openDatabase(place.address)
+    await migrate(
+      db,
+      readMigrations().filter((each) => each.name < '0009'),
+    )
+  })
+  afterEach(async () => {
+    await db.close()
+    await place.remove()
+  })
+  const run = (sql: string) => db.transact((tx) => tx.run(sql))
+
+  test('keeps what was counted, moved and leased, and is held to the bounds from then on', async () => {
+    const hash = engine === 'sqlite' ? `x'00'` : `'\\x00'`
+    await run(
+      `INSERT INTO stock (id, address, slot, country, ipv, state, retiring) VALUES (1, '192.0.2.1', 0, 'DE', 4, 'free', 0)`,
+    )
+    await run('INSERT INTO leases (place_id, started_at, ended_at, proxy_id) VALUES (1, 10, 20, 1), (1, 30, 40, 2)')
+    await run(`INSERT INTO usage_boots (node, boot, last_at) VALUES ('n', 'b', 77), ('n', 'a', 66)`)
+    await run(
+      `INSERT INTO usage_counts (node, boot, subject, received, sent, updated_at)
+       VALUES ('n', 'b', 'dev_1', 5, 7, 77), ('n', 'b', 'dev_2', 9007199254740991, 0, 77)`,
+    )
+    await run(
+      `INSERT INTO traffic_movements (subuser_id, pool, seq, kind, amount, aside, owed, balance_after, aside_after,
+         owed_after, order_id, at, hash) VALUES ('sub_1', 'p', 1, 'bought', 5, 0, 0, 5, 0, 0, 'ord_1', 1, ${hash})`,
+    )
+    expect(await migrate(db, readMigrations())).toContain('0009-bounds')
+    expect(await db.all('SELECT free_from FROM stock')).toEqual([{ free_from: 40n }])
+    expect(
+      await db.all('SELECT subject, believed_received AS r, believed_sent AS s FROM usage_counts ORDER BY 1'),
+    ).toEqual([
+      { subject: 'dev_1', r: 5n, s: 7n },
+      { subject: 'dev_2', r: 8_000_000_000_000_000n, s: 0n },
+    ])
+    expect(await db.all('SELECT node, rest, at FROM usage_budgets')).toEqual([{ node: 'n', rest: 0n, at: 77n }])
+    expect(await db.all('SELECT seq, kind, amount, order_id FROM traffic_movements')).toEqual([
+      { seq: 1n, kind: 'bought', amount: 5n, order_id: 'ord_1' },
+    ])
+    for (const sql of [
+      'UPDATE traffic_movements SET amount = 6',
+      'DELETE FROM traffic_movements',
+      `INSERT INTO traffic_movements SELECT subuser_id, pool, 2, 'restored', -1, 0, 0, 4, 0, 0, order_id, node, boot, at, hash
+       FROM traffic_movements`,
+      `INSERT INTO traffic_movements SELECT subuser_id, pool, 2, 'bought', -1, 0, 0, 4, 0, 0, order_id, node, boot, at, hash
+       FROM traffic_movements`,
+      'UPDATE usage_counts SET believed_sent = sent + 1',
+      `UPDATE usage_counts SET sent = 9007199254740991, believed_sent = 9007199254740991 WHERE subject = 'dev_1'`,
+    ]) {
+      expect([sql, (await failureOf(run(sql))).name]).toEqual([sql, 'ConstraintViolation'])
+    }
+  })
+})

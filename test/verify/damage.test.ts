@@ -1,0 +1,151 @@
+import { Database as Sqlite } from 'bun:sqlite'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import { auditOf, type Finding } from '../../src/kernel/finding.ts'
+import { HandClock } from '../harness/clock.ts'
+import { engines, makePlace, openTestDatabase } from '../harness/database.ts'
+import { fillShop, wireFilled } from '../harness/filled.ts'
+import { scaled } from '../harness/scale.ts'
+import { openHands } from './edits.ts'
+
+setDefaultTimeout(240_000)
+
+async function findingsOf(db: Database, clock: HandClock): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const verifier of wireFilled(db, clock).verifiers) findings.push(...(await auditOf(verifier)).findings)
+  return findings
+}
+
+describe.each([...engines])('damage on %s', (engine) => {
+  test('one row that cannot be read does not hide the others', async () => {
+    const opened = await openTestDatabase(engine)
+    const clock = new HandClock()
+    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    const hands = await openHands(engine, opened.place.address)
+    const customers = await opened.db.all<{ id: string }>('SELECT id FROM customers ORDER BY id')
+    const [anna, boris] = [customers[0]?.id ?? '', customers[1]?.id ?? '']
+    const orders = await opened.db.all<{ id: string }>(`SELECT id FROM orders WHERE product = 'dedicated' ORDER BY id`)
+    const first = orders[0]?.id ?? ''
+    await hands.run(`UPDATE orders SET calculation = '{' WHERE id = '${first}'`)
+    await hands.run(
+      engine === 'sqlite'
+        ? `UPDATE accounts SET balance = 1.5 WHERE customer_id = '${anna}'`
+        : `UPDATE accounts SET balance = 9223372036854775807 WHERE customer_id = '${anna}'`,
+    )
+    await hands.run(`UPDATE postings SET amount = amount + 1 WHERE customer_id = '${boris}' AND seq = 1`)
+    await hands.run(`UPDATE vpn_terms SET price = price + 1 WHERE seq = 1`)
+    await hands.run('UPDATE traffic_lots SET expires_at = expires_at - 1')
+    const wheres = new Set((await findingsOf(opened.db, clock)).map((each) => each.where))
+    expect(wheres).toContain(`order ${first}`)
+    expect(wheres).toContain(`posting 1 of ${boris}`)
+    expect([...wheres].some((where) => where.includes('accounts') || where.includes(anna))).toBe(true)
+    expect([...wheres].some((where) => where.startsWith('subscription '))).toBe(true)
+    const bought = await opened.db.all<{ id: string }>(
+      `SELECT id FROM orders WHERE product = 'premium' AND action = 'buy' ORDER BY id`,
+    )
+    for (const { id } of bought) expect(wheres).toContain(`order ${id}`)
+    await hands.close()
+    await opened.close()
+  })
+
+  test('sums past 64 bits are a finding like any other', async () => {
+    const opened = await openTestDatabase(engine)
+    const clock = new HandClock()
+    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    const hands = await openHands(engine, opened.place.address)
+    await hands.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
+    await hands.run('UPDATE usage_counts SET believed_received = 9223372036854775807, believed_sent = received')
+    await hands.run('UPDATE traffic_lots SET rest = 9223372036854775807, size = 9223372036854775807')
+    await hands.run('UPDATE traffic_hours SET received = 9223372036854775807')
+    await hands.run('UPDATE usage_leases SET granted = 9223372036854775807')
+    const findings = await findingsOf(opened.db, clock)
+    const promises = new Set(findings.map((each) => each.promise))
+    for (const promise of ['lots', 'lease', 'hours', 'vpn', 'traffic order']) expect(promises).toContain(promise)
+    expect(findings.filter((each) => /could not be read to its end/.test(each.problem))).toEqual([])
+    await hands.close()
+    await opened.close()
+  })
+})
+
+describe('a SQLite file', () => {
+  /** A filled shop's file, all of it in the one file. */
+  async function makeFile(): Promise<{ path: string; clock: HandClock; remove: () => Promise<void> }> {
+    const opened = await openTestDatabase('sqlite')
+    const clock = new HandClock()
+    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    await opened.db.close()
+    return { path: opened.place.address, clock, remove: () => opened.place.remove() }
+  }
+
+  function isNamed(path: string): boolean {
+    try {
+      const file = new Sqlite(path, { readwrite: true })
+      const told = file.query('PRAGMA integrity_check').all() as { integrity_check: string }[]
+      file.close()
+      return told[0]?.integrity_check !== 'ok'
+    } catch {
+      return true
+    }
+  }
+
+  /** What verify says of it; a file that cannot even be opened is noticed by whoever opens it. */
+  async function isNoticed(path: string, clock: HandClock): Promise<boolean> {
+    let db: Database | undefined
+    try {
+      db = openDatabase(path)
+      return (await findingsOf(db, clock)).length > 0
+    } catch {
+      return true
+    } finally {
+      await db?.close().catch(() => {})
+    }
+  }
+
+  test('with a flipped bit that integrity_check names is found to be wrong', async () => {
+    const { path, clock, remove } = await makeFile()
+    const place = await makePlace('sqlite')
+    const whole = readFileSync(path)
+    let named = 0
+    const flips = scaled(300)
+    for (let flip = 0; flip < flips; flip += 1) {
+      const bytes = Uint8Array.from(whole)
+      const at = Math.floor((flip * bytes.length) / flips) + (flip % 97)
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << (flip % 8))
+      const copy = join(place.folder, `flipped-${flip}.db`)
+      writeFileSync(copy, bytes)
+      if (!isNamed(copy)) continue
+      named += 1
+      expect([at, await isNoticed(copy, clock)]).toEqual([at, true])
+    }
+    expect(named).toBeGreaterThan(2)
+    await place.remove()
+    await remove()
+  })
+
+  test('whose log was cut off lacks a checkpoint that was kept elsewhere', async () => {
+    const opened = await openTestDatabase('sqlite')
+    const clock = new HandClock()
+    const services = wireFilled(opened.db, clock)
+    await fillShop({ services, clock })
+    const log = `${opened.place.address}-wal`
+    const length = statSync(log).size
+    clock.advance(300_000)
+    const made = await services.ledgerAudit.makeCheckpoint()
+    const kept = [{ number: made?.number, hash: made?.hash.toHex() ?? '' }]
+    expect((await services.ledgerAudit.compareWith(kept)).findings).toEqual([])
+    const place = await makePlace('sqlite')
+    copyFileSync(opened.place.address, place.address)
+    copyFileSync(log, `${place.address}-wal`)
+    truncateSync(`${place.address}-wal`, length)
+    const cut = openDatabase(place.address)
+    expect(await findingsOf(cut, clock)).toEqual([])
+    const { findings } = await wireFilled(cut, clock).ledgerAudit.compareWith(kept)
+    expect(findings.map((each) => each.problem)).toEqual(['it was kept elsewhere and is not in this database'])
+    await cut.close()
+    await place.remove()
+    await opened.close()
+  })
+})

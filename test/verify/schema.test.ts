@@ -1,0 +1,122 @@
+import { Database as Sqlite } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { SQL } from 'bun'
+import { createIntegrityVerifier, createSchemaVerifier } from '../../src/db/integrity.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
+import { engines, openTestDatabase } from '../harness/database.ts'
+import { isLong } from '../harness/scale.ts'
+
+setDefaultTimeout(isLong ? 600_000 : 120_000)
+
+/** Each guard in a long run, every seventh otherwise. */
+const sampled = <Item>(items: readonly Item[]): Item[] => items.filter((_, index) => isLong || index % 7 === 0)
+
+type Guard = { readonly name: string; readonly drop: string }
+
+async function guardsOf(engine: 'sqlite' | 'postgres', address: string): Promise<Guard[]> {
+  if (engine === 'sqlite') {
+    const file = new Sqlite(address, { readonly: true })
+    const rows = file
+      .query(`SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'index', 'view') AND sql IS NOT NULL`)
+      .all() as { type: string; name: string }[]
+    file.close()
+    return rows.map(({ type, name }) => ({ name: `${type} ${name}`, drop: `DROP ${type} ${name}` }))
+  }
+  const sql = new SQL(address, { max: 1 })
+  const guards = (await sql.unsafe(
+    `SELECT 'trigger ' || tgname || ' of ' || relname AS name,
+       'ALTER TABLE ' || relname || ' DISABLE TRIGGER ' || tgname AS drop
+     FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE NOT tgisinternal
+     UNION ALL SELECT 'constraint ' || conname || ' of ' || relname, 'ALTER TABLE ' || relname || ' DROP CONSTRAINT ' || conname
+     FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
+     WHERE contype IN ('c', 'u', 'f') AND connamespace = 'public'::regnamespace
+     UNION ALL SELECT 'index ' || indexname, 'DROP INDEX ' || indexname FROM pg_indexes
+     WHERE schemaname = 'public' AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conname = indexname) ORDER BY 1`,
+  )) as Guard[]
+  await sql.close()
+  return guards
+}
+
+describe.each([...engines])('the schema on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+  })
+  afterAll(() => opened.close())
+
+  const wrong = async (): Promise<string[]> => {
+    const { findings } = await createSchemaVerifier({ db: opened.db, migrations: readMigrations }).verify()
+    return findings.map((each) => `${each.where}: ${each.problem}`)
+  }
+
+  test('is what the migrations make; a guard that is taken away or added is named', async () => {
+    expect(await wrong()).toEqual([])
+    const guards = await guardsOf(engine, opened.place.address)
+    expect(guards.length).toBeGreaterThan(50)
+    for (const { name, drop } of sampled(guards)) {
+      await opened.db.transact((tx) => tx.run(drop))
+      expect((await wrong()).filter((each) => each.startsWith(`${name}: `))).toHaveLength(1)
+    }
+    const before = await wrong()
+    await opened.db.transact(async (tx) => {
+      if (engine === 'sqlite') {
+        await tx.run('CREATE TRIGGER quiet BEFORE INSERT ON postings BEGIN SELECT RAISE(IGNORE); END')
+        return
+      }
+      await tx.run('CREATE RULE quiet AS ON INSERT TO postings DO INSTEAD NOTHING')
+    })
+    expect((await wrong()).filter((each) => !before.includes(each))).toEqual([
+      engine === 'sqlite' ? 'trigger quiet: no migration made it' : 'rule quiet of postings: no migration made it',
+    ])
+  })
+})
+
+describe('a user of PostgreSQL who may not create a schema', () => {
+  test('is told that the schema was not compared, and the constraints that are there are checked all the same', async () => {
+    const opened = await openTestDatabase('postgres')
+    const role = `clerk_${Math.random().toString(36).slice(2)}`
+    const url = new URL(opened.place.address)
+    await opened.db.transact(async (tx) => {
+      await tx.run(`CREATE ROLE ${role} LOGIN PASSWORD 'clerk'`)
+      await tx.run(`GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ${role}`)
+    })
+    Object.assign(url, { username: role, password: 'clerk' })
+    const db = openDatabase(url.href)
+    const told = await createSchemaVerifier({ db, migrations: readMigrations }).verify()
+    expect(told).toEqual({ findings: [], covered: {}, notes: [expect.stringContaining('may not create a schema')] })
+    const whole = createIntegrityVerifier({ db, migrations: readMigrations })
+    const before = await whole.verify()
+    expect(before.findings).toEqual([])
+    expect(before.covered['constraints']).toBeGreaterThan(50)
+    await opened.db.transact(async (tx) => {
+      await tx.run('SET LOCAL session_replication_role = replica')
+      await tx.run(`INSERT INTO tokens (id, customer_id, digest, hint, name, scopes, allowed_from, created_at)
+        VALUES ('tok', 'nobody', '\\x00', 'h', 'n', '', '', 1)`)
+    })
+    const { findings } = await whole.verify()
+    expect(findings.map((each) => each.where)).toContain('tokens: tokens_customer_id_fkey')
+    await db.close()
+    await opened.db.transact((tx) => tx.run(`DROP OWNED BY ${role}`))
+    await opened.db.transact((tx) => tx.run(`DROP ROLE ${role}`))
+    await opened.close()
+  })
+})
+
+describe('a table of SQLite', () => {
+  test('whose constraint was written out of the schema is named', async () => {
+    const opened = await openTestDatabase('sqlite')
+    await opened.db.close()
+    // The schema is text in the file like any other.
+    const bytes = readFileSync(opened.place.address)
+    const at = bytes.indexOf('CHECK (spent >= 0)')
+    bytes.fill(' ', at, at + 'CHECK (spent >= 0)'.length)
+    writeFileSync(opened.place.address, bytes)
+    const db = openDatabase(opened.place.address)
+    const { findings } = await createSchemaVerifier({ db, migrations: readMigrations }).verify()
+    expect(findings.map((each) => each.where)).toEqual(['table token_spending'])
+    await db.close()
+    await opened.place.remove()
+  })
+})

@@ -1,0 +1,156 @@
+import type { Kind, Row } from './edits.ts'
+
+/** Edits that `verify` cannot see, and why not; of all kinds unless said. A column without a name is the whole row. */
+export type Unseen = {
+  readonly table: string
+  readonly column: string
+  readonly kinds?: readonly Kind[]
+  /** Which rows it cannot be seen in; all unless said. */
+  readonly of?: (row: Row) => boolean
+  readonly because: string
+}
+
+/** Counts that nobody pays by: of dedicated proxies, which are sold by time, and by host. */
+const isUnpaid = (row: Row): boolean => /^(proxy|premium-host):/.test(String(row['subject']))
+
+/** A count of bytes that are billed by leases, and one of a device's. */
+const isLeased = (row: Row): boolean => String(row['subject']).startsWith('premium:')
+const isDevices = (row: Row): boolean => String(row['subject']).startsWith('dev_')
+
+/** A budget for where bytes went, which nobody is billed by. */
+const isForHosts = (row: Row): boolean => row['purpose'] === 'hosts'
+
+/** An address of the VPN's block that no device has had yet. */
+const isFresh = (row: Row): boolean => row['peer_id'] === null && row['free_at'] === 0n
+
+/** Everything else is found. A new column is found or stands here, or the test fails. */
+export const unseen: readonly Unseen[] = [
+  {
+    table: 'answers',
+    column: '',
+    kinds: ['row deleted'],
+    because: 'answers are forgotten after a week, and one that is missing looks like one that was forgotten',
+  },
+  {
+    table: 'proxies',
+    column: 'username',
+    kinds: ['changed'],
+    because:
+      'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
+  },
+  {
+    table: 'vpn_terms',
+    column: 'used_before',
+    kinds: ['raised', 'lowered', 'copied', 'swapped'],
+    of: (row) => row['seq'] !== 1n,
+    because:
+      'what was used before time that goes on is only remembered: within what was used since, no limit depends on it',
+  },
+  {
+    table: 'traffic_hours',
+    column: 'hour',
+    kinds: ['swapped', 'copied'],
+    because: 'what an account carried in all is counted; in which hour, only this row says',
+  },
+  {
+    table: 'traffic_hours',
+    column: 'received',
+    kinds: ['swapped'],
+    because: 'what an account carried in all is counted; in which hour, only this row says',
+  },
+  {
+    table: 'traffic_hours',
+    column: 'sent',
+    kinds: ['swapped'],
+    because: 'what an account carried in all is counted; in which hour, only this row says',
+  },
+  {
+    table: 'traffic_hosts',
+    column: 'hour',
+    kinds: ['swapped', 'copied'],
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+  },
+  {
+    table: 'traffic_hosts',
+    column: 'received',
+    kinds: ['lowered', 'copied', 'swapped'],
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+  },
+  {
+    table: 'traffic_hosts',
+    column: 'sent',
+    kinds: ['lowered', 'copied', 'swapped'],
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+  },
+  {
+    table: 'traffic_hosts',
+    column: '',
+    kinds: ['row deleted'],
+    because:
+      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
+  },
+  {
+    table: 'usage_counts',
+    column: 'updated_at',
+    because: 'when a count was last raised is told to nobody, and decides nothing',
+  },
+  ...['node', 'boot', 'subject', 'received', 'sent', 'believed_received', 'believed_sent', ''].map((column) => ({
+    table: 'usage_counts',
+    column,
+    of: isUnpaid,
+    because:
+      'what dedicated proxies carry is not paid for, and hosts are shown and not billed; no other row repeats them',
+  })),
+  ...['believed_received', 'believed_sent'].map((column) => ({
+    table: 'usage_counts',
+    column,
+    of: isLeased,
+    because: 'what is billed is found; of a claim in quarantine it is nobody’s loss how much was thought possible',
+  })),
+  ...['received', 'sent'].map((column) => ({
+    table: 'usage_counts',
+    column,
+    kinds: ['raised', 'copied', 'swapped'] as const,
+    of: isDevices,
+    because: 'a node may claim anything: what is believed is what counts, and a claim below that is found',
+  })),
+  {
+    table: 'usage_budgets',
+    column: '',
+    kinds: ['row deleted'],
+    of: isForHosts,
+    because: 'it begins afresh with the next report, smaller than it was',
+  },
+  ...['rest', 'at'].map((column) => ({
+    table: 'usage_budgets',
+    column,
+    because:
+      'how much more a node can have carried by now is another number with each report, and its link bounds it anyway',
+  })),
+  ...(['ipv4', ''] as const).map((column) => ({
+    table: 'vpn_addresses',
+    column,
+    of: isFresh,
+    because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
+  })),
+  {
+    table: 'usage_leases',
+    column: 'turn',
+    because: 'the number of the node’s last question is the node’s own; no byte moves by it',
+  },
+  {
+    table: 'usage_leases',
+    column: 'claimable',
+    kinds: ['lowered', 'copied'],
+    because:
+      'how much of a lapsed lease may still be claimed depends on questions that are not kept; no more than lapsed is found',
+  },
+  {
+    table: 'usage_leases',
+    column: 'changed_at',
+    because: 'it sorts the operator’s list of claims in quarantine, and decides nothing',
+  },
+]
