@@ -105,8 +105,11 @@ const plays: Readonly<Record<string, Play>> = {
     return postings.map((each) => `#${each.seq} ${each.at / 1000}s`).join(', ')
   },
 
-  orders: async ({ ledger }, [, name = '']) =>
-    (await ledger.chargedOrders(name as CustomerId, Number.MAX_SAFE_INTEGER, 100)).join(', '),
+  /** `orders anna`, or `orders anna below #3`. */
+  async orders({ ledger }, words) {
+    const below = words.includes('below') ? numberOf(after(words, 'below')) : Number.MAX_SAFE_INTEGER
+    return (await ledger.chargedOrders((words[1] ?? '') as CustomerId, below, 100)).join(', ') || 'none'
+  },
 
   house: async ({ audit }) =>
     (await audit.houseBalances())

@@ -88,6 +88,16 @@ describe.each([...engines])('renewal by itself on %s', (engine) => {
     expect((await balance()).balance_rub).toBe(1001 - 299)
   })
 
+  test('says when it will be tried: a day before the end, or when it may be tried again', async () => {
+    const { info, token, goTo, bought } = await subscriber(300n, {})
+    const next = async () => Date.parse((await info()).auto_renew.next_at)
+    await service.post('/vpn/auto-renew', { enabled: true }, { token })
+    expect(await next()).toBe(Date.parse(bought.expires_at) - dayMs)
+    goTo(-hourMs)
+    await service.services.vpn.renewDue()
+    expect(await next()).toBe(service.clock.nowMs + hourMs)
+  })
+
   test('turned off it does nothing; turned on it takes the period that is said', async () => {
     const { info, token, goTo, bought } = await subscriber(10_000n, {})
     goTo(-hourMs)

@@ -25,9 +25,6 @@ const excuseFor = (edit: Edit): Unseen | undefined =>
       (each.of === undefined || [...edit.before, ...edit.after].some(each.of)),
   )
 
-/** How many must be found. Of the hundred that a short run tries, a few more may happen to be excused ones. */
-const leastFound = isLong ? 0.95 : 0.9
-
 /** The quickest parts first: what one of them has found need not be looked for by the others. */
 const inTurn = ['history', 'fleet', 'money', 'dedicated', 'vpn', 'traffic', 'premium', 'access', 'integrity']
 
@@ -82,7 +79,8 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
-    expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(leastFound)
+    // A sample strays from the whole.
+    expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(isLong ? 0.95 : 0.9)
     if (!isLong) return
     // What is excused for some rows only may not have come up among the rows that were tried.
     const used = new Set(missed.map((each) => excuseFor(each.edit)))

@@ -136,4 +136,12 @@ describe('what a device carries', () => {
     await transfer()
     await expectAgreement()
   })
+
+  test('is counted to its last byte when the node is told to stop', async () => {
+    await transfer()
+    await expectAgreement()
+    await client.worker.ask('drain', { url: `http://${places.origin4}/bytes?count=${megabyte}` })
+    const [last] = await scene.node.ask<PeerCount[]>('close')
+    expect((last?.received ?? 0) - current.received).toBeGreaterThan(megabyte)
+  })
 })

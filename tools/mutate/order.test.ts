@@ -22,6 +22,20 @@ test('tests that reach a file are tried nearest first, through programs that the
   ])
 })
 
+test('of the journeys those come first that are named for the deepest part of a path', () => {
+  const own = new Map([
+    ['src/api/node/http.ts', ''],
+    ['test/journeys/refusals.test.ts', "import '../../src/api/node/http.ts'"],
+    ['test/journeys/nodes.test.ts', "import '../../src/api/node/http.ts'"],
+    ['test/journeys/vpn.test.ts', "import '../../src/api/node/http.ts'"],
+  ])
+  expect(orderTests(readLinks(own), 'src/api/node/http.ts', () => 0)).toEqual([
+    'test/journeys/nodes.test.ts',
+    'test/journeys/refusals.test.ts',
+    'test/journeys/vpn.test.ts',
+  ])
+})
+
 test('quick tests share a process and a slow one has its own', () => {
   const costs: { [name: string]: number } = { a: 1, b: 2, c: 9, d: 1 }
   expect(inBatches(['a', 'b', 'c', 'd'], (name) => costs[name] ?? 0, 4)).toEqual([['a', 'b'], ['c'], ['d']])

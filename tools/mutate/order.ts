@@ -36,6 +36,7 @@ function distances(links: ReadonlyMap<string, readonly string[]>, target: string
 const otherNames: Readonly<Record<string, readonly string[]>> = {
   ledger: ['account', 'money', 'idempotency', 'operator'],
   orders: ['idempotency', 'retry', 'account'],
+  customer: ['limits'],
   customers: ['account', 'operator', 'refusals', 'tokens'],
   pricing: ['catalog'],
   stock: ['dedicated', 'operator'],
@@ -46,7 +47,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   node: ['nodes'],
   wireguard: ['vpn-node'],
   db: ['kill', 'durability', 'history'],
-  api: ['refusals', 'bad-input', 'warnings', 'account'],
+  api: ['limits', 'refusals', 'bad-input', 'slow-body', 'warnings', 'account'],
 }
 
 /**
@@ -60,19 +61,25 @@ export function orderTests(
 ): string[] {
   const steps = distances(links, target)
   const parts = target.replace(/\.ts$/, '').split('/').slice(1)
-  const words = parts.flatMap((part) => [part, ...(otherNames[part] ?? [])])
+  /** How far down the path the part stands that a test is named for; the deepest says most. */
+  const named = (test: string): number =>
+    parts.findLastIndex((part) =>
+      [part, ...(otherNames[part] ?? [])].some((word) => new RegExp(`\\b${word}\\b`).test(test)),
+    )
   const rank = (test: string): number => {
     if (test === target.replace(/\.ts$/, '.test.ts')) return 0
     if (posix.dirname(test) === posix.dirname(target)) return 1
     if (test.startsWith(target.split('/').slice(0, 3).join('/'))) return 2
-    if (words.some((word) => new RegExp(`\\b${word}\\b`).test(test))) return 3
-    return 4
+    return named(test) === -1 ? 4 : 4 - (named(test) + 1) / (parts.length + 1)
   }
-  return [...steps.keys()]
-    .filter((path) => path.endsWith('.test.ts'))
-    .map((test) => ({ test, rank: rank(test), steps: steps.get(test) ?? 0 }))
-    .toSorted((a, b) => a.rank - b.rank || (a.rank === 4 ? a.steps - b.steps : 0) || costMs(a.test) - costMs(b.test))
-    .map(({ test }) => test)
+  return (
+    [...steps.keys()]
+      // Tests of tools name sources as examples; they run none of them.
+      .filter((path) => path.endsWith('.test.ts') && !path.startsWith('tools/'))
+      .map((test) => ({ test, rank: rank(test), steps: steps.get(test) ?? 0 }))
+      .toSorted((a, b) => a.rank - b.rank || (a.rank === 4 ? a.steps - b.steps : 0) || costMs(a.test) - costMs(b.test))
+      .map(({ test }) => test)
+  )
 }
 
 /** Tests that are run by one process, so that it starts once for many quick ones. */

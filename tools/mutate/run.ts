@@ -61,7 +61,7 @@ function drawMutants(): Mutant[] {
 const recordFile = join(root, 'coverage/mutate', `seed-${options.seed}.jsonl`)
 const survivorsFile = join(root, 'coverage/mutate', `seed-${options.seed}.md`)
 const explained = JSON.parse(readFileSync(join(import.meta.dir, 'explained.json'), 'utf8')) as Explained[]
-/** Somebody has looked at these; no test is asked again unless it is wanted. */
+/** Somebody has looked at these; no test is asked. */
 const known = new Set(explained.map(nameOf))
 
 const folder = mkdtempSync(join(tmpdir(), 'tp-mutate-'))
@@ -84,11 +84,11 @@ async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>):
     const ground = makeGround(postgres.url)
     for (const [index, mutant] of mutants.entries()) {
       const earlier = records.get(nameOf(mutant))
-      if (earlier && !(options.again && earlier.outcome === 'survived')) continue
-      if (known.has(nameOf(mutant)) && !options.again) {
+      if (known.has(nameOf(mutant))) {
         records.set(nameOf(mutant), { ...mutant, outcome: 'survived', by: 'not tried', tookMs: 0 })
         continue
       }
+      if (earlier && !(options.again && earlier.outcome === 'survived')) continue
       const batches = inBatches(orderTests(links, mutant.path, costMs), costMs, batchMs)
       const outcome = await tryMutant(ground, mutant, batches, Number(options.seconds) * 1000)
       const { path, line, kind, before, after } = mutant

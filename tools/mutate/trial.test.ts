@@ -65,6 +65,15 @@ test('a test that fails only after others of its file notices all the same', asy
   expect((await outcomeOf({ 'a.test.ts': both.join('\n') })).outcome).toBe('noticed')
 })
 
+test('a test that cannot pass alone notices in its file', async () => {
+  const both = [
+    'let bought = 1000',
+    "test('less is bought', () => { bought = 100 })",
+    "test('what was bought is not dear', () => expect(isDear(bought)).toBe(false))",
+  ]
+  expect((await outcomeOf({ 'a.test.ts': both.join('\n') })).outcome).toBe('noticed')
+})
+
 test('a test that fails without the change too notices nothing', async () => {
   const broken = "test('it never passes (here)', () => expect(isDear(5)).toBe(true))"
   expect((await outcomeOf({ 'a.test.ts': broken })).outcome).toBe('survived')

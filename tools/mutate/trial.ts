@@ -91,7 +91,7 @@ async function isReal(ground: Ground, mutant: Mutant, failure: Failure, only: st
     restore(ground, mutant)
     const failsWithout = await fails()
     change(ground, mutant)
-    if (failsWithout) return false
+    if (failsWithout) continue
     ground.sound.add(name)
     return true
   }

@@ -47,6 +47,22 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
+    'what was charged for is listed below any charge, the charge itself not, newest first',
+    `
+    open anna                       → balance 0.00
+    credit anna 50 from operator    → #1 balance 50.00
+    charge anna 1 for vpn           → #2 balance 49.00
+    charge anna 2 for vpn           → #3 balance 47.00
+    credit anna 1 from operator     → #4 balance 48.00
+    charge anna 3 for vpn           → #5 balance 45.00
+    orders anna                     → order3, order2, order1
+    orders anna below #5            → order2, order1
+    orders anna below #4            → order2, order1
+    orders anna below #3            → order1
+    orders anna below #2            → none
+    `,
+  ],
+  [
     'a price of nothing moves nothing, and a credit is more than nothing',
     `
     open anna                       → balance 0.00
