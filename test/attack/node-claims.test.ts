@@ -123,6 +123,11 @@ describe.each([...engines])('what a joined node claims, on %s', (engine) => {
          VALUES ('earlier', 'boot-0001', $1, $2, 0, $2, 0, 0)`,
         [owner.device, near],
       )
+      await tx.run("INSERT INTO usage_boots (node, boot, last_at) VALUES ('earlier', 'boot-0001', 0)")
+      await tx.run(
+        `INSERT INTO usage_budgets (node, purpose, rest, at, refused, refused_at)
+         VALUES ('earlier', 'carried', 0, 0, 0, NULL)`,
+      )
     })
     const peers = [{ id: owner.device, received: 60, sent: 1_000_000, handshake_at: null }]
     await node.report({ boot: 'boot-0001', peers })

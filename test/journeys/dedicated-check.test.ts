@@ -7,11 +7,13 @@ import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...engines])('over HTTP on %s', (engine) => {
   let road: Road
+  /** What the tests have dated back, which `verify` rightly sees. */
+  const movedByHand = new Set<string>()
   beforeAll(async () => {
     road = await openRoad(engine)
   })
   afterAll(async () => {
-    expect(await findingsOf(road.services)).toEqual([])
+    expect((await findingsOf(road.services)).filter((each) => !movedByHand.has(each.where))).toEqual([])
     await road.stop()
   })
 
@@ -31,7 +33,10 @@ describe.each([...engines])('over HTTP on %s', (engine) => {
     const [http, socks] = await road.buyProxies({ count: 2 })
     if (!http || !socks) throw new Error('nothing was bought')
     await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
-    for (const proxy of [http, socks]) await endIn(road, proxy, -1000)
+    for (const proxy of [http, socks]) {
+      await endIn(road, proxy, -1000)
+      movedByHand.add(`proxy ${proxy.id}`)
+    }
     const expired = { works: false, took_ms: null, problem: 'the gateway answered 402 (expired)' }
     expect(await untilTrue(async () => (await check(http.id)).works === false)).toBeTrue()
     expect(await check(http.id)).toMatchObject(expired)
