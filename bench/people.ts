@@ -26,13 +26,18 @@ export async function addPeople(services: Services, count: number): Promise<Pers
     await pricing.apply(tx, catalogue)
   })
   const people = Array.from({ length: count }, (_, index) => personNumber(index + 1))
-  for (const { customer } of people) {
+  for (const { customer, token } of people) {
     await db.transact(async (tx) => {
       tx.send('INSERT INTO customers (id, name, created_at, blocked_at) VALUES ($1, $2, $3, NULL)', [
         customer,
         'bench',
         Date.now(),
       ])
+      tx.send(
+        `INSERT INTO tokens (id, customer_id, digest, hint, name, scopes, allowed_from, created_at)
+         VALUES ($1, $2, $3, 'tp_live_', 'bench', 'read trade', '', $4)`,
+        [token.id, customer, new TextEncoder().encode(token.id), Date.now()],
+      )
       ledger.open(tx, customer)
       await ledger.credit(tx, customer, money, 'operator', 'bench')
     })
