@@ -9,7 +9,7 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet, createFleetVerifier, type NodeSide } from '../../domains/fleet/index.ts'
+import { createFleet, createFleetVerifier, createPorts, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
@@ -78,6 +78,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
@@ -89,11 +90,12 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     pricing,
     stock,
     traffic,
+    ports,
     ...around,
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
   const vpnDeps = {
     db,
     ledger,
@@ -114,6 +116,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
     terms,
+    ports,
   })
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
