@@ -40,7 +40,7 @@ export function createProxyAccess(deps: {
     return entry.source
   }
 
-  /** A port for each proxy that has none yet. The limit is the customer's, so it is the customer's turn that is taken. */
+  /** A port for each proxy that has none. The limit is the customer's, so it is in the customer's turn. */
   async function takePorts(tx: Tx, customer: CustomerId, count: number): Promise<number[]> {
     if (count === 0) return []
     const free = mostEntryPorts - (await store.countEntryPorts(tx, customer))
