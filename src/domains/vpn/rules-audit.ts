@@ -32,7 +32,8 @@ export function problemsOfTerms(subscription: Subscription, terms: readonly Term
   if (terms.length === 0) return ['no order has paid for it']
   if (ends !== subscription.expiresAt) problems.push('it does not end where its terms end')
   if (anchorDay !== subscription.anchorDay) problems.push('it ends on another day than its terms')
-  if (limitOfTerms(terms) !== subscription.trafficLimit) problems.push('its traffic limit is not what its terms granted')
+  if (limitOfTerms(terms) !== subscription.trafficLimit)
+    problems.push('its traffic limit is not what its terms granted')
   return problems
 }
 

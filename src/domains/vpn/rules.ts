@@ -190,7 +190,9 @@ export function trafficLimitAfter(
 }
 
 /** What these terms have granted, one after another. */
-export function limitOfTerms(terms: readonly Term[]): Bytes | null {
+export function limitOfTerms(
+  terms: readonly Pick<Term, 'startsAt' | 'endsAt' | 'usedBefore' | 'trafficGrant'>[],
+): Bytes | null {
   let limit: Bytes | null = null
   for (const [index, { startsAt, usedBefore, trafficGrant }] of terms.entries()) {
     const runs = startsAt === terms[index - 1]?.endsAt
