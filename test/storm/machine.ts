@@ -10,8 +10,8 @@ const tooBusyPercent = 60
 const pressureFile = '/proc/pressure/cpu'
 
 /**
- * Whether this machine has time for anybody: the storm's own clock tells, by how late it strikes, and the system, by how
- * long programs wait.
+ * Whether this machine has time for anybody: the storm's own clock tells, by how late it strikes, and the system, by
+ * how long programs wait.
  */
 export class Machine {
   lateTimes = 0

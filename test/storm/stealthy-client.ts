@@ -4,7 +4,7 @@ import { untilStill } from '../harness/until.ts'
 import { openUserTcp, type UserConnection } from '../harness/user-tcp.ts'
 import type { StealthyClient, StealthyFetch } from './attackers/unacknowledged.ts'
 
-/** Of what is asked for, the part that a client acknowledges before it falls silent: it makes the system send faster. */
+/** Of what is asked for, the part that a client acknowledges before it falls silent: the system sends faster by it. */
 const paidPart = 0.25
 const stillMs = 400
 const answerWithinMs = 20_000

@@ -91,7 +91,10 @@ const ofEitherEngine = 'src/plane/gateway/carry/'
  * Which of these tests run on which engine of the gateway, one after the other: what only the portable one uses is
  * tried there first, and what the other one uses is not tried there at all.
  */
-export function byEngine(target: string, tests: readonly string[]): { engine: 'linux' | 'portable'; tests: string[] }[] {
+export function byEngine(
+  target: string,
+  tests: readonly string[],
+): { engine: 'linux' | 'portable'; tests: string[] }[] {
   const linux = { engine: 'linux' as const, tests: [...tests] }
   if (!ofPlane.test(target) || target.startsWith(ofLinux)) return [linux]
   const portable = { engine: 'portable' as const, tests: tests.filter(isOfGateways) }

@@ -90,7 +90,10 @@ async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>):
       }
       if (earlier && !(options.again && earlier.outcome === 'survived')) continue
       const batches = byEngine(mutant.path, orderTests(links, mutant.path, costMs)).flatMap(({ engine, tests }) =>
-        inBatches(tests, costMs, batchMs).map((each) => ({ tests: each, env: { TURNPIKE_TEST_GATEWAY_ENGINE: engine } })),
+        inBatches(tests, costMs, batchMs).map((each) => ({
+          tests: each,
+          env: { TURNPIKE_TEST_GATEWAY_ENGINE: engine },
+        })),
       )
       const outcome = await tryMutant(ground, mutant, batches, Number(options.seconds) * 1000)
       const { path, line, kind, before, after } = mutant

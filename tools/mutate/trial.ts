@@ -62,7 +62,11 @@ export async function tryMutant(
     if (batches.length <= batchesBeforeTypes && (await failsTypes(ground))) {
       return { outcome: 'noticed', by: 'types', tookMs: tookMs() }
     }
-    return { outcome: 'survived', by: `${ran} of ${batches.flatMap(({ tests }) => tests).length} files of tests`, tookMs: tookMs() }
+    return {
+      outcome: 'survived',
+      by: `${ran} of ${batches.flatMap(({ tests }) => tests).length} files of tests`,
+      tookMs: tookMs(),
+    }
   } finally {
     restore(ground, mutant)
   }

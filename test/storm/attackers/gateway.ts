@@ -181,8 +181,7 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
       await Promise.race([usedUp.promise, flood])
       const asked = await Promise.all(names.map(async ({ isReal, name }) => ({ isReal, ...(await ask(name)) })))
       await flood
-      const isDisturbed = world.troubles.wasAmiss(fromMs, performance.now()) || world.machine.wasLate(fromMs)
-      if (!isDisturbed) seen.push(...asked)
+      if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...asked)
     },
     async count() {
       const told = tellApart(seen)
@@ -249,7 +248,11 @@ export const openQuotaOverrun: OpenAttack = async ({ world, origin }) => {
     unit: 'bytes beyond those paid for',
     everyMs: 15_000,
     async step() {
-      const bought = await shopper.post('/premium/traffic/buy', { pool_type: pool, gb: boughtAtOnce / 1e9 }, { key: `q${tried}` })
+      const bought = await shopper.post(
+        '/premium/traffic/buy',
+        { pool_type: pool, gb: boughtAtOnce / 1e9 },
+        { key: `q${tried}` },
+      )
       if (bought.status !== 200) return
       paid += bytesOf(bought.data.traffic_added_gb)
       const draw = async (n: number) => {
@@ -286,6 +289,7 @@ export const openRevokedLines: OpenAttack = async ({ world, origin }) => {
   let password = secret.password as string
   let tried = 0
   let late = 0
+  let excused = 0
   return {
     name: 'revoked lines',
     unit: 'bytes after two seconds',
@@ -308,10 +312,10 @@ export const openRevokedLines: OpenAttack = async ({ world, origin }) => {
       origin.finish(id)
       origin.forget(id)
       if (reset.status !== 200 || world.troubles.wasAmiss(fromMs, performance.now())) return
-      if (world.machine.wasLate(fromMs, 500)) return
       tried += 1
-      late += after
+      if (world.machine.wasLate(fromMs, 500)) excused += after
+      else late += after
     },
-    count: async () => ({ tried, gained: late }),
+    count: async () => ({ tried, gained: late, note: `${excused} more while the machine had no time` }),
   }
 }
