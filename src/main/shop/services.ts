@@ -15,7 +15,7 @@ import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
-import { createStock, createStockDesk } from '../../domains/stock/index.ts'
+import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
@@ -81,7 +81,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
-  const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
+  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber })
   const dedicated = createDedicated({
     db,
     ledger,
@@ -124,7 +124,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
       db,
       orders,
       pricing,
-      stockDesk,
+      stockOperator,
       traffic,
       ...around,
       vault: arranged.vault,
@@ -152,7 +152,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     pricing,
     traffic,
     stock,
-    stockDesk,
+    stockOperator,
     dedicated,
     dedicatedUpkeep,
     fleet,
