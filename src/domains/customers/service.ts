@@ -192,12 +192,16 @@ export function createCustomers(deps: {
       tokens.forget()
     },
 
-    /** Makes the sandbox customer's token, with the text that scripts were promised or a fresh one. */
-    async giveSandboxToken(tx: Tx, customer: CustomerId, fixed: string | undefined): Promise<string> {
-      const text = fixed ?? makeTokenText('sandbox', random(tokenRandomBytes))
+    /** Makes the sandbox customer's token: the text that scripts were promised, or a fresh one. */
+    giveSandboxToken(tx: Tx, customer: CustomerId, text: string): void {
       addToken(tx, customer, text, { name: 'sandbox' })
-      return text
     },
+
+    makeSandboxToken: (): string => makeTokenText('sandbox', random(tokenRandomBytes)),
+
+    /** Whether a text is a token here. */
+    isToken: async (text: string): Promise<boolean> =>
+      (await store.findTokenByDigest(db, deps.sha256(text))) !== undefined,
 
     /** Lets a sandbox's fixed token in although it has no checksum, and adds it if the sandbox has none like it yet. */
     async admitSandboxToken(text: string): Promise<void> {
