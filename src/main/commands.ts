@@ -20,6 +20,7 @@ import { openConfigured, readMigrations } from './shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
 import { unshownTokenIn } from './shop/unshown-token.ts'
+import { openVault } from './shop/vault.ts'
 import { upCommand } from './up.ts'
 
 type Credit = Parameters<Services['ledger']['credit']>
@@ -60,7 +61,8 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
-    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config)), config))
+    const { vault } = await openVault(config, db)
+    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config))
   } finally {
     await db.close()
   }

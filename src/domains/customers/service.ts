@@ -5,6 +5,7 @@ import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import {
   customerBlocked,
@@ -58,8 +59,11 @@ export function createCustomers(deps: {
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
+  vault: Pick<Vault, 'fingerprint'>
 }) {
   const { db, clock, random } = deps
+  const decideMode = (tx: Tx, mode: ShopMode): Promise<boolean> =>
+    store.decideMode(tx, mode, clock(), deps.vault.fingerprint)
   /** Many requests of one token share a look-up. What is not a token is forgotten at once. */
   const tokens = remember({
     ask: (text: string) => store.findTokenByDigest(db, deps.sha256(text)),
@@ -135,14 +139,14 @@ export function createCustomers(deps: {
     mode: (): Promise<ShopMode | undefined> => store.findMode(db),
 
     /** Decides what kind of shop this is, once. Tells whether this call was the one that decided. */
-    decideMode: (tx: Tx, mode: ShopMode): Promise<boolean> => store.decideMode(tx, mode, clock()),
+    decideMode,
 
     addCustomer,
 
     /** An operator's customer makes an undecided shop a production one: real business has begun. */
     create: (name: string): Promise<Customer> =>
       db.transact(async (tx) => {
-        await store.decideMode(tx, 'production', clock())
+        await decideMode(tx, 'production')
         return addCustomer(tx, name)
       }),
 

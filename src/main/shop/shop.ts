@@ -29,6 +29,7 @@ import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
 import { unshownTokenIn } from './unshown-token.ts'
+import { openVault } from './vault.ts'
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
@@ -49,9 +50,13 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
-  const services = createServices(db, around, arrangementsOf(config))
+  const { vault, confirm } = await openVault(config, db)
+  const services = createServices(db, around, arrangementsOf(config, vault))
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
+  // An empty database that is not to be a sandbox is a production shop from now on.
+  if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+  await confirm()
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const api = openApi(config, services, around, log)
