@@ -11,13 +11,24 @@ import type { Payer } from '../ledger/index.ts'
 /** The same database, with every statement of its transactions written down. */
 function overheard(db: Database): { db: Database; statements: string[] } {
   const statements: string[] = []
-  const hear =
-    <Args extends [string, ...unknown[]], Result>(ask: (...args: Args) => Result) =>
-    (...args: Args): Result => {
-      statements.push(args[0])
-      return ask(...args)
-    }
-  const heard = (tx: Tx): Tx => ({ all: hear(tx.all), first: hear(tx.first), run: hear(tx.run), send: hear(tx.send) })
+  const heard = (tx: Tx): Tx => ({
+    all: (sql, values) => {
+      statements.push(sql)
+      return tx.all(sql, values)
+    },
+    first: (sql, values) => {
+      statements.push(sql)
+      return tx.first(sql, values)
+    },
+    run: (sql, values) => {
+      statements.push(sql)
+      return tx.run(sql, values)
+    },
+    send: (sql, values) => {
+      statements.push(sql)
+      tx.send(sql, values)
+    },
+  })
   return { statements, db: { ...db, transact: (work) => db.transact((tx) => work(heard(tx))) } }
 }
 
