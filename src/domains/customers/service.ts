@@ -5,6 +5,7 @@ import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import {
   customerBlocked,
@@ -59,8 +60,11 @@ export function createCustomers(deps: {
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
+  vault: Pick<Vault, 'fingerprint'>
 }) {
   const { db, clock, random } = deps
+  const decideMode = (tx: Tx, mode: ShopMode): Promise<boolean> =>
+    store.decideMode(tx, mode, clock(), deps.vault.fingerprint)
   /** Many requests of one token share a look-up. What is not a token is forgotten at once. */
   const tokens = remember({
     ask: findToken,
@@ -144,14 +148,14 @@ export function createCustomers(deps: {
     mode: (): Promise<ShopMode | undefined> => store.findMode(db),
 
     /** Decides what kind of shop this is, once. Tells whether this call was the one that decided. */
-    decideMode: (tx: Tx, mode: ShopMode): Promise<boolean> => store.decideMode(tx, mode, clock()),
+    decideMode,
 
     addCustomer,
 
     /** An operator's customer makes an undecided shop a production one: real business has begun. */
     create: (name: string): Promise<Customer> =>
       db.transact(async (tx) => {
-        await store.decideMode(tx, 'production', clock())
+        await decideMode(tx, 'production')
         return addCustomer(tx, name)
       }),
 
@@ -201,12 +205,16 @@ export function createCustomers(deps: {
       tokens.forget()
     },
 
-    /** Makes the sandbox customer's token, with the text that scripts were promised or a fresh one. */
-    async giveSandboxToken(tx: Tx, customer: CustomerId, fixed: string | undefined): Promise<string> {
-      const text = fixed ?? makeTokenText('sandbox', random(tokenRandomBytes))
+    /** Makes the sandbox customer's token: the text that scripts were promised, or a fresh one. */
+    giveSandboxToken(tx: Tx, customer: CustomerId, text: string): void {
       addToken(tx, customer, text, { name: 'sandbox' })
-      return text
     },
+
+    makeSandboxToken: (): string => makeTokenText('sandbox', random(tokenRandomBytes)),
+
+    /** Whether a text is a token here. */
+    isToken: async (text: string): Promise<boolean> =>
+      (await store.findTokenByDigest(db, deps.sha256(text))) !== undefined,
 
     /** Lets a sandbox's fixed token in although it has no checksum, and adds it if the sandbox has none like it yet. */
     async admitSandboxToken(text: string): Promise<void> {

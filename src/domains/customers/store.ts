@@ -57,12 +57,24 @@ export async function findMode(reader: Reader): Promise<ShopMode | undefined> {
 /**
  * The first word on what kind of shop this is stands; a later one changes nothing. Tells whether this was the first.
  */
-export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number): Promise<boolean> {
+export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number, keyFingerprint: Uint8Array): Promise<boolean> {
   const added = await tx.run(
-    'INSERT INTO shop (one, mode, opened_at) VALUES (1, $1, $2) ON CONFLICT (one) DO NOTHING',
-    [mode, nowMs],
+    'INSERT INTO shop (one, mode, opened_at, key_fingerprint) VALUES (1, $1, $2, $3) ON CONFLICT (one) DO NOTHING',
+    [mode, nowMs, keyFingerprint],
   )
   return added === 1
+}
+
+/** Undefined where there is no shop yet. */
+export async function findKeyFingerprint(reader: Reader): Promise<{ fingerprint: Uint8Array | null } | undefined> {
+  return reader.first<{ fingerprint: Uint8Array | null }>(
+    'SELECT key_fingerprint AS fingerprint FROM shop WHERE one = 1',
+  )
+}
+
+/** The first key that is noted stands. */
+export async function noteKeyFingerprint(tx: Tx, fingerprint: Uint8Array): Promise<void> {
+  await tx.run('UPDATE shop SET key_fingerprint = $1 WHERE one = 1 AND key_fingerprint IS NULL', [fingerprint])
 }
 
 export function insertCustomer(tx: Tx, customer: Customer): void {
