@@ -93,21 +93,28 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     ])
     expect(statements[0]).toContain('tokens')
   })
+})
 
-  // SQLite has no such wait: whoever is in turn has the whole database.
-  test.skipIf(engine === 'sqlite')('a token revoked while its purchase waits for its turn buys nothing', async () => {
-    const by = await newPayer()
-    const isWaiting = async () =>
-      (await other.first(
-        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-      )) !== undefined
-    let attempt: Promise<unknown> = Promise.resolve()
-    await other.transact(async (tx) => {
-      await elsewhere.ledger.lock(tx, by.customer)
-      attempt = refusalOf(buy(here, by, 900n, { key: 'waits' }))
-      expect(await untilTrue(isWaiting)).toBe(true)
-      await elsewhere.customers.revokeToken(by.token.id)
-    })
-    expect(await attempt).toMatchObject({ code: 'invalid_token' })
+// SQLite has no such wait: whoever is in turn has the whole database.
+test('a token revoked while its purchase waits for its turn, on postgres, buys nothing', async () => {
+  const opened = await openTestDatabase('postgres')
+  const other = openDatabase(opened.place.address)
+  const [here, elsewhere] = [wire(opened.db), wire(other)]
+  const customer = await addCustomer(here, 100_000n)
+  const { token } = await here.customers.issueToken(customer, { name: 'test' })
+  const by = { customer, token: { id: token.id, cap: null } }
+  const isWaiting = async () =>
+    (await other.first(
+      `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+    )) !== undefined
+  let attempt: Promise<unknown> = Promise.resolve()
+  await other.transact(async (tx) => {
+    await elsewhere.ledger.lock(tx, customer)
+    attempt = refusalOf(buy(here, by, 900n, { key: 'waits' }))
+    expect(await untilTrue(isWaiting)).toBe(true)
+    await elsewhere.customers.revokeToken(token.id)
   })
+  expect(await attempt).toMatchObject({ code: 'invalid_token' })
+  await other.close()
+  await opened.close()
 })
