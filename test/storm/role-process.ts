@@ -17,6 +17,8 @@ export class RoleProcess {
     private readonly env: Record<string, string>,
     readonly logFile: string,
     private readonly isOpen: () => Promise<boolean>,
+    /** What it is started with, such as `ip netns exec NAME`. */
+    private readonly prefix: readonly string[] = [],
   ) {}
 
   get pid(): number | undefined {
@@ -27,7 +29,7 @@ export class RoleProcess {
   async start(): Promise<void> {
     this.isTold = false
     const log = openSync(this.logFile, 'a', 0o600)
-    const child = Bun.spawn([process.execPath, '--no-env-file', program, this.role], {
+    const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role], {
       env: { PATH: process.env['PATH'] ?? '', ...this.env },
       stdin: 'ignore',
       stdout: log,
@@ -52,8 +54,16 @@ export class RoleProcess {
 
   /** Stops the clock for it, as a machine that is short of everything does. */
   async pause(ms: number): Promise<void> {
-    this.child?.kill('SIGSTOP')
+    await this.halt()
     await Bun.sleep(ms)
+    await this.goOn()
+  }
+
+  async halt(): Promise<void> {
+    this.child?.kill('SIGSTOP')
+  }
+
+  async goOn(): Promise<void> {
     this.child?.kill('SIGCONT')
   }
 

@@ -1,0 +1,109 @@
+import { shopCertificate } from './certificate.ts'
+import { places } from './net.ts'
+
+/** One request of a node, as it came by. */
+type Asked = { readonly atMs: number; readonly what: string }
+
+/** The most that a node asked in any ten seconds, a second, of each kind. */
+export type Rates = { readonly node: string; readonly total: number; readonly state: number; readonly seen: number }
+
+const windowMs = 10_000
+/** A connection to a shop that is not answered is given up after so long. */
+const connectMs = 1_000
+/** Longer than a node waits for changes. */
+const idleSeconds = 60
+const nodePath = /^\/node\/v1\/(\w+)/
+
+/**
+ * What operators put before two shops: each request goes to the next shop, and to the other one if that one does not
+ * take it. With TLS for nodes, without for customers. It counts what each node asks.
+ */
+export function openBalancer(deps: {
+  readonly shops: readonly string[]
+  readonly nodeOf: (address: string) => string | undefined
+}) {
+  const asked = new Map<string, Asked[]>()
+  /** `node shop`: these two do not hear of each other. */
+  const cut = new Set<string>()
+  let turn = 0
+
+  async function pass(request: Request, from: string, body: ArrayBuffer, shop: number): Promise<Response> {
+    const node = deps.nodeOf(from) ?? ''
+    if (cut.has(`${node} ${shop}`)) {
+      await Bun.sleep(connectMs)
+      return new Response('the shop does not answer', { status: 504 })
+    }
+    const url = new URL(request.url)
+    const headers = new Headers(request.headers)
+    headers.set('x-forwarded-for', from)
+    headers.delete('accept-encoding')
+    const answer = await fetch(`${deps.shops[shop]}${url.pathname}${url.search}`, {
+      method: request.method,
+      headers,
+      redirect: 'manual',
+      ...(body.byteLength > 0 && { body }),
+      signal: request.signal,
+    })
+    return new Response(await answer.arrayBuffer(), { status: answer.status, headers: answer.headers })
+  }
+
+  async function balance(request: Request, from: string): Promise<Response> {
+    const what = nodePath.exec(new URL(request.url).pathname)?.[1]
+    const node = deps.nodeOf(from)
+    if (what !== undefined && node !== undefined) {
+      const list = asked.get(node) ?? []
+      asked.set(node, list)
+      list.push({ atMs: performance.now(), what })
+    }
+    const body = await request.arrayBuffer()
+    turn += 1
+    for (let tried = 0; ; tried += 1) {
+      try {
+        return await pass(request, from, body, (turn + tried) % deps.shops.length)
+      } catch (error) {
+        // What was never taken can be given to another; of what was, nobody knows what became of it.
+        const isUntaken = error instanceof Error && 'code' in error && error.code === 'ConnectionRefused'
+        if (!isUntaken || tried + 1 >= deps.shops.length) return new Response('no shop answers', { status: 502 })
+      }
+    }
+  }
+
+  const serve = (port: number, hostname: string, tls?: { cert: string; key: string }) =>
+    Bun.serve({
+      hostname,
+      port,
+      idleTimeout: idleSeconds,
+      ...(tls && { tls }),
+      fetch: (request, server) => balance(request, server.requestIP(request)?.address ?? ''),
+    })
+  const secure = serve(0, places.shop, shopCertificate)
+  const plain = serve(0, '127.0.0.1')
+  return {
+    nodesUrl: `https://${places.shop}:${secure.port}`,
+    customersUrl: `http://127.0.0.1:${plain.port}`,
+    cut,
+    rates: (): Rates[] => [...asked].map(([node, all]) => ({ node, ...worstOf(all) })),
+    async stop(): Promise<void> {
+      await Promise.all([secure.stop(true), plain.stop(true)])
+    },
+  }
+}
+
+export type Balancer = ReturnType<typeof openBalancer>
+
+function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
+  const most = (isMeant: (what: string) => boolean): number => {
+    const times = all.filter((each) => isMeant(each.what)).map((each) => each.atMs)
+    let [worst, first] = [0, 0]
+    for (const [last, atMs] of times.entries()) {
+      while ((times[first] ?? atMs) < atMs - windowMs) first += 1
+      worst = Math.max(worst, last - first + 1)
+    }
+    return (worst * 1000) / windowMs
+  }
+  return {
+    total: most((what) => what !== 'seen'),
+    state: most((what) => what === 'state'),
+    seen: most((what) => what === 'seen'),
+  }
+}
