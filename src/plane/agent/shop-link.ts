@@ -3,7 +3,10 @@ import { readAddress } from '../../kernel/address.ts'
 import { type JoinBody, type Joined, joinedSchema, type VpnSetup, vpnSetupSchema } from '../../wire/node/join.ts'
 import { type ReportAnswer, type ReportBody, reportAnswerSchema } from '../../wire/node/report.ts'
 import { type FindBody, type Found, foundSchema, type StatePage, statePageSchema } from '../../wire/node/state.ts'
+import { type TriedAnswer, type TriedBody, triedAnswerSchema } from '../../wire/node/tried.ts'
+import { createCallShop } from './call-shop.ts'
 import { parseJson } from './json.ts'
+import type { CallShop } from './leaving.ts'
 
 /**
  * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer,
@@ -40,7 +43,10 @@ export type ShopLink = {
   state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal): Promise<StatePage>
   find(body: FindBody, end?: AbortSignal): Promise<Found>
   report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer>
+  tried(body: TriedBody, end?: AbortSignal): Promise<TriedAnswer>
   vpn(end?: AbortSignal): Promise<VpnSetup>
+  /** Calls the shop over a connection of its own, from one address. */
+  readonly callFrom: CallShop
 }
 
 /**
@@ -110,6 +116,9 @@ export function createShopLink(deps: {
     find: (body, end) => ask({ method: 'POST', path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
     report: (body, end) =>
       ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
+    tried: (body, end) =>
+      ask({ method: 'POST', path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
+    callFrom: createCallShop({ base, secret: deps.secret }),
     vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
   }
 }

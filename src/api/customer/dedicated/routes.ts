@@ -19,6 +19,7 @@ export type ProxyProbe = (proxy: {
   readonly password: string
   /** Where customers reach it. */
   readonly host: string
+  readonly port: number
 }) => Promise<{ works: boolean; tookMs: number | null; problem: string | null }>
 
 export function dedicatedOperations(deps: {
@@ -106,7 +107,8 @@ export function dedicatedOperations(deps: {
 
     bind(owned.checkProxy, async ({ caller, body }) => {
       const proxy = await dedicated.load(caller.customer, body.id)
-      const outcome = await deps.probe({ ...proxy, host: toProxy(shown(proxy), gateway).ip })
+      const { ip: host, port } = toProxy(shown(proxy), gateway)
+      const outcome = await deps.probe({ ...proxy, host, port })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
 

@@ -60,6 +60,7 @@ const shown = {
   status: 'active' as const,
   comment: '',
   renewPeriod: null,
+  endpoint: null,
 }
 
 test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the gateway', () => {
