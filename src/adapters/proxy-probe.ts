@@ -28,8 +28,7 @@ export async function probeProxy(proxy: ProbedProxy): Promise<ProbeOutcome> {
     sockets.push(socket)
     return { socket, reader: new SocketReader(socket) }
   }
-  const giveUp = () =>
-    sockets.map((socket) => socket.destroy(new Error(`no answer within ${limitMs / 1000} seconds`)))
+  const giveUp = () => sockets.map((socket) => socket.destroy(new Error(`no answer within ${limitMs / 1000} seconds`)))
   const timer = setTimeout(giveUp, limitMs)
   try {
     await (proxy.portType === 'http' ? tryHttp : trySocks)(open, proxy, { host: 'localhost', port: proxy.port })

@@ -1,6 +1,6 @@
-import type { Services } from '../../src/main/shop/services.ts'
 import { mostWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
 import { readPrefix } from '../../src/kernel/address.ts'
+import type { Services } from '../../src/main/shop/services.ts'
 
 const name = 'standing-carrier'
 /** Whatever the clock of a test says, it was heard of lately. */
@@ -13,14 +13,14 @@ const farAhead = 8_000_000_000_000_000
  */
 export function standCarrier<Given extends Services>(services: Given): Given {
   const { stock } = services
-  const { add, addAddresses } = stock
+  const before = { ...stock }
   stock.add = async (...given) => {
-    const added = await add(...given)
+    const added = await before.add(...given)
     await carryAll(services)
     return added
   }
   stock.addAddresses = async (...given) => {
-    const added = await addAddresses(...given)
+    const added = await before.addAddresses(...given)
     await carryAll(services)
     return added
   }

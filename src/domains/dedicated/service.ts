@@ -38,8 +38,8 @@ export type Dedicated = ReturnType<typeof createDedicated>
 export type Wish = Kind & { readonly period: number; readonly count: number }
 
 /**
- * A proxy as its customer sees it: the password is open here and nowhere else. `endpoint` is where the node that carries
- * it is reached, if that has one of its own.
+ * A proxy as its customer sees it: the password is open here and nowhere else. `endpoint` is where the node that
+ * carries it is reached, if that has one of its own.
  */
 export type OpenProxy = Proxy & { readonly password: string; readonly endpoint: Endpoint | null }
 

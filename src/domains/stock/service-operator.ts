@@ -74,7 +74,7 @@ export function createStockDesk(deps: {
       }
       const carrying = await createCarryingCheck(reader, deps.fleet)
       findings.push(...carrying.findings, ...(await sharedAddresses(reader)))
-      const walked = await walkPlaces(reader, findings, carrying.problemOf)
+      const walked = await walkPlaces(reader, findings, (place) => carrying.problemOf(place))
       const next = await deps.numbers(reader, 'place')
       if (walked.last >= next) {
         findings.push({ promise: 'counter', where: 'counter place', problem: `it gives out ${next} again` })

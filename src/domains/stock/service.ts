@@ -1,4 +1,4 @@
-import { type Counter, ConstraintViolation, type Database, type Tx } from '../../db/transaction.ts'
+import { ConstraintViolation, type Counter, type Database, type Tx } from '../../db/transaction.ts'
 import { formatAddress, formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -85,12 +85,7 @@ export function createStock(deps: {
   }
 
   /** What nobody else is looking at, from where the last sale ended. */
-  async function takeAtOnce(
-    tx: Tx,
-    asked: store.Asked,
-    count: number,
-    held: ReadonlySet<string>,
-  ): Promise<Place[]> {
+  async function takeAtOnce(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
     const { kind } = asked
     const next = count === 1 && kind.ipv !== 3 ? await takeNext(tx, asked) : []
     if (next.length > 0) return next
@@ -100,12 +95,7 @@ export function createStock(deps: {
   /**
    * What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing.
    */
-  async function takeInTurn(
-    tx: Tx,
-    asked: store.Asked,
-    count: number,
-    held: ReadonlySet<string>,
-  ): Promise<Place[]> {
+  async function takeInTurn(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
     const all = { after: 0, upto: lastId }
     return choose(tx, await store.lockFree(tx, asked, all, wanted(asked.kind, count, held), 'wait'), count, held)
   }

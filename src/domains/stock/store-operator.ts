@@ -245,7 +245,8 @@ export async function placesAfter(reader: Reader, after: number, limit: number):
 export async function soldTwice(reader: Reader, most: number): Promise<string[]> {
   const rows = await reader.all<{ address: string }>(
     `SELECT DISTINCT stock.address FROM exits JOIN stock ON stock.address = exits.host
-     WHERE exits.kind = 'local' AND exits.drained_at IS NULL AND stock.state <> 'retired' ORDER BY stock.address LIMIT $1`,
+     WHERE exits.kind = 'local' AND exits.drained_at IS NULL AND stock.state <> 'retired'
+     ORDER BY stock.address LIMIT $1`,
     [most],
   )
   return rows.map((row) => row.address)

@@ -29,8 +29,8 @@ const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as 
 
 /**
  * Free places of a kind that one of these nodes carries, in the order of their numbers, their rows held until the
- * transaction ends. Compared as a whole, the three columns leave PostgreSQL no other way than the index of what is free,
- * however much has been sold.
+ * transaction ends. Compared as a whole, the three columns leave PostgreSQL no other way than the index of what is
+ * free, however much has been sold.
  */
 export async function lockFree(
   tx: Tx,
@@ -156,17 +156,7 @@ export function mintPlaces(tx: Tx, places: readonly (Place & { readonly range: n
   sendRows(
     tx,
     'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
-    places.map((each) => [
-      each.id,
-      each.address,
-      0,
-      kind.country,
-      kind.ipv,
-      'leased',
-      0,
-      each.range,
-      each.carrier,
-    ]),
+    places.map((each) => [each.id, each.address, 0, kind.country, kind.ipv, 'leased', 0, each.range, each.carrier]),
   )
 }
 

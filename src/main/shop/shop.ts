@@ -30,11 +30,16 @@ import { arrangementsOf, createServices, realSurroundings, type Services, type S
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
+/** How long the gateway of this machine may take to be there, before the shop says that it is open all the same. */
+const mostTrialMs = 8_000
+const lookEveryMs = 50
 
 export type Shop = {
   readonly url: string
   readonly banner: string
   readonly token: string | undefined
+  /** Settles once the gateway of this machine, if there is to be one, has tried what is in stock; in any case soon. */
+  readonly carried: Promise<void>
   readonly services: Services
   /** How many requests run or wait now. */
   readonly pending: () => number
@@ -69,6 +74,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     url: api.url,
     banner: banner(api.url, token),
     token,
+    carried: config.localNodes.includes('gateway') ? untilTried(services) : Promise.resolve(),
     services,
     pending: api.pending,
     async stop() {
@@ -78,6 +84,12 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       log.info('shop closed')
     },
   }
+}
+
+/** What is bought before it is carried would be refused, so nobody is told that the shop is open before that. */
+async function untilTried(services: Services): Promise<void> {
+  const giveUpAt = performance.now() + mostTrialMs
+  while (performance.now() < giveUpAt && !(await services.stock.ranges.isTried())) await Bun.sleep(lookEveryMs)
 }
 
 /** What customers and nodes call, on its port. */

@@ -10,7 +10,7 @@ const mostBytes = 16 * 1024
 
 const answerSchema = z.object({ data: seenSchema })
 
-/** Asks the shop whom it sees, over a connection that leaves from one address. Shows the node's secret, as every request. */
+/** Asks the shop whom it sees, over a connection that leaves from one address, and shows the node's secret. */
 export function createCallShop(deps: { readonly base: URL; readonly secret: string }): CallShop {
   const { base, secret } = deps
   const host = base.hostname.replace(/^\[|\]$/g, '')

@@ -9,7 +9,7 @@ const mostFailures = 2
 /** Chance is drawn in so many steps. */
 const steps = 2 ** 40
 
-/** Calls the shop from an address of this machine, or from any of a family: who the shop saw. Fails if it is not reached. */
+/** Calls the shop from an address of this machine, or from any of a family: who the shop saw. Fails if it is away. */
 export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
 
 /** What is known of leaving from the addresses of one range. */

@@ -34,8 +34,6 @@ type Held = {
 /** Says what is in the way of using an address, in a word; nothing when it can be used. */
 export type TryAddress = (address: Address) => string | undefined
 
-export type Trials = ReturnType<typeof createTrials>
-
 /**
  * Tries the addresses that this node is told of, over and over, and tells the shop which of them it can use. What has
  * changed is told at once, and all of it with every round.
@@ -161,7 +159,7 @@ export function createTrials(deps: {
   async function callOn(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       await timing.pause(callEveryMs, end)
-      for (const each of [...held.values()]) {
+      for (const each of held.values()) {
         if (end.aborted || each.isNew || !deps.isToLeave(each.prefix.base)) continue
         if (await each.leaving.step(end)) bell.ring()
         await timing.pause(callEveryMs, end)

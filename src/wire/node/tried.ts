@@ -8,13 +8,13 @@ import { z } from 'zod'
 const count = z.int().nonnegative()
 
 export const mostRangesTried = 500
-/** A range of more addresses than two to this power is a block: drawn from, not tried one by one, and spoken of as one. */
+/** A range of more addresses than two to this power is a block: drawn from, not tried singly, and spoken of as one. */
 export const mostTriedSingly = 20
 /** A range that is in more pieces than this is said to serve in the first of them only. */
 export const mostRuns = 2000
 export const mostProblems = 20
 
-/** Addresses of a range that follow one another: the first one's place in it, and how many. A large block is one address. */
+/** Addresses of a range that follow one another: the first one's place in it, and how many. A block is one address. */
 const runSchema = z.tuple([count, z.int().positive()])
 
 export const triedBodySchema = z.object({
@@ -41,4 +41,3 @@ export type TriedAnswer = z.infer<typeof triedAnswerSchema>
 
 /** `GET /node/v1/seen`: called from an address that is tried; the answer is who the shop saw. */
 export const seenSchema = z.object({ from: z.string().max(45) })
-export type Seen = z.infer<typeof seenSchema>

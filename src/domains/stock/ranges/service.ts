@@ -192,7 +192,7 @@ export function createRanges(deps: {
       })
     },
 
-    /** Stock of a time before there were ranges is put into ranges that are any node's. Tells how many addresses were. */
+    /** Stock of a time before there were ranges is put into ranges that are any node's. Tells how many addresses. */
     async adopt(): Promise<number> {
       const stale = await store.comingBefore(db, clock() - importMs, adoptAtOnce)
       if (stale.length > 0) await db.transact(async (tx) => store.setState(tx, stale, 'in', clock()))
@@ -227,8 +227,8 @@ export function createRanges(deps: {
     },
 
     /**
-     * Says which nodes all addresses of a prefix are on; none: any. A range that is only partly within is split. Whoever
-     * may not carry them any more lets go at once. Tells how many ranges changed.
+     * Says which nodes all addresses of a prefix are on; none: any. A range that is only partly within is split.
+     * Whoever may not carry them any more lets go at once. Tells how many ranges changed.
      */
     async assign(prefix: Prefix, homes: readonly string[]): Promise<number> {
       const all = await store.listRanges(db)
@@ -261,12 +261,14 @@ export function createRanges(deps: {
       )
     },
 
-    findByPrefix: (prefix: Prefix): Promise<Range | undefined> => store.findByPrefix(db, formatPrefix(prefix)),
+    /** Whether all that is any gateway's was tried by one that is there. */
+    isTried: async (): Promise<boolean> => (await store.untried(db, await live())) === 0,
 
     /** Every range, what nodes said of it, and how many of its places each node carries. */
-    async overview(): Promise<{ ranges: Range[]; trials: Trial[]; standings: store.Standing[] }> {
+    async overview() {
       return db.snapshot(async (reader: Reader) => ({
         ranges: await store.listRanges(reader),
+        blocks: await store.listBlocks(reader),
         trials: await store.allTrials(reader),
         standings: await store.standings(reader),
       }))
@@ -360,9 +362,7 @@ function isWithin(range: Range, prefix: Prefix): boolean {
 /** A large block is not split: it is one row of stock. */
 function isAround(range: Range, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)
-  return (
-    own !== undefined && own.length < prefix.length && contains(own, prefix.base) && sizeOf(own) <= mostWrittenOut
-  )
+  return own !== undefined && own.length < prefix.length && contains(own, prefix.base) && sizeOf(own) <= mostWrittenOut
 }
 
 /** Whether a node speaks of addresses that the range has. */

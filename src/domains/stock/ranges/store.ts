@@ -99,12 +99,20 @@ export async function listRanges(reader: Reader): Promise<Range[]> {
   return rows.map(toRange)
 }
 
-export async function findByPrefix(reader: Reader, prefix: string): Promise<Range | undefined> {
-  const row = await reader.first<RangeRow>(`SELECT * FROM stock_ranges WHERE prefix = $1 AND state <> 'gone'`, [prefix])
-  return row && toRange(row)
+/** How many ranges that are any gateway's none of these nodes has tried. */
+export async function untried(reader: Reader, nodes: readonly string[]): Promise<number> {
+  const named = padded(nodes)
+  const by = named.length === 0 ? '' : `AND stock_trials.node_id IN (${list(named.length)})`
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COUNT(*) AS n FROM stock_ranges WHERE state = 'in' AND homes = '' ${
+      named.length === 0 ? '' : `AND NOT EXISTS (SELECT 1 FROM stock_trials WHERE range_id = stock_ranges.id ${by})`
+    }`,
+    named,
+  )
+  return Number(row?.n ?? 0n)
 }
 
-/** What changed after a position, oldest change first; only what is in, or what is gone too, so that a node lets it go. */
+/** What changed after a position, oldest change first; what is in, or what is gone too, so that a node lets it go. */
 export async function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: number },
@@ -159,11 +167,6 @@ export async function trialsOf(reader: Reader, ranges: readonly number[]): Promi
 
 export async function allTrials(reader: Reader): Promise<Trial[]> {
   return (await reader.all<TrialRow>('SELECT * FROM stock_trials ORDER BY range_id, node_id')).map(toTrial)
-}
-
-export async function trialsOfNode(reader: Reader, node: string): Promise<Trial[]> {
-  const rows = await reader.all<TrialRow>('SELECT * FROM stock_trials WHERE node_id = $1 ORDER BY range_id', [node])
-  return rows.map(toTrial)
 }
 
 export function writeTrials(tx: Tx, trials: readonly Trial[]): void {
