@@ -1,6 +1,9 @@
+import { createVault } from '../../src/adapters/vault.ts'
+import { openDatabase } from '../../src/db/open.ts'
 import { mostWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
 import { readPrefix } from '../../src/kernel/address.ts'
-import type { Services } from '../../src/main/shop/services.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import type { Place } from './database.ts'
 
 const name = 'standing-carrier'
 /** Whatever the clock of a test says, it was heard of lately. */
@@ -48,4 +51,15 @@ function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<stri
     await tx.run('UPDATE nodes SET last_seen_at = $2 WHERE id = $1', [id, farAhead])
     return id
   })
+}
+
+/** The same on the data of a shop that runs as a process of its own. */
+export async function carryPlace(place: Place): Promise<void> {
+  const db = openDatabase(place.address)
+  const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
+  try {
+    await carryAll(createServices(db, realSurroundings, arranged))
+  } finally {
+    await db.close()
+  }
 }
