@@ -20,6 +20,19 @@ export type Place = {
   readonly carrier: string | null
 }
 
+/** A lease as `verify` walks it, with what its place is. */
+export type WalkedLease = {
+  readonly place: number
+  readonly proxy: number
+  readonly startedAt: number
+  readonly endedAt: number | null
+  /** When the lease of its place before it ended; it begins no sooner, even if the clock was set back in between. */
+  readonly freeFromAt: number
+  readonly address: string
+  readonly country: string
+  readonly ipv: number
+}
+
 export const slotsOf = (ipv: Ipv): number => (ipv === 3 ? 3 : 1)
 
 /** A block with more addresses than this is kept as a block. */

@@ -6,14 +6,15 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { noSuchAddress } from './errors.ts'
 import { createCarryingCheck } from './ranges/service-audit.ts'
+import type { WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
 
 const mostShown = 100
 
-export type StockDesk = ReturnType<typeof createStockDesk>
+export type StockOperator = ReturnType<typeof createStockOperator>
 
 /** What an operator does with stock: look, count, take out, put back. */
-export function createStockDesk(deps: {
+export function createStockOperator(deps: {
   db: Database
   clock: Clock
   /** The next number that a counter gives out. */
@@ -48,7 +49,7 @@ export function createStockDesk(deps: {
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,
-      onLease: (lease: store.LeaseRecord) => Finding | undefined,
+      onLease: (lease: WalkedLease) => Finding | undefined,
     ): Promise<{ findings: Finding[]; places: number; leases: number }> {
       const findings: Finding[] = []
       for (const each of await store.disagreements(reader, mostShown)) {

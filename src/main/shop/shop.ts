@@ -26,20 +26,18 @@ import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
 import { openConfigured, readMigrations } from './database.ts'
 import { joinKeysIn } from './join-keys.ts'
+import { openLocalSocket } from './local-socket.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
+import { unshownTokenIn } from './unshown-token.ts'
+import { openVault } from './vault.ts'
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
-/** How long the gateway of this machine may take to be there, before the shop says that it is open all the same. */
-const mostTrialMs = 8_000
-const lookEveryMs = 50
 
 export type Shop = {
   readonly url: string
   readonly banner: string
   readonly token: string | undefined
-  /** Settles once the gateway of this machine, if there is to be one, has tried what is in stock; in any case soon. */
-  readonly carried: Promise<void>
   readonly services: Services
   /** How many requests run or wait now. */
   readonly pending: () => number
@@ -52,14 +50,19 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
-  const services = createServices(db, around, arrangementsOf(config))
+  const { vault, confirm } = await openVault(config, db)
+  const services = createServices(db, around, arrangementsOf(config, vault))
   const adopted = await services.stock.ranges.adopt()
   if (adopted > 0) log.info('stock put into ranges', { addresses: adopted })
-  const token = config.sandbox ? await openSandbox(services, shippedCatalogue, config.sandboxToken) : undefined
+  const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
+  // An empty database that is not to be a sandbox is a production shop from now on.
+  if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+  await confirm()
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const api = openApi(config, services, around, log)
+  const local = await openLocalSocket(config, api.toNodes, log)
   const all = [
     ...moneyChores(services, log),
     ...dedicatedChores(services),
@@ -74,11 +77,10 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     url: api.url,
     banner: banner(api.url, token),
     token,
-    carried: config.localNodes.includes('gateway') ? untilTried(services) : Promise.resolve(),
     services,
     pending: api.pending,
     async stop() {
-      await api.stop()
+      await Promise.all([api.stop(), local?.stop(drainMs)])
       await chores.stop()
       await db.close()
       log.info('shop closed')
@@ -86,11 +88,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   }
 }
 
-/** What is bought before it is carried would be refused, so nobody is told that the shop is open before that. */
-async function untilTried(services: Services): Promise<void> {
-  const giveUpAt = performance.now() + mostTrialMs
-  while (performance.now() < giveUpAt && !(await services.stock.ranges.isTried())) await Bun.sleep(lookEveryMs)
-}
+const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
+  openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What customers and nodes call, on its port. */
 function openApi(config: Config, services: Services, around: Surroundings, log: Log) {
@@ -130,6 +129,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
   url = listenUrl(config, server.port)
   return {
     url,
+    toNodes,
     pending: server.pending,
     async stop(): Promise<void> {
       isStopping = true

@@ -80,7 +80,7 @@ export function createShopLink(deps: {
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }): ShopLink {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
-  const base = readShopUrl(deps.url, deps.mayTravelInClear ?? false)
+  const base = readPlace(deps.url, deps.mayTravelInClear ?? false)
   let isRefused = false
 
   function noteStanding(trouble: LinkTrouble | undefined): void {
@@ -118,12 +118,23 @@ export function createShopLink(deps: {
       ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
     tried: (body, end) =>
       ask({ method: 'POST', path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
-    callFrom: createCallShop({ base, secret: deps.secret }),
+    callFrom: base.unix === undefined ? createCallShop({ base: base.url, secret: deps.secret }) : callNobody,
     vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
   }
 }
 
 /** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
+/** Where the shop is: an address, or a socket of this machine's file system. */
+/** Over a socket of this machine nobody is called from anywhere, so nothing is learned of leaving. */
+const callNobody: CallShop = () => Promise.reject(new Error('the shop is on this machine'))
+
+type Place = { readonly url: URL; readonly unix?: string }
+
+function readPlace(text: string, mayTravelInClear: boolean): Place {
+  if (!text.startsWith('unix:/')) return { url: readShopUrl(text, mayTravelInClear) }
+  return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
+}
+
 function readShopUrl(text: string, mayTravelInClear: boolean): URL {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -147,8 +158,8 @@ function isThisMachine(hostname: string): boolean {
   return address.bytes.every((byte, index) => byte === (index === 15 ? 1 : 0))
 }
 
-async function request<T>(base: URL, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
-  const url = new URL(asked.path, base)
+async function request<T>(place: Place, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
+  const url = new URL(asked.path, place.url)
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
   const what = `${asked.method} ${url.pathname}`
   const cut = new AbortController()
@@ -163,6 +174,7 @@ async function request<T>(base: URL, asked: Asked<T>, headers: Record<string, st
       ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
       // A redirect would carry the secret to wherever it points.
       redirect: 'manual',
+      ...(place.unix !== undefined && { unix: place.unix }),
       signal: cut.signal,
     })
     const text = await readText(response, what)

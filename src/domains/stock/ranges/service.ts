@@ -261,9 +261,6 @@ export function createRanges(deps: {
       )
     },
 
-    /** Whether all that is any gateway's was tried by one that is there. */
-    isTried: async (): Promise<boolean> => (await store.untried(db, await live())) === 0,
-
     /** Every range, what nodes said of it, and how many of its places each node carries. */
     async overview() {
       return db.snapshot(async (reader: Reader) => ({

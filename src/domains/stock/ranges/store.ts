@@ -99,19 +99,6 @@ export async function listRanges(reader: Reader): Promise<Range[]> {
   return rows.map(toRange)
 }
 
-/** How many ranges that are any gateway's none of these nodes has tried. */
-export async function untried(reader: Reader, nodes: readonly string[]): Promise<number> {
-  const named = padded(nodes)
-  const by = named.length === 0 ? '' : `AND stock_trials.node_id IN (${list(named.length)})`
-  const row = await reader.first<{ n: bigint }>(
-    `SELECT COUNT(*) AS n FROM stock_ranges WHERE state = 'in' AND homes = '' ${
-      named.length === 0 ? '' : `AND NOT EXISTS (SELECT 1 FROM stock_trials WHERE range_id = stock_ranges.id ${by})`
-    }`,
-    named,
-  )
-  return Number(row?.n ?? 0n)
-}
-
 /** What changed after a position, oldest change first; what is in, or what is gone too, so that a node lets it go. */
 export async function changedAfter(
   reader: Reader,
