@@ -29,7 +29,7 @@ const lookAroundMs = 60_000
 const pressureMs = 10_000
 
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
-const mostTrialMs = 2_000
+const mostTrialMs = 15_000
 
 export type Gateway = { readonly port: number; stop(): Promise<void> }
 
