@@ -11,6 +11,8 @@ import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import type { NewNode } from '../domains/fleet/index.ts'
+import type { Adjustment } from '../domains/ledger/index.ts'
+import type { CustomerId } from '../kernel/ids.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
@@ -23,8 +25,6 @@ import { unshownTokenIn } from './shop/unshown-token.ts'
 import { openVault } from './shop/vault.ts'
 import { upCommand } from './up.ts'
 
-type Credit = Parameters<Services['ledger']['credit']>
-
 /** The services, and the few actions of an operator that are a transaction of their own. */
 function createToolbox(services: Services, config: Config) {
   const { db, fleet, ledger, pricing } = services
@@ -32,8 +32,7 @@ function createToolbox(services: Services, config: Config) {
     ...services,
     drawing,
     now: realSurroundings.clock,
-    credit: (customer: Credit[1], amount: Credit[2], note: string) =>
-      db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
+    adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
     shopUrl: shopUrl(config),
     addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
