@@ -16,6 +16,7 @@ import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
@@ -67,6 +68,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...premiumChores(services, log),
     ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
+    ...fleetChores({ ...services, ...around }, log),
     ...localChores,
   ]
   const chores = startChores(all, log)
