@@ -1,3 +1,5 @@
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
+export type { Places, Unreachable } from './reach.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'
 export { createFleetVerifier } from './service-audit.ts'
+export { createReach } from './service-reach.ts'
