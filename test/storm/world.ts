@@ -13,6 +13,7 @@ import { freePort } from '../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../harness/postgres.ts'
 import { shipped } from '../harness/proxies.ts'
 import { untilTrue } from '../harness/turnpike.ts'
+import { Machine } from './machine.ts'
 import { RoleProcess } from './role-process.ts'
 import { TroubleLog } from './trouble.ts'
 
@@ -29,6 +30,7 @@ const oneDay = 1
 /** A real shop and a real gateway on a fresh database, with an operator who can do what the operator's tool does. */
 export class World {
   readonly troubles = new TroubleLog()
+  readonly machine = new Machine()
   readonly shop: RoleProcess
   readonly gateway: RoleProcess
   readonly url: string
@@ -130,6 +132,7 @@ export class World {
   }
 
   async close(): Promise<void> {
+    this.machine.stop()
     await this.gateway.stop()
     await this.shop.stop()
     await this.postgres?.stop()

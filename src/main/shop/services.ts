@@ -8,13 +8,20 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet, createFleetVerifier, createReach, type NodeSide, type Places } from '../../domains/fleet/index.ts'
+import {
+  createFleet,
+  createFleetVerifier,
+  createPorts,
+  createReach,
+  type NodeSide,
+  type Places,
+} from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
-import { createStock, createStockDesk } from '../../domains/stock/index.ts'
+import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
@@ -91,9 +98,10 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
+  const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
-  const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
+  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber })
   const dedicated = createDedicated({
     db,
     ledger,
@@ -102,11 +110,12 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     pricing,
     stock,
     traffic,
+    ports,
     ...around,
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
   const vpnDeps = {
     db,
     ledger,
@@ -127,6 +136,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
     terms,
+    ports,
   })
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
@@ -135,7 +145,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
       db,
       orders,
       pricing,
-      stockDesk,
+      stockOperator,
       traffic,
       ...around,
       vault: arranged.vault,
@@ -163,7 +173,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     pricing,
     traffic,
     stock,
-    stockDesk,
+    stockOperator,
     dedicated,
     dedicatedUpkeep,
     fleet,

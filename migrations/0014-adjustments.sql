@@ -1,7 +1,3 @@
--- Which key what lies sealed here was sealed with: its fingerprint, from which nobody gets the key. Null in a shop that was
--- opened before this was kept, until its next start.
-ALTER TABLE shop ADD COLUMN key_fingerprint BYTEA;
-
 -- Money that was credited wrongly is taken back by a posting of its own. An operator's movement may carry a key, under which
 -- it happens once, and a reference of the payment that it stands for. SQLite changes a check only by writing the table anew;
 -- its rows stay as they are.
