@@ -96,7 +96,8 @@ export function writeCursor(cursor: Cursor): string {
   const places = cursor.map(({ phase, sinceAt, roundAt, after, told }) => {
     const rest = after ? `~${after.changedAt}~${after.id}` : ''
     const heard = told.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
-    return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}${heard.length > 0 ? `!${heard.join('*')}` : ''}`
+    const all = heard.length > 0 ? `!${heard.join('*')}` : ''
+    return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}${all}`
   })
   return [version, ...places].join('.')
 }

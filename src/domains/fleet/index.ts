@@ -1,6 +1,6 @@
 export { tooManyPorts } from './errors.ts'
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
-export type { Places, Unreachable } from './reach.ts'
+export type { Places } from './reach.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'
 export { createFleetVerifier } from './service-audit.ts'
 export { createPorts, type Ports } from './service-ports.ts'

@@ -42,8 +42,8 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
   }
 
   /**
-   * An operator's word on a balance: money that came in, or that was credited wrongly and goes out again. Under a key it
-   * happens once; the same once more changes nothing and gets the first posting, something else is refused.
+   * An operator's word on a balance: money that came in, or that was credited wrongly and goes out again. Under a key
+   * it happens once; the same once more changes nothing and gets the first posting, something else is refused.
    */
   async function adjust(
     tx: Tx,
