@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import { z } from 'zod'
 import { seenSchema } from '../../wire/node/tried.ts'
@@ -23,11 +23,13 @@ export function createCallShop(deps: { readonly base: URL; readonly secret: stri
     'Connection: close',
   ]
   const request = `${head.join('\r\n')}\r\n\r\n`
+  // RFC 6066, 3: a server is named by its name; one that has only an address is asked for none, and checked all the same.
+  const named = isIP(host) === 0 ? { host, servername: host } : { host }
 
   return (version, from, end) =>
     new Promise((resolve, reject) => {
       const plain = connect({ host, port, family: version, ...(from !== undefined && { localAddress: from }) })
-      const socket: Socket = isSecure ? connectSecurely({ socket: plain, servername: host }) : plain
+      const socket: Socket = isSecure ? connectSecurely({ ...named, socket: plain }) : plain
       let text = ''
       const finish = (error?: Error) => {
         clearTimeout(timer)
