@@ -5,7 +5,7 @@ import { places } from './net.ts'
 type Asked = { readonly atMs: number; readonly what: string }
 
 /** The most that a node asked in any ten seconds, a second, of each kind. */
-export type Rates = { readonly node: string; readonly total: number; readonly state: number; readonly seen: number }
+export type Rates = { readonly node: string; readonly total: number; readonly each: Readonly<Record<string, number>> }
 
 const windowMs = 10_000
 /** A connection to a shop that is not answered is given up after so long. */
@@ -91,9 +91,9 @@ export function openBalancer(deps: {
 
 export type Balancer = ReturnType<typeof openBalancer>
 
+/** All but what shows that the node can leave from its addresses, and each by itself. */
 function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
-  const most = (isMeant: (what: string) => boolean): number => {
-    const times = all.filter((each) => isMeant(each.what)).map((each) => each.atMs)
+  const most = (times: readonly number[]): number => {
     let [worst, first] = [0, 0]
     for (const [last, atMs] of times.entries()) {
       while ((times[first] ?? atMs) < atMs - windowMs) first += 1
@@ -101,9 +101,10 @@ function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
     }
     return (worst * 1000) / windowMs
   }
+  const timesOf = (asked: readonly Asked[]) => asked.map(({ atMs }) => atMs)
+  const kinds = [...Map.groupBy(all, ({ what }) => what)]
   return {
-    total: most((what) => what !== 'seen'),
-    state: most((what) => what === 'state'),
-    seen: most((what) => what === 'seen'),
+    total: most(timesOf(all.filter(({ what }) => what !== 'seen'))),
+    each: Object.fromEntries(kinds.map(([what, asked]) => [what, most(timesOf(asked))])),
   }
 }

@@ -69,6 +69,8 @@ const soldAfterMs = 15_000
 const retryLimitMs = 90_000
 const retryEveryMs = 300
 const watchEveryMs = 2_000
+/** It uses so many things for each that it buys. */
+const tradeTimes = 4
 const lowBytes = 200_000_000
 const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'unavailable'])
 
@@ -107,7 +109,7 @@ export class FleetCustomer {
   }
 
   async trade(): Promise<void> {
-    await this.loop(this.deps.everyMs, () => this.tradeOnce())
+    await this.loop(tradeTimes * this.deps.everyMs, () => this.tradeOnce())
   }
 
   async use(): Promise<void> {

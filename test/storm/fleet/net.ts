@@ -98,10 +98,6 @@ export class FleetNet {
     return [...this.at].filter(([, each]) => each === machine).map(([prefix]) => prefix)
   }
 
-  addressesAt(machine: Machine): string[] {
-    return this.prefixesAt(machine).flatMap(addressesOf)
-  }
-
   /** Takes an address from its machine, as a mistyped command does. */
   async lose(address: string): Promise<void> {
     this.lost.add(address)

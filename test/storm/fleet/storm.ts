@@ -212,7 +212,7 @@ class FleetStorm {
       ...this.parts.flatMap((part, number) => part.problems.map((each) => `part ${number + 1}: ${each}`)),
       ...shared,
       ...quality.failures.map((each) => `failed while nothing was amiss: ${each}`),
-      ...asked.flatMap(({ node, total, seen }) => [
+      ...asked.flatMap(({ node, total, each: { seen = 0 } }) => [
         ...(total > mostAsked.total ? [`${node} asked ${total} times a second`] : []),
         ...(seen > mostAsked.seen ? [`${node} called from its addresses ${seen} times a second`] : []),
       ]),

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Reader } from '../../../src/db/transaction.ts'
+import { readPrefix } from '../../../src/kernel/address.ts'
 import { kopecks } from '../../../src/kernel/money.ts'
 import { type Config, readConfig } from '../../../src/main/settings/config.ts'
 import { openConfigured } from '../../../src/main/shop/database.ts'
@@ -10,7 +11,7 @@ import { openVault } from '../../../src/main/shop/vault.ts'
 import type { Engine } from '../../harness/database.ts'
 import { freePort } from '../../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../../harness/postgres.ts'
-import { shipped } from '../../harness/proxies.ts'
+import { kindIn, shipped } from '../../harness/proxies.ts'
 import { runTurnpike, untilTrue } from '../../harness/turnpike.ts'
 import { Machine as Load } from '../machine.ts'
 import { RoleProcess } from '../role-process.ts'
@@ -153,6 +154,7 @@ export class FleetWorld {
     await this.setPrices()
     writeFileSync(join(this.folder, 'shop.pem'), shopCertificate.cert)
     for (const [at, machine] of this.net.machines.entries()) await this.addGateway(machine, countries[at] ?? soldIn)
+    await this.addStock()
     await Promise.all(this.gateways.map((each) => each.process.start()))
     const isServed = async () => {
       const ranges = (await this.tool('stock', 'ranges')) as { places: number; served: number }[]
@@ -163,20 +165,40 @@ export class FleetWorld {
 
   private async setPrices(): Promise<void> {
     const list = shipped()
-    Object.assign(list.dedicated, { outage: { address: 'replace', after_minutes: 1, time: 'extend' } })
+    if (process.env['HACK'] === undefined)
+      Object.assign(list.dedicated, { outage: { address: 'replace', after_minutes: 1, time: 'extend' } })
     await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, list)))
+  }
+
+  /** A range of each machine in turn, so that what is sold is on all of them. */
+  private addStock(): Promise<void> {
+    return this.operate(async ({ stock }) => {
+      const most = Math.max(...this.net.machines.map(({ prefixes }) => prefixes.length))
+      for (let turn = 0; turn < most; turn += 1) {
+        for (const { name, prefixes } of this.net.machines) {
+          const prefix = readPrefix(prefixes[turn] ?? '')
+          const homes = await stock.ranges.homesOf([name])
+          if (prefix) await stock.add(prefix, kindIn(soldIn, 4), undefined, homes)
+        }
+      }
+    })
   }
 
   private async addGateway(machine: Machine, country: string): Promise<void> {
     const { name, host } = machine
     const endpoint = ['--endpoint-host', host, '--endpoint-port', String(gatewayPort)]
     const { key } = (await this.tool('node', 'add', name, '--location', name, ...endpoint)) as { key: string }
-    const list = join(this.folder, `${name}.csv`)
-    const lines = this.net.addressesAt(machine).map((address) => `${address},${soldIn},4`)
-    writeFileSync(list, `address,country,ipv\n${lines.join('\n')}\n`)
-    await this.tool('stock', 'add', list, '--node', name)
     for (const exit of machine.exits) {
-      await this.tool('exit', 'add', pool, '--local', exit, '--node', name, '--country', country)
+      await this.tool(
+        'exit',
+        'add',
+        pool,
+        '--local',
+        exit,
+        ...(process.env['HACK'] === undefined ? ['--node', name] : []),
+        '--country',
+        country,
+      )
     }
     const env = {
       TURNPIKE_DATA: join(this.folder, name),
@@ -189,8 +211,8 @@ export class FleetWorld {
     }
     const log = join(this.folder, `${name}.log`)
     const inside = ['ip', 'netns', 'exec', machine.namespace]
-    const process = new RoleProcess('gateway', env, log, () => accepts(host), inside)
-    this.gateways.push({ machine, country, process })
+    const gateway = new RoleProcess('gateway', env, log, () => accepts(host), inside)
+    this.gateways.push({ machine, country, process: gateway })
   }
 }
 
