@@ -1,3 +1,5 @@
+import type { Fleet } from '../domains/fleet/index.ts'
+import { type Exit, type ExitWord, standingOf } from '../domains/premium/exits/rules.ts'
 import type { NewExit, Premium } from '../domains/premium/index.ts'
 import type { Pricing } from '../domains/pricing/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
@@ -10,7 +12,13 @@ import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import { type Opened, orderWord, readNote, readOrder, readTextFile } from './typed.ts'
 
-type Deps = { premium: Premium; pricing: Pricing; traffic: Traffic }
+type Deps = {
+  premium: Premium
+  pricing: Pricing
+  traffic: Traffic
+  fleet: Pick<Fleet, 'nodes' | 'findByName'>
+  now: () => number
+}
 
 export function premiumCommands(open: Opened<Deps>): readonly Command[] {
   return [...poolCommands(open), ...exitCommands(open), ...trafficCommands(open)]
@@ -68,6 +76,11 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
           value: 'FILE',
           meaning: 'a file whose first line is the password; not an argument, which others could see',
         },
+        {
+          flag: 'node',
+          value: 'NAME',
+          meaning: 'the gateway that leaves through it, others by way of that one; each gateway itself unless said',
+        },
         { flag: 'country', value: 'CODE', meaning: 'two letters' },
         { flag: 'state', value: 'NAME', meaning: 'state or region' },
         { flag: 'city', value: 'NAME', meaning: 'city' },
@@ -75,25 +88,30 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
         { flag: 'asn', value: 'N', meaning: 'number of the network' },
       ],
       run: (given) =>
-        open(given, async ({ premium }) => {
-          const exit = await premium.exits.addOne(await readExit(given))
+        open(given, async ({ premium, fleet }) => {
+          const node = await readGateway(fleet, given.flags['node'])
+          const exit = await premium.exits.addOne({ ...(await readExit(given)), node })
           return {
-            json: { exit: exit.id, pool: exit.pool },
+            json: { exit: exit.id, pool: exit.pool, node: exit.node },
             lines: [`${exit.id} leaves from ${exit.host} in ${exit.pool}.`],
           }
         }),
     },
     {
       name: 'exit list',
-      summary: 'Lists exits.',
+      summary: 'Lists exits, and whether gateways can leave through them.',
       takes: [],
       options: [
         { flag: 'pool', value: 'POOL', meaning: 'of one pool' },
         { flag: 'after', value: 'EXIT', meaning: 'begin after this one' },
       ],
       run: (given) =>
-        open(given, async ({ premium }) => {
+        open(given, async ({ premium, fleet, now }) => {
           const exits = await premium.exits.list(given.flags['pool'], given.flags['after'] ?? '', mostListed)
+          const words = Map.groupBy(await premium.exits.words(exits.map((exit) => exit.id)), (word) => word.exit)
+          const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
+          const nameOf = (node: string): string => names.get(node) ?? node
+          const stateOf = (exit: Exit) => standingOf(exit, words.get(exit.id) ?? [], now())
           return {
             json: exits.map((exit) => ({
               exit: exit.id,
@@ -106,17 +124,28 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
               city: exit.city,
               zip: exit.zip,
               asn: exit.asn,
+              node: exit.node === null ? null : nameOf(exit.node),
               drained_at: exit.drainedAt === null ? null : toIso(exit.drainedAt),
+              status: stateOf(exit),
+              said: (words.get(exit.id) ?? []).map((word) => ({
+                node: nameOf(word.node),
+                up: word.isUp,
+                since: toIso(word.sinceAt),
+                reason: word.reason,
+                at: toIso(word.saidAt),
+              })),
             })),
             lines: table(
-              ['EXIT', 'POOL', 'LEAVES FROM', 'PLACE', 'ASN', 'STATE'],
+              ['EXIT', 'POOL', 'LEAVES FROM', 'NODE', 'PLACE', 'ASN', 'STATUS', 'WHY'],
               exits.map((exit) => [
                 exit.id,
                 exit.pool,
                 exit.kind === 'local' ? exit.host : `${exit.kind}://${exit.host}:${exit.port}`,
+                exit.node === null ? 'any' : nameOf(exit.node),
                 [exit.country, exit.state, exit.city, exit.zip].filter(Boolean).join(', '),
                 exit.asn === null ? '' : String(exit.asn),
-                exit.drainedAt === null ? 'serving' : 'drained',
+                stateOf(exit),
+                whyDown(words.get(exit.id) ?? [], nameOf),
               ]),
             ),
           }
@@ -196,6 +225,21 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
 }
 
 const mostListed = 10_000
+
+/** What each gateway that cannot leave through an exit says is wrong. */
+const whyDown = (words: readonly ExitWord[], nameOf: (node: string) => string): string =>
+  words
+    .filter((word) => !word.isUp)
+    .map((word) => `${nameOf(word.node)}: ${word.reason}`)
+    .join('; ')
+
+/** The id of a gateway that is named. */
+async function readGateway(fleet: Pick<Fleet, 'findByName'>, name: string | undefined): Promise<string | null> {
+  if (name === undefined) return null
+  const node = await fleet.findByName(name)
+  if (node?.kind !== 'gateway') throw mistyped('--node is the name of a gateway, as "node list" shows it.')
+  return node.id
+}
 
 async function readExit(given: Given): Promise<NewExit> {
   const country = (given.flags['country'] ?? '').toUpperCase()

@@ -114,10 +114,14 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
   await fleet.close('vpn-2')
   await fleet.setLink('gate-2', 500)
-  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000 }
+  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000, relayed: 0 }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')
-  if (gate) await fleet.seen(gate.id, { version: '0.1.0', health: { ...health, tunnels: 4, lagMs: 8, carried: 2000 } })
+  if (gate)
+    await fleet.seen(gate.id, {
+      version: '0.1.0',
+      health: { ...health, tunnels: 4, lagMs: 8, carried: 2000, relayed: 0 },
+    })
   clock.advance(1000)
 }
 
@@ -157,6 +161,28 @@ async function addExits({ services, clock }: Shop): Promise<void> {
     city: 'Paris',
   })
   await exits.drain(drained.id, true)
+  const [gate] = await services.fleet.nodes('gateway')
+  if (!gate) throw new Error('there is no gateway')
+  const homed = await exits.addOne({
+    pool,
+    kind: 'local',
+    host: '127.100.0.3',
+    port: null,
+    credentials: null,
+    ...place,
+    node: gate.id,
+  })
+  const said = { isUp: true, sinceAt: 1, reason: '' }
+  await exits.takeWords(gate.id, [
+    { exit: homed.id, ...said },
+    { exit: drained.id, ...said, isUp: false, reason: 'it refuses connections' },
+  ])
+  for (const [index, node] of (await services.fleet.nodes('gateway')).entries()) {
+    for (const side of services.nodeSides) {
+      if (side.kind !== 'gateway' || side.parts.length > 0) continue
+      await side.report(node.id, { hop_key: String(index).repeat(43) } as never)
+    }
+  }
 }
 
 /** A purchase with a key, as a customer's program makes it; what was bought is handed back. */

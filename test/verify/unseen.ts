@@ -139,6 +139,27 @@ export const unseen: readonly Unseen[] = [
     of: isFresh,
     because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
   })),
+  ...['exit_id', 'node_id', 'up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
+    table: 'exit_words',
+    column,
+    because:
+      'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
+  })),
+  ...['hop_key', 'relayed'].map((column) => ({
+    table: 'nodes',
+    column,
+    because: 'a gateway says it again with every report, every two seconds',
+  })),
+  {
+    table: 'nodes',
+    column: 'changed_at',
+    because: 'when other gateways were last to look; each reads all of them whenever it starts',
+  },
+  {
+    table: 'exits',
+    column: 'node_id',
+    because: 'an exit that stands with another gateway is tried there, and not left through',
+  },
   {
     table: 'usage_leases',
     column: 'turn',

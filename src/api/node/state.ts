@@ -45,6 +45,7 @@ export function createNodeState(deps: {
       more: page.more,
       now: clock(),
       mode: mode ?? 'production',
+      gateways: [],
       proxies: [],
       subusers: [],
       exits: [],

@@ -26,6 +26,8 @@ export type Node = {
   readonly health: Health | null
   /** What its network carries at most, in both directions together. What it claims beyond is not believed. */
   readonly linkMegabits: number
+  /** Since when nothing new comes to it. */
+  readonly drainedAt: number | null
 }
 
 /** Ten gigabits a second, unless the operator says otherwise. */
@@ -39,6 +41,8 @@ export type Health = {
   readonly tunnels: number
   readonly lagMs: number
   readonly carried: number
+  /** Of these, what was for other gateways. */
+  readonly relayed: number
 }
 
 /** A place that a customer may choose, with the nodes that stand there. */

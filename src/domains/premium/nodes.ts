@@ -137,6 +137,7 @@ export function createPremiumNodes(deps: {
     parts: ['subusers', 'wishes', 'hosts', 'sources'],
 
     async report(node, body) {
+      await deps.exits.takeWords(node, (body.exit_words ?? []).map(readWord))
       const { replaced, allowances } = await deps.intake.report(await readReport(node, body))
       return {
         replaced,
@@ -149,6 +150,13 @@ export function createPremiumNodes(deps: {
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }
 }
+
+const readWord = ({ id, up, since, reason }: NonNullable<ReportBody['exit_words']>[number]) => ({
+  exit: id,
+  isUp: up,
+  sinceAt: since,
+  reason,
+})
 
 const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeExit> => ({
   id: of.id,
@@ -165,6 +173,7 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
     city: of.slugs.cities,
     zip: of.slugs.zips,
     asn: of.asn,
+    node: of.node,
     drained: of.drainedAt !== null,
   },
 })

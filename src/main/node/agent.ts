@@ -38,6 +38,7 @@ export type Agent = {
   attach(
     carrier: Carrier,
     onPage: (page: StatePage, place: PagePlace) => void,
+    hopKey?: string,
   ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
 }
 
@@ -68,7 +69,7 @@ export async function openAgent(
     folder,
     link,
     clock: () => Date.now() + skewMs,
-    attach(carrier, onPage) {
+    attach(carrier, onPage, hopKey) {
       const boot = makeBoot({ folder, clock: Date.now, randomBytes })
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
       const sync = createSync({
@@ -85,6 +86,7 @@ export async function openAgent(
         carrier,
         journal: openJournal({ ...around, ...named }),
         lagMs: () => sync.lagMs,
+        hopKey,
         sendEarlier: (stop) => sendEarlier({ ...around, ...named, end: stop }),
       })
       return { sync, meter }

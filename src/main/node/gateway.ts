@@ -4,10 +4,13 @@ import { sha256 } from '../../adapters/sha256.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createAsk } from '../../plane/agent/ask.ts'
+import type { Carrier } from '../../plane/agent/carrier.ts'
+import { createExitWords, type ExitWords } from '../../plane/agent/exit-words.ts'
+import { takeHopKey } from '../../plane/agent/hop-key.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
-import { createSnapshot } from '../../plane/agent/snapshot.ts'
+import { createSnapshot, type Snapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
-import type { Engine, EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -46,7 +49,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     return undefined
   }
   const port = listen(engine, config)
-  engine.changed({ proxies: [], subusers: [], exits: false, ports: true }, notePort(log))
+  engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(
     createPressureLog(log, () => engine.standing),
@@ -109,6 +112,8 @@ function assemble(agent: Agent, config: Config, log: Log) {
   const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
   const asking = createAsk({ link: agent.link, now: realTiming.now, log })
 
+  const words = createExitWords(realTiming.now)
+  const key = takeHopKey(agent.folder)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
@@ -130,16 +135,24 @@ function assemble(agent: Agent, config: Config, log: Log) {
     },
     sha256,
     random: Math.random,
+    hop: { node: agent.node, privateKey: key.privateKey },
+    onExit: noteExit(log, words, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
   })
-  const { sync, meter } = agent.attach(engine.carrier, (page, place) => {
-    rules.hear(page)
-    engine.shutOut(false)
-    saved.note(page, place)
-    if (place.isFirst) snapshot.beginWhole()
-    engine.changed(snapshot.apply(page), notePort(log))
-    if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
-  })
+  const carrier = withExitWords(engine.carrier, words)
+  const { sync, meter } = agent.attach(
+    carrier,
+    (page, place) => {
+      rules.hear(page)
+      engine.shutOut(false)
+      saved.note(page, place)
+      if (place.isFirst) snapshot.beginWhole()
+      engine.changed(snapshot.apply(page), notePort(log))
+      if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
+      words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
+    },
+    key.publicKey,
+  )
   // What the run before has heard holds until the shop is heard again. It tells nothing of the time.
   for (const page of readSavedState(agent.folder, log)) {
     rules.hear(page)
@@ -147,6 +160,30 @@ function assemble(agent: Agent, config: Config, log: Log) {
   }
   return { engine, meter, sync, rules, saved }
 }
+
+/** What the engine found out about an exit is said to the shop, and written down when it has come or gone. */
+function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['onExit'] {
+  return (word) => {
+    const before = words.note(word)
+    const { pool, host } = snapshot.findExit(word.id) ?? { pool: '', host: '' }
+    const fields = { exit: word.id, pool, leaves_from: host }
+    if (!word.isUp) log.warn('exit down', { ...fields, reason: word.reason })
+    else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: word.sinceAt - before.sinceAt })
+  }
+}
+
+/** The engine's counts, and what it found out about exits. */
+const withExitWords = (carrier: Carrier, words: ExitWords): Carrier => ({
+  takeChanged: () => carrier.takeChanged(),
+  takeSources: () => carrier.takeSources(),
+  allow: (id, pool, upto) => carrier.allow(id, pool, upto),
+  ...(carrier.noteAsked && { noteAsked: carrier.noteAsked }),
+  ...(carrier.paceOf && { paceOf: carrier.paceOf }),
+  takeExitWords: () => words.take(),
+  get health() {
+    return carrier.health
+  },
+})
 
 /** On a machine without IPv6 every address is every IPv4 address. */
 function listen(engine: Engine, config: Config): number {

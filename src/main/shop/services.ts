@@ -9,7 +9,7 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet, createFleetVerifier, type NodeSide } from '../../domains/fleet/index.ts'
+import { createFleet, createFleetVerifier, createGatewaySide, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
@@ -137,7 +137,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
-  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes]
+  const gateways = createGatewaySide({ db, ...around, usualEndpoint: arranged.gateway })
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, gateways]
   const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,

@@ -34,6 +34,8 @@ export type MeterDeps = {
   readonly version: string
   /** How far behind the newest change the node is. */
   readonly lagMs: () => number
+  /** The public key that a gateway signs hops with. */
+  readonly hopKey?: string | undefined
   /**
    * Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first
    * try has ended.
@@ -95,12 +97,15 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   function toBody(batch: Batch): ReportBody {
-    const { tunnels, carried } = carrier.health
+    const { tunnels, carried, relayed } = carrier.health
+    const words = carrier.takeExitWords?.() ?? []
     return {
       ...batch,
       boot: deps.boot,
       version: deps.version,
-      health: { tunnels, carried, lag_ms: deps.lagMs() },
+      health: { tunnels, carried, ...(relayed !== undefined && { relayed }), lag_ms: deps.lagMs() },
+      ...(deps.hopKey !== undefined && { hop_key: deps.hopKey }),
+      ...(words.length > 0 && { exit_words: words }),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
         pool,

@@ -19,6 +19,7 @@ const exit = (id: string): StatePage['exits'][number] => ({
   city: '',
   zip: '',
   asn: null,
+  node: null,
   drained: false,
 })
 const page = (cursor: string, more: boolean, ...ids: string[]): StatePage => ({

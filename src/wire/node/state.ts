@@ -56,9 +56,23 @@ const nodeExitSchema = z.object({
   city: z.string(),
   zip: z.string(),
   asn: z.int().positive().nullable(),
+  /** The gateway that it belongs to: others reach it over a hop. None: every gateway leaves through it itself. */
+  node: z.string().nullable().default(null),
   drained: z.boolean(),
 })
 export type NodeExit = z.infer<typeof nodeExitSchema>
+
+/** A gateway of the fleet: where the others reach it, and the key that it signs with. `gone` is forgotten. */
+const nodeGatewaySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  host: z.string(),
+  port,
+  /** Ed25519, 32 bytes in base64url. */
+  key: z.string(),
+  state: z.enum(['open', 'gone']),
+})
+export type NodeGateway = z.infer<typeof nodeGatewaySchema>
 
 /** A VPN device. `up` until `expires_at`, which the node keeps by itself; `down` is cut off at once. */
 const nodePeerSchema = z.object({
@@ -77,7 +91,13 @@ export const toLeft = (bytes: bigint): number =>
   bytes > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(bytes)
 
 /** Each sort of thing that a node is told of. */
-export type StateParts = { proxies: NodeProxy; subusers: NodeSubuser; exits: NodeExit; peers: NodePeer }
+export type StateParts = {
+  proxies: NodeProxy
+  subusers: NodeSubuser
+  exits: NodeExit
+  peers: NodePeer
+  gateways: NodeGateway
+}
 export type StatePart = keyof StateParts
 
 /**
@@ -89,6 +109,8 @@ export const statePageSchema = z.object({
   more: z.boolean(),
   now: moment,
   mode: z.enum(['sandbox', 'production']),
+  /** A page that was saved before there were hops has none. */
+  gateways: z.array(nodeGatewaySchema).default([]),
   proxies: z.array(nodeProxySchema),
   subusers: z.array(nodeSubuserSchema),
   exits: z.array(nodeExitSchema),

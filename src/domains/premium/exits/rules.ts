@@ -14,9 +14,33 @@ export type Exit = {
   readonly city: string
   readonly zip: string
   readonly asn: number | null
+  /** The gateway that it belongs to; none: every gateway leaves through it itself. */
+  readonly node: string | null
   readonly drainedAt: number | null
   readonly createdAt: number
   readonly changedAt: number
+}
+
+/** What a gateway last said of an exit. */
+export type ExitWord = {
+  readonly exit: string
+  readonly node: string
+  readonly isUp: boolean
+  readonly sinceAt: number
+  readonly reason: string
+  readonly saidAt: number
+}
+
+/** A word is a fact for this long. */
+export const wordLastsMs = 30_000
+
+export type ExitStanding = 'serving' | 'down' | 'untried' | 'drained'
+
+/** How an exit is, by what gateways last said of it. */
+export function standingOf(exit: Pick<Exit, 'drainedAt'>, words: readonly ExitWord[], nowMs: number): ExitStanding {
+  if (exit.drainedAt !== null) return 'drained'
+  if (words.length === 0) return 'untried'
+  return words.some((word) => word.isUp && nowMs - word.saidAt <= wordLastsMs) ? 'serving' : 'down'
 }
 
 /** What is asked of an exit's place. Each list names alternatives; all lists must fit at once. Slugs, as in a login. */

@@ -9,19 +9,22 @@ import {
   contextOf,
   countPlaces,
   type Exit,
+  type ExitWord,
   narrow,
   type Part,
   type PlaceCount,
   type Placed,
   type Places,
   place,
+  wordLastsMs,
 } from './rules.ts'
 import * as store from './store.ts'
 
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
 const rememberMs = 1000
 
-export type NewExit = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+export type NewExit = Omit<Exit, 'id' | 'node' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+  readonly node?: string | null
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
@@ -32,7 +35,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
   const { db, clock } = deps
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
-    for (const exit of await store.listServing(db)) {
+    for (const exit of await store.listServing(db, clock() - wordLastsMs)) {
       const known = byPool.get(exit.pool)
       if (known) known.push(place(exit))
       else byPool.set(exit.pool, [place(exit)])
@@ -64,6 +67,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     const made = added.map(({ credentials, ...asked }) => {
       const exit: Exit = {
         ...asked,
+        node: asked.node ?? null,
         id: makeId('exit', nowMs, deps.random),
         drainedAt: null,
         createdAt: nowMs,
@@ -100,7 +104,30 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     list: (pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
       store.listExits(db, pool, after, limit),
 
-    pools: (): Promise<{ pool: string; exits: number; serving: number }[]> => store.countByPool(db),
+    pools: (): Promise<{ pool: string; exits: number; serving: number }[]> =>
+      store.countByPool(db, clock() - wordLastsMs),
+
+    /** What gateways last said of these exits. */
+    words: (ids: readonly string[]): Promise<ExitWord[]> => store.listWords(db, ids),
+
+    /** Takes what a gateway says of exits, dated by this clock. Of exits that are not there nothing is kept. */
+    async takeWords(node: string, said: readonly Omit<ExitWord, 'node' | 'saidAt'>[]): Promise<void> {
+      if (said.length === 0) return
+      const known = await store.knownAmong(
+        db,
+        said.map((each) => each.exit),
+      )
+      const nowMs = clock()
+      const words = new Map(said.filter((each) => known.has(each.exit)).map((each) => [each.exit, each]))
+      if (words.size === 0) return
+      await db.transact(async (tx) => {
+        const sorted = [...words.values()].toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
+        store.writeWords(
+          tx,
+          sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), saidAt: nowMs })),
+        )
+      })
+    },
 
     /** Takes an exit out of service, or puts it back. Nodes learn of it with their next look. */
     drain: (id: ExitId, drained: boolean): Promise<void> =>

@@ -33,6 +33,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   const losses = createLosses(clock)
   let sinceNoted = 0
   let carried = 0
+  let relayed = 0
 
   function allowanceOf(subject: Subject): Allowance {
     const key = keyOf(subject)
@@ -92,6 +93,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     changed.add(tally.allowance)
     moving.add(tally)
     carried += bytes
+    if (tally.allowance.subject.kind === 'hop') relayed += bytes
     sinceNoted += bytes
     if (sinceNoted < noteEveryBytes) return
     sinceNoted = 0
@@ -156,7 +158,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
         if (clock() - at < idleMs) continue
         unusedAt.delete(allowance)
         const { subject } = allowance
-        if (subject.kind === 'proxy' || !allowance.hasSome) continue
+        if (subject.kind !== 'subuser' || !allowance.hasSome) continue
         allowance.surrender()
         agent.giveBack(subject.id, subject.pool)
       }
@@ -176,7 +178,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
       for (const allowance of changed) {
         const { subject, counted } = allowance
         if (subject.kind === 'proxy') proxies.push({ id: subject.id, ...counted })
-        else {
+        else if (subject.kind === 'subuser') {
           const of = { id: subject.id, pool: subject.pool }
           subusers.push({ ...of, ...counted })
           for (const each of allowance.takeChangedHosts()) hosts.push({ ...of, ...each })
@@ -204,11 +206,15 @@ export function createMetering<End extends CustomerEnd>(deps: {
     get carried(): number {
       return carried
     },
+    /** Of these, for other gateways. */
+    get relayed(): number {
+      return relayed
+    },
   }
 }
 
 const keyOf = (subject: Subject): string =>
-  subject.kind === 'proxy' ? `proxy ${subject.id}` : `subuser ${subject.id} ${subject.pool}`
+  subject.kind === 'subuser' ? `subuser ${subject.id} ${subject.pool}` : `${subject.kind} ${subject.id}`
 
 /** Whoever has several pools has one bound for all of them. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`
