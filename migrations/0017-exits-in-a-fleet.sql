@@ -2,6 +2,9 @@
 
 -- The gateway that an exit belongs to; none: every gateway leaves through it itself.
 ALTER TABLE exits ADD COLUMN node_id TEXT;
+-- What a supplier's exit offers whose login is a template: 'any' country or codes with spaces between, and after a bar the
+-- other places that can be asked for. None: the place that stands in the row.
+ALTER TABLE exits ADD COLUMN offers TEXT CHECK (offers IS NULL OR kind <> 'local');
 
 -- What each gateway last said of each exit. A word is believed for half a minute.
 CREATE TABLE exit_words (
@@ -12,6 +15,23 @@ CREATE TABLE exit_words (
   reason TEXT NOT NULL,
   said_at BIGINT NOT NULL,
   PRIMARY KEY (exit_id, node_id)
+);
+
+-- What went through an exit: the counts of each boot of each gateway, cumulative, and what they add up to by day (UTC).
+CREATE TABLE exit_counts (
+  exit_id TEXT NOT NULL,
+  node_id TEXT NOT NULL,
+  boot TEXT NOT NULL,
+  received BIGINT NOT NULL CHECK (received >= 0),
+  sent BIGINT NOT NULL CHECK (sent >= 0),
+  PRIMARY KEY (exit_id, node_id, boot)
+);
+CREATE TABLE exit_days (
+  exit_id TEXT NOT NULL,
+  day BIGINT NOT NULL CHECK (day % 86400000 = 0),
+  received BIGINT NOT NULL CHECK (received >= 0),
+  sent BIGINT NOT NULL CHECK (sent >= 0),
+  PRIMARY KEY (exit_id, day)
 );
 
 -- The public key that a gateway signs with when it asks another one for an exit, and when what the others know of it changed.

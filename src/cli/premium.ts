@@ -1,14 +1,16 @@
 import type { Fleet } from '../domains/fleet/index.ts'
-import { type Exit, type ExitWord, standingOf } from '../domains/premium/exits/rules.ts'
+import { type Exit, type ExitWord, offersOf, standingOf } from '../domains/premium/exits/rules.ts'
 import type { NewExit, Premium } from '../domains/premium/index.ts'
 import type { Pricing } from '../domains/pricing/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { formatAddress, readAddress } from '../kernel/address.ts'
 import { toGigabytes } from '../kernel/bytes.ts'
+import { readCountry } from '../kernel/country.ts'
 import { readId } from '../kernel/ids.ts'
 import { toSlug } from '../kernel/login.ts'
+import { isTemplate, problemOfTemplate } from '../kernel/login-template.ts'
 import { toRoubles, toRoubleText, zero } from '../kernel/money.ts'
-import { toIso } from '../kernel/time.ts'
+import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import { type Opened, orderWord, readNote, readOrder, readTextFile } from './typed.ts'
 
@@ -70,7 +72,12 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
       options: [
         { flag: 'local', value: 'ADDRESS', meaning: 'leave from this address of the gateway' },
         { flag: 'upstream', value: 'URL', meaning: 'leave through this proxy: http://host:port or socks5://host:port' },
-        { flag: 'username', value: 'NAME', meaning: 'how to log in there' },
+        {
+          flag: 'username',
+          value: 'NAME',
+          meaning:
+            'how to log in there; a supplier’s template has {country}, {city} and the like, in [brackets] what may be missing',
+        },
         {
           flag: 'password-file',
           value: 'FILE',
@@ -80,6 +87,11 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
           flag: 'node',
           value: 'NAME',
           meaning: 'the gateway that leaves through it, others by way of that one; each gateway itself unless said',
+        },
+        {
+          flag: 'countries',
+          value: 'any|CODES',
+          meaning: 'of a supplier with a template: any country, or those that it has, with commas between',
         },
         { flag: 'country', value: 'CODE', meaning: 'two letters' },
         { flag: 'state', value: 'NAME', meaning: 'state or region' },
@@ -119,6 +131,7 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
               kind: exit.kind,
               host: exit.host,
               port: exit.port,
+              offers: exit.offers,
               country: exit.country,
               state: exit.state,
               city: exit.city,
@@ -142,7 +155,7 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
                 exit.pool,
                 exit.kind === 'local' ? exit.host : `${exit.kind}://${exit.host}:${exit.port}`,
                 exit.node === null ? 'any' : nameOf(exit.node),
-                [exit.country, exit.state, exit.city, exit.zip].filter(Boolean).join(', '),
+                placeOf(exit),
                 exit.asn === null ? '' : String(exit.asn),
                 stateOf(exit),
                 whyDown(words.get(exit.id) ?? [], nameOf),
@@ -151,6 +164,7 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
           }
         }),
     },
+    compareCommand(open),
     {
       name: 'exit drain',
       summary: 'Takes an exit out of service; --undo puts it back.',
@@ -166,6 +180,98 @@ function exitCommands(open: Opened<Deps>): readonly Command[] {
         }),
     },
   ]
+}
+
+/** The days of two books beside each other: what went through an exit here, and what its supplier counted. */
+function compareCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'exit compare',
+    summary: 'Compares what a supplier counted with what went through its exit here, by days in UTC.',
+    takes: [{ name: 'EXIT', meaning: "the exit's id, ext_…" }],
+    options: [
+      { flag: 'from', value: 'DAY', meaning: 'the first day, like 2026-01-01' },
+      { flag: 'to', value: 'DAY', meaning: 'the last day' },
+      {
+        flag: 'supplied',
+        value: 'BYTES|FILE.csv',
+        meaning: 'what the supplier counted: in all, or a file with lines of day,bytes',
+      },
+    ],
+    run: (given) =>
+      open(given, async ({ premium }) => {
+        const id = readId('exit', given.words[0] ?? '')
+        if (!id) throw mistyped('EXIT is an id like ext_…, as "exit list" shows it.')
+        const [from, to] = [readDay(given, 'from'), readDay(given, 'to')]
+        if (to < from || to - from > mostDays * dayMs) throw mistyped(`--to is at most ${mostDays} days after --from.`)
+        const supplied = await readSupplied(given.flags['supplied'] ?? '', from, to)
+        const days = new Map((await premium.exits.days(id, from, to)).map((each) => [each.day, each]))
+        const rows = [...new Set([...days.keys(), ...supplied.byDay.keys()])]
+          .toSorted((a, b) => a - b)
+          .map((day) => {
+            const { received = 0n, sent = 0n } = days.get(day) ?? {}
+            return { day: toIso(day).slice(0, 10), carried: received + sent, supplied: supplied.byDay.get(day) ?? null }
+          })
+        const carried = rows.reduce((sum, row) => sum + row.carried, 0n)
+        const difference = supplied.total - carried
+        const share = carried === 0n ? null : Number((difference * 10_000n) / carried) / 100
+        return {
+          json: {
+            exit: id,
+            carried_bytes: Number(carried),
+            supplied_bytes: Number(supplied.total),
+            difference_bytes: Number(difference),
+            difference_percent: share,
+            days: rows.map((row) => ({
+              day: row.day,
+              carried_bytes: Number(row.carried),
+              supplied_bytes: row.supplied === null ? null : Number(row.supplied),
+            })),
+          },
+          lines: [
+            ...table(
+              ['DAY', 'CARRIED', 'SUPPLIED', 'DIFFERENCE'],
+              rows.map(({ day, carried: ours, supplied: theirs }) => [
+                day,
+                String(ours),
+                theirs === null ? '' : String(theirs),
+                theirs === null ? '' : String(theirs - ours),
+              ]),
+            ),
+            `In all: ${carried} bytes here, ${supplied.total} at the supplier: ${difference} bytes` +
+              `${share === null ? '' : ` (${share} %)`} more there.`,
+          ],
+        }
+      }),
+  }
+}
+
+const dayMs = 86_400_000
+const mostDays = 400
+
+function readDay(given: Given, flag: 'from' | 'to'): number {
+  const text = given.flags[flag] ?? ''
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? readIso(text) : undefined
+  if (at === undefined) throw mistyped(`--${flag} is a day, like 2026-01-31.`)
+  return at
+}
+
+/** A number of bytes, or a file of days. Days outside of those asked for are left out. */
+async function readSupplied(
+  text: string,
+  from: number,
+  to: number,
+): Promise<{ total: bigint; byDay: ReadonlyMap<number, bigint> }> {
+  if (/^\d{1,18}$/.test(text)) return { total: BigInt(text), byDay: new Map() }
+  if (!text.endsWith('.csv')) throw mistyped('--supplied is a number of bytes, or a file that ends in .csv.')
+  const byDay = new Map<number, bigint>()
+  for (const [index, line] of (await readTextFile(text)).split(/\r?\n/).entries()) {
+    const match = /^"?(\d{4}-\d{2}-\d{2})"?[,;]"?(\d{1,18})"?$/.exec(line.trim())
+    if (line.trim() === '' || (!match && index === 0)) continue
+    const day = match?.[1] === undefined ? undefined : readIso(match[1])
+    if (day === undefined) throw mistyped(`Line ${index + 1} of ${text} is not a day and a number of bytes.`)
+    if (day >= from && day <= to) byDay.set(day, (byDay.get(day) ?? 0n) + BigInt(match?.[2] ?? 0))
+  }
+  return { total: [...byDay.values()].reduce((sum, each) => sum + each, 0n), byDay }
 }
 
 function trafficCommands(open: Opened<Deps>): readonly Command[] {
@@ -241,7 +347,40 @@ async function readGateway(fleet: Pick<Fleet, 'findByName'>, name: string | unde
   return node.id
 }
 
+const placeOf = (exit: Exit): string => {
+  if (exit.offers === null) return [exit.country, exit.state, exit.city, exit.zip].filter(Boolean).join(', ')
+  return exit.offers.countries === 'any' ? 'any country' : exit.offers.countries.join(', ')
+}
+
+/** No country: ISO 3166-1 leaves this code to its users. */
+const noCountry = 'ZZ'
+
+/** A supplier's exit whose login is a template: it has no place of its own. */
+async function readSupplier(given: Given, template: string): Promise<NewExit> {
+  const problem = problemOfTemplate(template)
+  if (problem !== undefined) throw mistyped(`--username ${problem}.`)
+  if (given.flags['node'] !== undefined)
+    throw mistyped('An exit with a template is for every gateway: leave --node out.')
+  for (const flag of ['country', 'state', 'city', 'zip', 'asn']) {
+    if (given.flags[flag] !== undefined)
+      throw mistyped(`--${flag} is what customers ask a template for; say --countries.`)
+  }
+  const text = given.flags['countries'] ?? ''
+  const codes = text.split(',').map((code) => code.trim().toUpperCase())
+  if (text !== 'any' && !codes.every((code) => readCountry(code))) {
+    throw mistyped('--countries is "any", or two letters each with commas between, like DE,FR.')
+  }
+  const way = await readWay(given)
+  if (way.kind === 'local') throw mistyped('--username is for an upstream proxy.')
+  const offers = offersOf(template, text === 'any' ? 'any' : [...new Set(codes)])
+  const place = { country: noCountry, state: '', city: '', zip: '', asn: null }
+  return { pool: given.words[0] ?? '', ...way, ...place, offers }
+}
+
 async function readExit(given: Given): Promise<NewExit> {
+  const { username, countries } = given.flags
+  if (username !== undefined && isTemplate(username)) return readSupplier(given, username)
+  if (countries !== undefined) throw mistyped('--countries is for a --username with {country} and the like in it.')
   const country = (given.flags['country'] ?? '').toUpperCase()
   if (!/^[A-Z]{2}$/.test(country)) throw mistyped('--country is two letters, like DE.')
   const asn = given.flags['asn']

@@ -211,6 +211,7 @@ describe('10,000 names of sessions', () => {
       city: '',
       zip: '',
       asn: null,
+      offers: null,
       node: null,
       drained: false,
     }))

@@ -128,6 +128,7 @@ const exit: NodeExit = {
   city: '',
   zip: '',
   asn: null,
+  offers: null,
   node: null,
   drained: false,
 }

@@ -172,6 +172,12 @@ async function addExits({ services, clock }: Shop): Promise<void> {
     ...place,
     node: gate.id,
   })
+  await exits.takeCounts(gate.id, 'boot-1', [{ exit: homed.id, received: 1000n, sent: 200n }])
+  await exits.takeCounts(gate.id, 'boot-1', [
+    { exit: homed.id, received: 1500n, sent: 300n },
+    { exit: drained.id, received: 7n, sent: 5n },
+  ])
+  await exits.takeCounts(gate.id, 'boot-2', [{ exit: homed.id, received: 10n, sent: 20n }])
   const said = { isUp: true, sinceAt: 1, reason: '' }
   await exits.takeWords(gate.id, [
     { exit: homed.id, ...said },

@@ -91,20 +91,14 @@ describe('exits through a supplier’s proxies', () => {
     },
   )
 
-  test('an upstream that no longer takes our login, or is another, is found out, told and not offered', async () => {
+  test('an upstream that no longer takes our login is found out, told and not offered', async () => {
     const proxy = await buyAtSupplier('http')
     const forgotten = await addExit('Forgotten', 'http', { ...proxy, password: 'changed' }, false)
-    const misled = await addExit('Misled', 'socks5', proxy, false)
     const { premium } = road.services
-    const isSaid = async () => (await premium.exits.words([forgotten.id, misled.id])).every((word) => !word.isUp)
-    for (const exit of [forgotten, misled]) {
-      expect(await untilTrue(async () => (await premium.exits.words([exit.id])).length > 0)).toBeTrue()
-    }
-    expect(await isSaid()).toBeTrue()
-    for (const city of ['forgotten', 'misled']) {
-      expect(await attempt('http', at(), as(city), echo.spot)).toMatchObject({ status: 502, code: 'no_exit' })
-      expect(await attempt('socks', at(), as(city), echo.spot)).toMatchObject({ status: 4 })
-    }
+    expect(await untilTrue(async () => (await premium.exits.words([forgotten.id])).length > 0)).toBeTrue()
+    expect(await premium.exits.words([forgotten.id])).toMatchObject([{ isUp: false }])
+    expect(await attempt('http', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 502, code: 'no_exit' })
+    expect(await attempt('socks', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 4 })
     expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
     const cities = async () => (await premium.exits.places('datacenter', 'cities', anywhere)).map((place) => place.name)
     expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()

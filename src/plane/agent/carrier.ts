@@ -9,12 +9,15 @@ import type { ReportBody } from '../../wire/node/report.ts'
 export type ProxyCount = Readonly<ReportBody['proxies'][number]>
 export type SubuserCount = Readonly<ReportBody['subusers'][number]>
 export type HostCount = Readonly<ReportBody['hosts'][number]>
+export type ExitCount = Readonly<NonNullable<ReportBody['exits']>[number]>
 export type PeerCount = Readonly<ReportBody['peers'][number]>
 export type Counts = {
   readonly proxies: readonly ProxyCount[]
   readonly subusers: readonly SubuserCount[]
   readonly hosts: readonly HostCount[]
   readonly peers: readonly PeerCount[]
+  /** What went through exits, of no bill; only gateways have them. */
+  readonly exits?: readonly ExitCount[]
 }
 
 export type Carrier = {

@@ -160,7 +160,7 @@ export function createMeter(deps: MeterDeps): Meter {
     gather()
     pending.renumber(renumberMs)
     const batch = pending.batch(atOnce)
-    const isFull = Object.values(batch).some((each) => each.length >= atOnce)
+    const isFull = Object.values(batch).some((each) => (each?.length ?? 0) >= atOnce)
     lastSentAt = timing.now()
     try {
       const answer = await deps.link.report(toBody(batch), cut.signal)

@@ -19,6 +19,7 @@ const exit = (id: string): StatePage['exits'][number] => ({
   city: '',
   zip: '',
   asn: null,
+  offers: null,
   node: null,
   drained: false,
 })

@@ -57,6 +57,11 @@ export const reportBodySchema = z.object({
     .max(mostInReport),
   /** Whitelisted addresses that somebody came from. */
   sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(mostInReport),
+  /** What went through each exit, for comparing with a supplier's bill. Counted where the customer is. */
+  exits: z
+    .array(z.object({ id: z.string().max(64), received: count, sent: count }))
+    .max(mostInReport)
+    .optional(),
   /** The public key that this gateway signs hops with, Ed25519 in base64url. */
   hop_key: z
     .string()

@@ -56,6 +56,11 @@ const nodeExitSchema = z.object({
   city: z.string(),
   zip: z.string(),
   asn: z.int().positive().nullable(),
+  /**
+   * Of a supplier whose login is a template (`acct-country-{country}`): the countries that it offers, or `any`. Its own
+   * place means nothing then.
+   */
+  offers: z.array(z.string()).nullable().default(null),
   /** The gateway that it belongs to: others reach it over a hop. None: every gateway leaves through it itself. */
   node: z.string().nullable().default(null),
   drained: z.boolean(),

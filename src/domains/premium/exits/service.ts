@@ -11,6 +11,7 @@ import {
   type Exit,
   type ExitWord,
   narrow,
+  type Offers,
   type Part,
   type PlaceCount,
   type Placed,
@@ -23,8 +24,11 @@ import * as store from './store.ts'
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
 const rememberMs = 1000
 
-export type NewExit = Omit<Exit, 'id' | 'node' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+const dayMs = 86_400_000
+
+export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly node?: string | null
+  readonly offers?: Offers | null
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
@@ -68,6 +72,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
       const exit: Exit = {
         ...asked,
         node: asked.node ?? null,
+        offers: asked.offers ?? null,
         id: makeId('exit', nowMs, deps.random),
         drainedAt: null,
         createdAt: nowMs,
@@ -109,6 +114,47 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
 
     /** What gateways last said of these exits. */
     words: (ids: readonly string[]): Promise<ExitWord[]> => store.listWords(db, ids),
+
+    /**
+     * Takes what went through exits, as a gateway's boot has counted it so far: what is new in it goes to the day that
+     * it is told on. A report that comes twice, late or out of order adds nothing.
+     */
+    async takeCounts(node: string, boot: string, told: readonly store.ExitCount[]): Promise<void> {
+      if (told.length === 0) return
+      const ids = [...new Set(told.map((each) => each.exit))].toSorted()
+      const known = await store.knownAmong(db, ids)
+      const latest = new Map(told.filter((each) => known.has(each.exit)).map((each) => [each.exit, each]))
+      if (latest.size === 0) return
+      await db.transact(async (tx) => {
+        const before = new Map((await store.lockCounts(tx, node, boot, ids)).map((each) => [each.exit, each]))
+        const risen = [...latest.values()]
+          .toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
+          .map((each) => largerOf(each, before.get(each.exit)))
+          .filter(({ now, was }) => now.received + now.sent > was.received + was.sent)
+        if (risen.length === 0) return
+        store.raiseCounts(
+          tx,
+          node,
+          boot,
+          risen.map(({ now }) => now),
+        )
+        store.addToDay(
+          tx,
+          Math.floor(clock() / dayMs) * dayMs,
+          risen.map(({ now, was }) => ({
+            exit: now.exit,
+            received: now.received - was.received,
+            sent: now.sent - was.sent,
+          })),
+        )
+      })
+    },
+
+    /** What went through an exit on each day. */
+    async days(id: ExitId, from: number, to: number): Promise<store.ExitDay[]> {
+      if (!(await store.knownAmong(db, [id])).has(id)) throw noSuchExit()
+      return store.listDays(db, id, from, to)
+    },
 
     /** Takes what a gateway says of exits, dated by this clock. Of exits that are not there nothing is kept. */
     async takeWords(node: string, said: readonly Omit<ExitWord, 'node' | 'saidAt'>[]): Promise<void> {
@@ -152,4 +198,11 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
       }))
     },
   }
+}
+
+function largerOf(now: store.ExitCount, before: store.ExitCount | undefined) {
+  const was = before ?? { exit: now.exit, received: 0n, sent: 0n }
+  const received = now.received > was.received ? now.received : was.received
+  const sent = now.sent > was.sent ? now.sent : was.sent
+  return { now: { exit: now.exit, received, sent }, was }
 }

@@ -1,7 +1,7 @@
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ExitId } from '../../../kernel/ids.ts'
-import type { Exit, ExitWord } from './rules.ts'
+import { type Exit, type ExitWord, readOffers, writeOffers } from './rules.ts'
 
 type Row = {
   id: string
@@ -15,6 +15,7 @@ type Row = {
   zip: string
   asn: bigint | null
   node_id: string | null
+  offers: string | null
   drained_at: bigint | null
   created_at: bigint
   changed_at: bigint
@@ -31,6 +32,7 @@ const toExit = (row: Row): Exit => ({
   city: row.city,
   zip: row.zip,
   asn: numberOrNull(row.asn),
+  offers: row.offers === null ? null : readOffers(row.offers),
   node: row.node_id,
   drainedAt: numberOrNull(row.drained_at),
   createdAt: Number(row.created_at),
@@ -38,7 +40,7 @@ const toExit = (row: Row): Exit => ({
 })
 
 const columns =
-  'id, pool, kind, host, port, country, state, city, zip, asn, node_id, drained_at, created_at, changed_at'
+  'id, pool, kind, host, port, country, state, city, zip, asn, node_id, offers, drained_at, created_at, changed_at'
 
 export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: Uint8Array | null }[]): void {
   sendRows(
@@ -56,6 +58,7 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
       exit.zip,
       exit.asn,
       exit.node,
+      exit.offers && writeOffers(exit.offers),
       exit.drainedAt,
       exit.createdAt,
       exit.changedAt,
@@ -177,4 +180,61 @@ export async function changedAfter(
     [after.changedAt, after.id, limit],
   )
   return rows.map((row) => ({ exit: toExit(row), credentials: row.credentials }))
+}
+
+type CountRow = { exit_id: string; received: bigint; sent: bigint }
+export type ExitCount = { readonly exit: string; readonly received: bigint; readonly sent: bigint }
+
+/** What a gateway's boot has counted for exits so far; its rows stay locked. */
+export async function lockCounts(tx: Tx, node: string, boot: string, ids: readonly string[]): Promise<ExitCount[]> {
+  const asked = padded(ids)
+  const rows = await tx.all<CountRow>(
+    `SELECT exit_id, received, sent FROM exit_counts
+     WHERE node_id = $1 AND boot = $2 AND exit_id IN (${list(asked.length, 2)}) ORDER BY exit_id FOR UPDATE`,
+    [node, boot, ...asked],
+  )
+  return rows.map((row) => ({ exit: row.exit_id, received: row.received, sent: row.sent }))
+}
+
+/** Counts only rise; of two that are told at once the larger stays. */
+export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly ExitCount[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO exit_counts (exit_id, node_id, boot, received, sent)',
+    counts.map((each) => [each.exit, node, boot, each.received, each.sent]),
+    'ON CONFLICT (exit_id, node_id, boot) DO UPDATE SET received = excluded.received, sent = excluded.sent',
+  )
+}
+
+export function addToDay(tx: Tx, day: number, added: readonly ExitCount[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO exit_days (exit_id, day, received, sent)',
+    added.map((each) => [each.exit, day, each.received, each.sent]),
+    `ON CONFLICT (exit_id, day) DO UPDATE SET
+       received = exit_days.received + excluded.received, sent = exit_days.sent + excluded.sent`,
+  )
+}
+
+export type ExitDay = { readonly day: number; readonly received: bigint; readonly sent: bigint }
+
+/** What went through an exit on each day from one to another, both included. */
+export async function listDays(reader: Reader, id: ExitId, from: number, to: number): Promise<ExitDay[]> {
+  const rows = await reader.all<{ day: bigint; received: bigint; sent: bigint }>(
+    'SELECT day, received, sent FROM exit_days WHERE exit_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day',
+    [id, from, to],
+  )
+  return rows.map((row) => ({ day: Number(row.day), received: row.received, sent: row.sent }))
+}
+
+/** Exits whose days do not add up to what gateways counted, for `verify`. */
+export async function unevenExits(reader: Reader, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ exit_id: string }>(
+    `SELECT exit_id FROM (
+       SELECT exit_id, received, sent FROM exit_counts
+       UNION ALL SELECT exit_id, -received, -sent FROM exit_days) AS both_books
+     GROUP BY exit_id HAVING SUM(received) <> 0 OR SUM(sent) <> 0 ORDER BY exit_id LIMIT $1`,
+    [limit],
+  )
+  return rows.map((row) => row.exit_id)
 }

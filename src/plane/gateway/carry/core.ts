@@ -83,6 +83,8 @@ export function createCore(deps: EngineDeps & Movement) {
       moment,
       chooser: createExitChooser({ ...deps, health, self }),
       findOwnExit,
+      sha256: deps.sha256,
+      random: deps.random,
       allowanceOf: metering.allowanceOf,
       after,
     }),

@@ -68,7 +68,9 @@ export function createPassages(deps: {
       return { refusal }
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const tally = metering.begin(chosen.allowance, client, ownerOf(access), keepsHosts ? target.host : undefined)
+    const host = keepsHosts ? target.host : undefined
+    const exit = access.kind === 'premium' && chosen.way.kind === 'exit' ? chosen.way.exit.id : undefined
+    const tally = metering.begin(chosen.allowance, client, ownerOf(access), host, exit)
     return begin(access, dialled, tally)
   }
 

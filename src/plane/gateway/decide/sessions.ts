@@ -2,12 +2,16 @@ import type { ProxyLogin } from '../../../kernel/login.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { ExitHealth } from './exit-health.ts'
+import { offersPlace } from './supplier-login.ts'
 
 /** Exits that fit and can be left through, and those of them that are near: ours, or nobody's in particular. */
 type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }
 type Session = { exit: string; endsAt: number; turn: number }
 
-export type Choice = { readonly exit: NodeExit } | { readonly refusal: 'no_exit' | 'session_lost' }
+/** `session` names a customer's session and its turn, alike on every gateway. */
+export type Choice =
+  | { readonly exit: NodeExit; readonly session?: string }
+  | { readonly refusal: 'no_exit' | 'session_lost' }
 
 const mostSessions = 100_000
 const mostFilters = 1000
@@ -47,17 +51,18 @@ export function createExitChooser(deps: {
   }
 
   function drawAnother(exits: readonly NodeExit[], failed: readonly NodeExit[]): NodeExit | undefined {
-    const among = failed.length === 0 ? exits : exits.filter((exit) => !failed.includes(exit))
+    const among = failed.length === 0 ? exits : exits.filter((exit) => !failed.some((each) => each.id === exit.id))
     return among[Math.floor(deps.random() * among.length)]
   }
 
   function begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
-    const exit = draw(exits, `${key} ${turn}`)
+    const session = `${key} ${turn}`
+    const exit = draw(exits, session)
     if (!exit) return { refusal: 'no_exit' }
     if (sessions.size >= mostSessions) forgetSome(sessions, nowMs)
     const minutes = login.session?.ttlMinutes ?? shippedMinutes
     sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
-    return { exit }
+    return { exit, session }
   }
 
   return {
@@ -73,7 +78,7 @@ export function createExitChooser(deps: {
       if (!known) return begin(key, exits, login, 0, nowMs)
       if (nowMs >= known.endsAt) return begin(key, exits, login, known.turn + 1, nowMs)
       const exit = deps.snapshot.findExit(known.exit)
-      if (exit && health.isUp(exit.id)) return { exit }
+      if (exit && health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
       // Said once, aloud: whoever relies on one address must know that it is another from here on.
       sessions.delete(key)
       return { refusal: 'session_lost' }
@@ -86,6 +91,7 @@ export function createExitChooser(deps: {
 }
 
 function fits(exit: NodeExit, login: ProxyLogin): boolean {
+  if (exit.offers !== null) return offersPlace(exit, login)
   const has = (list: readonly string[], value: string): boolean => list.length === 0 || list.includes(value)
   return (
     has(login.countries, exit.country) &&

@@ -6,6 +6,7 @@ import type { Ask } from './admission.ts'
 import { type Access, type Moment, ownerOf, poolOf } from './admit.ts'
 import type { RefusalCode } from './refusals.ts'
 import type { ExitChooser } from './sessions.ts'
+import { fillLogin } from './supplier-login.ts'
 
 /** Where a connection leaves: an address of this machine, or somebody's proxy. */
 export type Way =
@@ -20,6 +21,8 @@ export function createWayChooser(deps: {
   learn: (found: Found) => void
   moment: () => Moment
   chooser: ExitChooser
+  sha256: (text: string) => Uint8Array
+  random: () => number
   /** An exit of this very gateway that can be left through: nobody is handed on a second time. */
   findOwnExit: (id: string) => NodeExit | undefined
   allowanceOf: (subject: Subject) => Allowance
@@ -58,6 +61,8 @@ export function createWayChooser(deps: {
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
     let refusal: RefusalCode | undefined = await waitForBytes(allowance, deps.after)
     if (refusal === 'traffic_exhausted') refusal = await waitAfresh(allowance, access)
-    return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, allowance }
+    if (refusal) return { refusal }
+    const exit = fillLogin(choice.exit, access.login, choice.session, deps)
+    return { way: { kind: 'exit', exit }, allowance }
   }
 }

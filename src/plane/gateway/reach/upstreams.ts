@@ -1,6 +1,7 @@
 import { type Address, formatAddress, readAddress } from '../../../kernel/address.ts'
 import type { NodeExit, NodeGateway } from '../../../wire/node/state.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
+import { triedLogin } from '../decide/supplier-login.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Dialler, ExitRefusal } from './dial.ts'
 import type { Resolve } from './resolve.ts'
@@ -76,7 +77,7 @@ export function createUpstreams<Origin>(deps: { resolve: Resolve; dialler: Diall
   /** Who is asked for an exit that is not an address of this machine, and how; without a target, to try it. */
   function wayTo(exit: NodeExit, target: Target | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
     if (isOurs(exit)) {
-      const talk = target ? talkTo(exit, target) : tryOut(exit)
+      const talk = target ? talkTo(exit, target) : tryOut(triedLogin(exit))
       return { at: { host: exit.host, port: exit.port ?? 0 }, talk }
     }
     const gateway = hops.findGateway(exit.node ?? '')

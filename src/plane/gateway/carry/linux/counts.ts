@@ -50,4 +50,5 @@ export function createReports(
   }
 }
 
-const isEmpty = ({ proxies, subusers, hosts }: Counts): boolean => proxies.length + subusers.length + hosts.length === 0
+const isEmpty = ({ proxies, subusers, hosts, exits = [] }: Counts): boolean =>
+  proxies.length + subusers.length + hosts.length + exits.length === 0
