@@ -8,7 +8,7 @@ import { openTunnels } from './tunnels.ts'
 
 const mostGigabytesPerSecond = 6
 
-/** What it costs to leave through an exit of another gateway: the same login, once with an exit here, once with one there. */
+/** What it costs to leave through an exit of another gateway: one login, with an exit here and with one there. */
 export const hop: Bench = {
   name: 'hop',
   about: 'new and bulk tunnels through an exit of the gateway itself, and of another gateway over a hop',

@@ -7,6 +7,7 @@ import { openEngine, passwordOf, type Stand, type StandOptions, until } from '..
 import { freePort } from '../harness/gateway.ts'
 import { sendRaw } from '../harness/raw.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
+import { untilStill } from '../harness/until.ts'
 
 const keys = { a: makeHopKey(), b: makeHopKey() }
 const ports = { a: freePort(), b: freePort() }
@@ -96,7 +97,7 @@ describe('two gateways', () => {
   test('count a customer’s bytes where the customer is, and nowhere else', async () => {
     const countOf = (stand: Stand) => stand.engine.carrier.takeChanged().subusers.at(-1)
     for (const stand of [a, b]) await until(() => stand.engine.standing.passages === 0)
-    await Bun.sleep(100)
+    await untilStill(() => a.engine.carrier.health.carried + relayed(b))
     const [before, elsewhere] = [countOf(a) ?? { received: 0, sent: 0 }, relayed(b)]
     countOf(b)
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)

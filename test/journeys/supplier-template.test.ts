@@ -69,11 +69,9 @@ describe('a whole supplier behind one exit', () => {
     ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
     const file = join(road.place.folder, 'supplier-password')
     writeFileSync(file, 'secret-of-the-supplier\n')
-    const added = await tool(
-      ...['exit', 'add', 'datacenter', '--upstream', `http://127.0.0.1:${supplier.port}`],
-      ...['--username', 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'],
-      ...['--password-file', file, '--countries', 'any'],
-    )
+    const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
+    const upstream = ['--upstream', `http://127.0.0.1:${supplier.port}`, '--username', template]
+    const added = await tool('exit', 'add', 'datacenter', ...upstream, '--password-file', file, '--countries', 'any')
     expect(added).toMatchObject({ exit: 0 })
     exit = added.json.exit
     expect(await untilTrue(async () => (await reach('-country-jp')).status === 200)).toBeTrue()

@@ -1,6 +1,6 @@
 export { tooManyPorts } from './errors.ts'
+export { createGatewaySide } from './gateways/nodes.ts'
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'
 export { createFleetVerifier } from './service-audit.ts'
-export { createGatewaySide } from './service-gateways.ts'
 export { createPorts, type Ports } from './service-ports.ts'

@@ -4,7 +4,6 @@ import { sha256 } from '../../adapters/sha256.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createAsk } from '../../plane/agent/ask.ts'
-import type { Carrier } from '../../plane/agent/carrier.ts'
 import { createExitWords, type ExitWords } from '../../plane/agent/exit-words.ts'
 import { takeHopKey } from '../../plane/agent/hop-key.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
@@ -139,9 +138,9 @@ function assemble(agent: Agent, config: Config, log: Log) {
     onExit: noteExit(log, words, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
   })
-  const carrier = withExitWords(engine.carrier, words)
+  const says = () => ({ hop_key: key.publicKey, exit_words: words.take() })
   const { sync, meter } = agent.attach(
-    carrier,
+    engine.carrier,
     (page, place) => {
       rules.hear(page)
       engine.shutOut(false)
@@ -151,7 +150,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
       if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
       words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
     },
-    key.publicKey,
+    says,
   )
   // What the run before has heard holds until the shop is heard again. It tells nothing of the time.
   for (const page of readSavedState(agent.folder, log)) {
@@ -171,19 +170,6 @@ function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['o
     else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: word.sinceAt - before.sinceAt })
   }
 }
-
-/** The engine's counts, and what it found out about exits. */
-const withExitWords = (carrier: Carrier, words: ExitWords): Carrier => ({
-  takeChanged: () => carrier.takeChanged(),
-  takeSources: () => carrier.takeSources(),
-  allow: (id, pool, upto) => carrier.allow(id, pool, upto),
-  ...(carrier.noteAsked && { noteAsked: carrier.noteAsked }),
-  ...(carrier.paceOf && { paceOf: carrier.paceOf }),
-  takeExitWords: () => words.take(),
-  get health() {
-    return carrier.health
-  },
-})
 
 /** On a machine without IPv6 every address is every IPv4 address. */
 function listen(engine: Engine, config: Config): number {

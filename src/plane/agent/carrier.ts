@@ -40,8 +40,6 @@ export type Carrier = {
   allow(id: string, pool: string, upto: number): void
   /** How many bytes pass in a moment at the present pace: a lease of that size is worth having. */
   paceOf?(id: string, pool: string): number
-  /** What was found out about exits and is to be said in the next report. */
-  takeExitWords?(): NonNullable<ReportBody['exit_words']>
   /** Connections or devices that are up, all bytes carried since the boot, and those for other gateways among them. */
   readonly health: { readonly tunnels: number; readonly carried: number; readonly relayed?: number }
 }

@@ -8,7 +8,7 @@ export type ExitWords = ReturnType<typeof createExitWords>
 /** The shop believes a word for half a minute, so each is said again well before. */
 const againMs = 10_000
 
-/** What this node last found out about exits, to be said in reports: what is new at once, and all of it again and again. */
+/** What this node last found out about exits, to be said in reports: what is new at once, and all of it regularly. */
 export function createExitWords(now: () => number) {
   const words = new Map<string, { word: ExitWord; saidAt: number }>()
   return {

@@ -34,8 +34,8 @@ export type MeterDeps = {
   readonly version: string
   /** How far behind the newest change the node is. */
   readonly lagMs: () => number
-  /** The public key that a gateway signs hops with. */
-  readonly hopKey?: string | undefined
+  /** What a gateway has to say besides what it has carried. */
+  readonly says?: (() => Pick<ReportBody, 'hop_key' | 'exit_words'>) | undefined
   /**
    * Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first
    * try has ended.
@@ -98,14 +98,12 @@ export function createMeter(deps: MeterDeps): Meter {
 
   function toBody(batch: Batch): ReportBody {
     const { tunnels, carried, relayed } = carrier.health
-    const words = carrier.takeExitWords?.() ?? []
     return {
       ...batch,
       boot: deps.boot,
       version: deps.version,
       health: { tunnels, carried, ...(relayed !== undefined && { relayed }), lag_ms: deps.lagMs() },
-      ...(deps.hopKey !== undefined && { hop_key: deps.hopKey }),
-      ...(words.length > 0 && { exit_words: words }),
+      ...deps.says?.(),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
         pool,

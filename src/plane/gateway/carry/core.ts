@@ -152,7 +152,7 @@ export function createCore(deps: EngineDeps & Movement) {
     if (connections.delete(connection)) arrivals.leave(connection)
   }
 
-  const carrier: Required<Omit<Carrier, 'takeExitWords'>> = {
+  const carrier: Required<Carrier> = {
     takeChanged: () => metering.takeChanged(),
     takeSources: () => metering.takeSources(),
     noteAsked: (id, pool) => metering.noteAsked(id, pool),

@@ -107,7 +107,7 @@ export class Tally {
     readonly owner: string,
     private readonly onTaken: (tally: Tally, bytes: number) => void,
     /** What went through the same exit, whoever it was for. */
-    private readonly through: Counted | undefined = undefined,
+    private readonly through?: Counted,
   ) {}
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */

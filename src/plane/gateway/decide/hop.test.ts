@@ -114,7 +114,7 @@ describe('a hop from another gateway', () => {
     const { judge, pen } = stage()
     const write = pen('nod_a', keyOfA)
     fc.assert(
-      fc.property(fc.nat(250), fc.constantFrom(...'09afz_;= \n'), (at, letter) => {
+      fc.property(fc.nat(250), fc.constantFrom('0', '9', 'a', 'z', '_', ';', '=', ' ', '\n'), (at, letter) => {
         const ticket = write('nod_b', 'ext_1', target)
         const place = at % ticket.length
         if (ticket[place] === letter) return

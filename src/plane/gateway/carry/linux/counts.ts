@@ -8,11 +8,7 @@ const everyMs = 50
 const leastMs = 10
 
 /** Tells the main thread what was counted: cumulative, of one moment, and no more often than it is worth. */
-export function createReports(
-  carrier: Required<Omit<Carrier, 'takeExitWords'>>,
-  post: (message: FromReactor) => void,
-  now: () => number,
-) {
+export function createReports(carrier: Required<Carrier>, post: (message: FromReactor) => void, now: () => number) {
   let sentAt = Number.NEGATIVE_INFINITY
   let isUrgent = false
   let isPlanned = false

@@ -1,10 +1,10 @@
-import type { Database } from '../../db/transaction.ts'
-import type { NodeId } from '../../kernel/ids.ts'
-import type { Clock } from '../../kernel/time.ts'
-import type { NodeGateway } from '../../wire/node/state.ts'
-import type { NodeSide, Told } from './nodes.ts'
-import type { Endpoint } from './rules.ts'
-import * as store from './store.ts'
+import type { Database } from '../../../db/transaction.ts'
+import type { NodeId } from '../../../kernel/ids.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { NodeGateway } from '../../../wire/node/state.ts'
+import type { NodeSide, Told } from '../nodes.ts'
+import type { Endpoint } from '../rules.ts'
+import * as store from '../store.ts'
 
 /**
  * What gateways are told of one another, so that each can ask the others for exits of theirs: where they are and the
