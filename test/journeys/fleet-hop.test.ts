@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
 import { engines } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
@@ -45,8 +46,11 @@ describe.each([...engines])('a login at any of two gateways on %s', (engine) => 
         }
       }
       const used = async () => {
-        const sql = `SELECT used FROM traffic_accounts WHERE pool = 'mobile'`
-        return Number((await road.services.db.first<{ used: bigint }>(sql))?.used ?? 0n)
+        const sql = `SELECT customer_id, id FROM subusers WHERE login = $1`
+        const row = await road.services.db.first<{ customer_id: CustomerId; id: SubuserId }>(sql, [login])
+        if (!row) throw new Error('there is no sub-user')
+        const { pools } = await road.services.premium.traffic.balance(row.customer_id, row.id, 'mobile')
+        return Number(pools[0]?.used ?? 0n)
       }
       expect(await untilTrue(async () => (await used()) === 4 * 40_000)).toBeTrue()
       const relayed = async () =>

@@ -24,6 +24,14 @@ export const whitelistFull = (most: number): Refusal =>
 
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 
+export const notCarried = (pool: string): Refusal =>
+  new Refusal(
+    'unavailable',
+    'unavailable',
+    `No exit of ${pool} can be used at the moment. Nothing was charged; try again later.`,
+    { charged: false },
+  )
+
 export const noSuchExit = (): Refusal => new Refusal('missing', 'not_found', 'There is no such exit.')
 
 export const noSuchTrafficOrder = (): Refusal =>

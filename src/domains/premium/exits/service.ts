@@ -3,6 +3,8 @@ import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
 import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
+import type { Customers } from '../../customers/index.ts'
+import type { ShopMode } from '../../customers/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { badPlace, noSuchExit, unknownPool } from '../errors.ts'
 import {
@@ -35,11 +37,27 @@ export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'creat
 export type Exits = ReturnType<typeof createExits>
 
 /** Where traffic may leave: the operator's exits, as customers choose among them. */
-export function createExits(deps: { db: Database; clock: Clock; random: RandomBytes; vault: Vault; pricing: Pricing }) {
+export function createExits(deps: {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  vault: Vault
+  pricing: Pricing
+  customers: Pick<Customers, 'mode'>
+}) {
   const { db, clock } = deps
+  let decided: ShopMode | undefined
+
+  /** A shop in production offers what a gateway has tried; a sandbox also what none has tried yet. */
+  async function isProduction(): Promise<boolean> {
+    // Once decided it never changes, and until then nothing is sold but by tests.
+    decided ??= await deps.customers.mode()
+    return decided === 'production'
+  }
+
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
-    for (const exit of await store.listServing(db, clock() - wordLastsMs)) {
+    for (const exit of await store.listServing(db, clock() - wordLastsMs, await isProduction())) {
       const known = byPool.get(exit.pool)
       if (known) known.push(place(exit))
       else byPool.set(exit.pool, [place(exit)])
@@ -87,6 +105,11 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
 
   return {
     fitting,
+
+    /** Whether traffic of a pool could be carried now, so that it may be sold. A sandbox sells without a gateway. */
+    async isCarried(pool: string): Promise<boolean> {
+      return !(await isProduction()) || ((await serving.get('all')).get(pool)?.length ?? 0) > 0
+    },
 
     /** The places of one kind with how many exits each has, among the exits that the given places leave. */
     async places(pool: string, part: Part, within: Places): Promise<PlaceCount[]> {

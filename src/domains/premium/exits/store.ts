@@ -69,14 +69,15 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
 
 /**
  * The exits that are not drained, of all pools, without those that gateways have tried and cannot leave through. What
- * was last said before `believedAt` counts as a no.
+ * was last said before `believedAt` counts as a no; what none has tried yet, as a no if only what was tried counts.
  */
-export async function listServing(reader: Reader, believedAt: number): Promise<Exit[]> {
+export async function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
+  const untried = triedOnly ? '' : 'words.up IS NULL OR'
   const rows = await reader.all<Row>(
     `SELECT ${columns} FROM exits
      LEFT JOIN (SELECT exit_id, MAX(CASE WHEN up = 1 AND said_at >= $1 THEN 1 ELSE 0 END) AS up
        FROM exit_words GROUP BY exit_id) AS words ON words.exit_id = exits.id
-     WHERE drained_at IS NULL AND (words.up IS NULL OR words.up = 1) ORDER BY id`,
+     WHERE drained_at IS NULL AND (${untried} words.up = 1) ORDER BY id`,
     [believedAt],
   )
   return rows.map(toExit)
