@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
@@ -8,6 +9,8 @@ describe.each([...engines])('premium traffic in production on %s', (engine) => {
   let exit: string
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_GATEWAY_HOST: 'gate.example.net' })
+    const { db, pricing } = service.services
+    await db.transact((tx) => pricing.apply(tx, shippedCatalogue))
     ;({ token } = await service.newCustomer(10_000n))
   })
   afterAll(() => service.stop())
