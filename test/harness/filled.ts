@@ -148,6 +148,9 @@ async function addExits({ services, clock }: Shop): Promise<void> {
   const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
   await exits.addOne({ pool, kind: 'local', host: '127.100.0.1', port: null, credentials: null, ...place })
   clock.advance(1000)
+  const mobile = { pool: 'mobile', kind: 'local' as const, host: '127.100.0.2', port: null, credentials: null }
+  await exits.addOne({ ...mobile, ...place })
+  clock.advance(1000)
   const upstream = { pool, kind: 'http' as const, host: 'up.example.net', port: 8080 }
   await exits.addOne({ ...upstream, credentials: { username: 'u', password: 'p' }, ...place, asn: null })
   clock.advance(1000)
@@ -298,6 +301,18 @@ async function seeNode({ services }: Shop): Promise<void> {
 /** A public key that a customer brings. */
 const ownKey = 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg='
 
+/** A gateway says that every exit is up, as it does every few seconds. */
+async function sayAllUp({ services }: Shop): Promise<void> {
+  const { exits } = services.premium
+  const [gate] = await services.fleet.nodes('gateway')
+  const all = await exits.list(undefined, '', 100)
+  const up = { isUp: true, sinceAt: 1, reason: '' }
+  await exits.takeWords(
+    gate?.id ?? '',
+    all.map((exit) => ({ exit: exit.id, ...up })),
+  )
+}
+
 async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { services, clock } = shop
   const { premium } = services
@@ -308,8 +323,9 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   })
   const gone = await premium.subusers.create(anna.customer, { name: 'gone', keepHosts: false })
   const other = await premium.subusers.load(boris.customer, undefined)
-  const buy = (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
+  const buy = async (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
     clock.advance(1000)
+    await sayAllUp(shop)
     const wish = { pool: from, tenths, subuser: of.id as never }
     return keyed<{ order: OrderId }>(buyer.by, `traffic ${clock.nowMs}`, (request) =>
       premium.traffic.buy(request, wish),
@@ -334,6 +350,8 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await keyed(anna.by, 'delete gone', (request) => premium.remove(request as never, { subuser: gone.id, to: child.id }))
   await premium.subusers.update(anna.customer, child.id, { name: 'a child', blocked: true, limits: {} })
   await premium.subusers.resetPassword(anna.customer, own.id)
+  clock.advance(1000)
+  await sayAllUp(shop)
   await allowIn(shop, anna, boris)
 }
 

@@ -8,13 +8,18 @@ import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
-/** All domains on a database, without HTTP before them. Without a clock, on the real one. */
+/**
+ * All domains on a database, without HTTP before them. Without a clock, on the real one. There are no gateways that
+ * could say how exits are, so traffic is sold without their word.
+ */
 export function wire(db: Database, clock?: HandClock): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
-  return createServices(db, clock ? surroundingsWith(clock) : realSurroundings, {
+  const services = createServices(db, clock ? surroundingsWith(clock) : realSurroundings, {
     vault: createVault(new Uint8Array(32)),
     gateway,
   })
+  services.premium.exits.isCarried = async () => true
+  return services
 }
 
 /** A customer with so many kopecks. */
