@@ -3,8 +3,8 @@
  * brackets is left out when the customer has not asked for it.
  */
 
-export const templateNames = ['country', 'COUNTRY', 'state', 'city', 'zip', 'asn', 'session', 'minutes'] as const
-export type TemplateName = (typeof templateNames)[number]
+const templateNames = ['country', 'COUNTRY', 'state', 'city', 'zip', 'asn', 'session', 'minutes'] as const
+type TemplateName = (typeof templateNames)[number]
 export type TemplateValues = Readonly<Partial<Record<TemplateName, string>>>
 
 const mostLength = 400

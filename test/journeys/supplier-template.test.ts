@@ -108,7 +108,7 @@ describe('a whole supplier behind one exit', () => {
     const wish = { pool_type: 'datacenter', countries: ['KZ'], type: 'sticky', quantity: 2, format_id: 2 }
     const listed = await road.post('/premium/proxies/generate', wish)
     expect(listed.status).toBe(200)
-    expect((await road.post('/premium/proxies/generate', { ...wish, zipcodes: ['12345'] })).status).toBe(422)
+    expect((await road.post('/premium/proxies/generate', { ...wish, zipcodes: ['12345'] })).status).toBe(400)
   })
 
   test('is compared with what went through it, by day', async () => {

@@ -7,7 +7,7 @@ import { formatAuthority, type Target } from '../protocol/authority.ts'
  * Why an upstream does not carry. With `problem` it is the upstream itself that fails, whatever it is asked for;
  * without, it has answered, and it is the destination that cannot be reached.
  */
-export type UpstreamFailure = {
+type UpstreamFailure = {
   readonly type: 'failed'
   readonly refusal: RefusalCode
   readonly problem?: string
