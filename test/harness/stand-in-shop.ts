@@ -20,6 +20,7 @@ export const emptyPage: StatePage = {
   now: 0,
   mode: 'sandbox',
   gateways: [],
+  ranges: [],
   proxies: [],
   subusers: [],
   exits: [],

@@ -6,6 +6,7 @@ import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { standCarrier } from './carrier.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
 /**
@@ -14,12 +15,10 @@ import { type HandClock, surroundingsWith } from './clock.ts'
  */
 export function wire(db: Database, clock?: HandClock): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
-  const services = createServices(db, clock ? surroundingsWith(clock) : realSurroundings, {
-    vault: createVault(new Uint8Array(32)),
-    gateway,
-  })
+  const around = clock ? surroundingsWith(clock) : realSurroundings
+  const services = createServices(db, around, { vault: createVault(new Uint8Array(32)), gateway })
   services.premium.exits.isCarried = async () => true
-  return services
+  return standCarrier(services)
 }
 
 /** A customer with so many kopecks. */

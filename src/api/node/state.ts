@@ -46,6 +46,7 @@ export function createNodeState(deps: {
       now: clock(),
       mode: mode ?? 'production',
       gateways: [],
+      ranges: [],
       proxies: [],
       subusers: [],
       exits: [],

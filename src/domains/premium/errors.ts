@@ -32,6 +32,14 @@ export const notCarried = (pool: string): Refusal =>
     { charged: false },
   )
 
+/** The address is one that is sold as a dedicated proxy, which only a constraint knows for sure. */
+export const inStock = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'This address is in stock as a dedicated proxy. Retire it there first: "turnpike stock retire".',
+  )
+
 export const noSuchExit = (): Refusal => new Refusal('missing', 'not_found', 'There is no such exit.')
 
 export const noSuchTrafficOrder = (): Refusal =>

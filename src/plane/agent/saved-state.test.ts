@@ -14,6 +14,7 @@ const page = (now: number, ...ids: number[]): StatePage => ({
   now,
   mode: 'sandbox',
   gateways: [],
+  ranges: [],
   proxies: ids.map((id) => ({
     id,
     username: `tp${id}`,

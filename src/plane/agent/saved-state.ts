@@ -76,4 +76,4 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
 }
 
 const isEmpty = (page: StatePage): boolean =>
-  [page.proxies, page.subusers, page.exits, page.peers, page.gateways].every((part) => part.length === 0)
+  [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)
