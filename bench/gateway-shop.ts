@@ -15,6 +15,8 @@ const mostGigabytes = 1_000
 /** Turnpike as a newcomer starts it, `turnpike up` on an empty folder, with what was bought from it. */
 export type GatewayShop = {
   readonly pid: number
+  readonly port: number
+  readonly folder: string
   /** The processes that carry bytes. */
   readonly gatewayPids: () => number[]
   readonly buyProxy: () => Promise<SoldProxy>
@@ -39,8 +41,9 @@ export const routeOf = (proxy: SoldProxy, way: 'connect' | 'socks'): Route => ({
 })
 
 export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
+  const folder = join(stage.makeFolder(), 'data')
   const shop = await startShop(['up'], {
-    TURNPIKE_DATA: join(stage.makeFolder(), 'data'),
+    TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: token,
     TURNPIKE_PORT: String(await findFreePort()),
     TURNPIKE_GATEWAY_PORT: String(await findFreePort()),
@@ -71,6 +74,8 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
 
   return {
     pid: shop.pid,
+    port: shop.port,
+    folder,
     buyProxy,
 
     gatewayPids() {

@@ -47,6 +47,8 @@ say(`seed ${seed}`)
 if (values.fleet) {
   const lacking = await findFleetObstacle()
   if (lacking !== undefined) mistyped(`A fleet cannot be had here: ${lacking}.`)
+  // Whoever is told to end takes its machines along.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
   const outcome = await runFleetStorm({ engine, minutes, seed, customers, say })
   process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toFleetTable(outcome)}\n`)
   process.exit(outcome.problems.length === 0 ? 0 : 1)

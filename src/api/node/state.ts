@@ -44,6 +44,7 @@ export function createNodeState(deps: {
       more: page.more,
       now: clock(),
       mode: mode ?? 'production',
+      gateways: [],
       ranges: [],
       proxies: [],
       subusers: [],

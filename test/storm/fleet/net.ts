@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { run } from '../../harness/apt.ts'
 import { batch, removeLeftovers } from '../../harness/netns.ts'
 import { enterOwnNetwork } from '../../harness/own-network.ts'
@@ -146,6 +146,13 @@ export class FleetNet {
 
   async close(): Promise<void> {
     for (const { namespace } of this.machines) await run(['ip', 'netns', 'delete', namespace])
+  }
+
+  /** The same, at once: for a process that ends. */
+  abandon(): void {
+    for (const { namespace } of this.machines) {
+      if (existsSync(`/run/netns/${namespace}`)) Bun.spawnSync(['ip', 'netns', 'delete', namespace])
+    }
   }
 
   private async lay(): Promise<void> {

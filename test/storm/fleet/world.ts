@@ -89,6 +89,7 @@ export class FleetWorld {
       ...(database && { TURNPIKE_DATABASE_URL: database.url }),
     }
     const world = new FleetWorld(net, balancer, folder, env, ports, postgres)
+    process.on('exit', () => world.abandon())
     try {
       await world.raise()
       return world
@@ -145,6 +146,15 @@ export class FleetWorld {
     if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
   }
 
+  /** Leaves nothing running and no namespace behind, however this process ends, short of `kill -9`. */
+  private abandon(): void {
+    for (const { pid, isGone } of [...this.shops, ...this.gateways.map((each) => each.process)]) {
+      if (pid !== undefined && !isGone) process.kill(pid, 'SIGKILL')
+    }
+    this.net.abandon()
+    if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
+  }
+
   private async raise(): Promise<void> {
     mkdirSync(join(this.folder, 'shop'), { recursive: true, mode: 0o700 })
     const [first, ...others] = this.shops
@@ -195,7 +205,8 @@ export class FleetWorld {
         pool,
         '--local',
         exit,
-        ...(process.env['HACK'] === undefined ? ['--node', name] : []),
+        '--node',
+        name,
         '--country',
         country,
       )

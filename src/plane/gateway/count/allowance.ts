@@ -16,6 +16,8 @@ export type Counted = { received: number; sent: number }
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
+  /** Another gateway, which counts for its customers itself. */
+  | { readonly kind: 'hop'; readonly id: string }
 
 /**
  * What one credential may carry, and has carried. A dedicated proxy's bytes are counted; a sub-user's are leased as
@@ -53,7 +55,7 @@ export class Allowance {
     private readonly ask: () => void,
     private readonly clock: () => number,
   ) {
-    this.upto = subject.kind === 'proxy' ? Number.POSITIVE_INFINITY : 0
+    this.upto = subject.kind === 'subuser' ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Takes up to `bytes`, and tells how many may pass now. */
@@ -125,7 +127,7 @@ export class Allowance {
 
   /** Asks whatever the last answer was. */
   askAfresh(): void {
-    if (this.subject.kind === 'proxy' || this.isAsking) return
+    if (this.subject.kind !== 'subuser' || this.isAsking) return
     this.isAsking = true
     this.hasAskedEmpty = true
     this.notePace()

@@ -37,10 +37,12 @@ export function createLinuxEngine(
   const thread = createThread({
     kernel,
     limits: deps.limits,
+    hop: deps.hop,
     isStrict: deps.isStrict ?? false,
     onMessage: (message) => take(message),
     onDeath(fault) {
       carriedBefore += thread.memory.carried
+      relayedBefore += thread.memory.relayed
       mirror.restart()
       deps.onRestart?.(fault)
     },
@@ -51,6 +53,7 @@ export function createLinuxEngine(
   let isShutOut = false
   /** By reactors that are no more. */
   let carriedBefore = 0
+  let relayedBefore = 0
   let hasStarted = false
   let isStopping = false
   let ticker: ReturnType<typeof setInterval> | undefined
@@ -84,6 +87,7 @@ export function createLinuxEngine(
     } else if (message.type === 'want-lease') agent.wantLease(message.id, message.pool)
     else if (message.type === 'give-back') agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') ports.close(message.descriptor)
+    else if (message.type === 'exit') deps.onExit(message.word)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') onStopped()
     else thread.terminate()
@@ -119,7 +123,8 @@ export function createLinuxEngine(
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
       const { passages, dialling } = thread.memory.standing
-      return { tunnels: passages + dialling, carried: carriedBefore + thread.memory.carried }
+      const { carried, relayed } = thread.memory
+      return { tunnels: passages + dialling, carried: carriedBefore + carried, relayed: relayedBefore + relayed }
     },
   }
 

@@ -100,22 +100,26 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     },
     policy: () => policy,
     limits: terms.limits,
+    hop: terms.hop,
     clock,
     lastContactAt: () => memory.lastContactAt,
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     random: Math.random,
+    onExit: (word) => post({ type: 'exit', word }),
     onFault,
   })
   const reports = createReports(core.carrier, post, () => performance.now())
 
-  function apply({ proxies, subusers, exits, goneProxies, goneSubusers, goneExits }: StateChange): void {
-    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits] })
-    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits)
+  function apply(change: StateChange): void {
+    const { proxies, subusers, exits, gateways, goneProxies, goneSubusers, goneExits, goneGateways } = change
+    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
+    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
     core.changed({
       proxies: [...changed.proxies, ...forgotten.proxies],
       subusers: [...changed.subusers, ...forgotten.subusers],
       exits: changed.exits || forgotten.exits,
       ports: false,
+      gateways: [...(changed.gateways ?? []), ...(forgotten.gateways ?? [])],
     })
   }
 
@@ -174,6 +178,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     } else reports.sendIfDue(reactor.timers.after)
     memory.standing = { ...core.standing, mostHeld: held.mostHeld }
     memory.carried = core.carrier.health.carried
+    memory.relayed = core.carrier.health.relayed ?? 0
   }
 
   const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
