@@ -9,6 +9,7 @@ const stopWithinMs = 20_000
 export class RoleProcess {
   /** How often it ended without having been told to. */
   ownDeaths = 0
+  starts = 0
   private child: Bun.Subprocess | undefined
   private isTold = false
 
@@ -28,6 +29,7 @@ export class RoleProcess {
   /** Starts it, and resolves once it answers. */
   async start(): Promise<void> {
     this.isTold = false
+    this.starts += 1
     const log = openSync(this.logFile, 'a', 0o600)
     const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role], {
       env: { PATH: process.env['PATH'] ?? '', ...this.env },

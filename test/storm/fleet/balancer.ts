@@ -4,8 +4,13 @@ import { places } from './net.ts'
 /** One request of a node, as it came by. */
 type Asked = { readonly atMs: number; readonly what: string }
 
-/** The most that a node asked in any ten seconds, a second, of each kind. */
-export type Rates = { readonly node: string; readonly total: number; readonly each: Readonly<Record<string, number>> }
+/** The most that a node asked in any ten seconds, a second, of each kind; and how often it called from its addresses. */
+export type Rates = {
+  readonly node: string
+  readonly total: number
+  readonly each: Readonly<Record<string, number>>
+  readonly calls: number
+}
 
 const windowMs = 10_000
 /** A connection to a shop that is not answered is given up after so long. */
@@ -105,6 +110,7 @@ function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
   const kinds = [...Map.groupBy(all, ({ what }) => what)]
   return {
     total: most(timesOf(all.filter(({ what }) => what !== 'seen'))),
+    calls: all.filter(({ what }) => what === 'seen').length,
     each: Object.fromEntries(kinds.map(([what, asked]) => [what, most(timesOf(asked))])),
   }
 }

@@ -62,8 +62,10 @@ const calmMs = 20_000
 const settledWithinMs = 90_000
 /** About so many things are done a second, by all customers together. */
 const perSecond = 6
-/** What a node may ask a second, for ten seconds on end: all but its calls to show that it can leave, and those. */
-export const mostAsked = { total: 5, seen: 5 } as const
+/** What a node may ask a second, for ten seconds on end. */
+const mostAsked = 5
+/** And how often it may call from its addresses, besides once or twice from each when it begins. */
+const mostCalls = { perSecond: 5, atStart: 2 } as const
 /** One block of a machine is 96 addresses; so many minutes use it up. */
 const minutesOfBlock = 4
 
@@ -86,6 +88,7 @@ class FleetStorm {
   private readonly customers: FleetCustomer[] = []
   private readonly parts: PartRow[] = []
   private usedBytes = 0
+  private readonly openedMs = performance.now()
 
   constructor(
     private readonly options: FleetStormOptions,
@@ -204,6 +207,17 @@ class FleetStorm {
     return this.notes.findShared(leases, new Set(this.world.net.machines.flatMap((each) => each.exits)))
   }
 
+  private findAsking({ node, total, calls }: Rates): string[] {
+    const gateway = this.world.gateways.find(({ machine }) => machine.name === node)
+    const addresses = this.world.net.machines.reduce((most, { prefixes }) => Math.max(most, prefixes.length * 8), 0)
+    const seconds = (performance.now() - this.openedMs) / 1000
+    const most = mostCalls.perSecond * seconds + mostCalls.atStart * addresses * (gateway?.process.starts ?? 1)
+    return [
+      ...(total > mostAsked ? [`${node} asked ${total} times a second`] : []),
+      ...(calls > most ? [`${node} called ${calls} times from its addresses, of ${Math.round(most)}`] : []),
+    ]
+  }
+
   private conclude(shared: readonly string[]): FleetOutcome {
     const { quality, world, options } = this
     const asked = world.balancer.rates()
@@ -212,10 +226,7 @@ class FleetStorm {
       ...this.parts.flatMap((part, number) => part.problems.map((each) => `part ${number + 1}: ${each}`)),
       ...shared,
       ...quality.failures.map((each) => `failed while nothing was amiss: ${each}`),
-      ...asked.flatMap(({ node, total, each: { seen = 0 } }) => [
-        ...(total > mostAsked.total ? [`${node} asked ${total} times a second`] : []),
-        ...(seen > mostAsked.seen ? [`${node} called from its addresses ${seen} times a second`] : []),
-      ]),
+      ...asked.flatMap((each) => this.findAsking(each)),
       ...[...world.shops, ...world.gateways.map((each) => each.process)].flatMap(({ role, ownDeaths, logFile }) =>
         ownDeaths > 0 ? [`a ${role} died by itself ${ownDeaths} times (${logFile})`] : [],
       ),

@@ -11,9 +11,9 @@ export function toFleetTable(outcome: FleetOutcome): string {
     `sold ${first.sold} proxies: first byte at once ${first.atOnce} (the slowest after ${first.slowestMs} ms), later ${first.later}, made good ${first.madeGood}`,
     `${honest.customers} customers: ${honest.orders} orders, ${honest.refusals} refused, ${honest.usedBytes} bytes billed, ${honest.noted} lines noted`,
     `${honest.attempts} attempts: failed in trouble ${honest.failedInTrouble}, late ${honest.late}, outside ${honest.failedOutside}`,
-    ...outcome.asked.map(({ node, total, each }) => {
+    ...outcome.asked.map(({ node, total, calls, each }) => {
       const kinds = Object.entries(each).map(([what, times]) => `${what} ${times}`)
-      return `${node} asked at most ${total} times a second: ${kinds.join(', ')}`
+      return `${node} asked at most ${total} times a second (${kinds.join(', ')}), and called ${calls} times from its addresses`
     }),
     ...Object.entries(outcome.logged).map(([what, count]) => `  logged ${count} × ${what}`),
     '',

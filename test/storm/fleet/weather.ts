@@ -1,5 +1,5 @@
 import type { Dice } from '../../harness/dice.ts'
-import { addressesOf, type Machine } from './net.ts'
+import { addressesOf, type Machine, rangeOf } from './net.ts'
 import type { FleetWorld, Gateway } from './world.ts'
 
 /** What is done, to whom, and what undoes it after a while. */
@@ -13,35 +13,38 @@ type Event = {
 /** How long after an operator's command a range is carried by its new gateway. */
 const movedWithinMs = 15_000
 const betweenMs = 4_000
+const atOnce = 2
 
-const one = <Item>(items: readonly Item[], dice: Dice): Item => {
-  const item = items[dice(items.length)]
-  if (item === undefined) throw new Error('there is nothing to choose from')
-  return item
-}
+/** Draws what is to be done next; undefined when all that it could be done to is in trouble already. */
+type Draw = () => Event | undefined
 
-function eventsOf(world: FleetWorld, dice: Dice, sold: () => readonly string[]): readonly (() => Event)[] {
+function drawsOf(
+  world: FleetWorld,
+  dice: Dice,
+  sold: () => readonly string[],
+  isBusy: (where: string) => boolean,
+): Draw[] {
   const { net, balancer, troubles } = world
-  const ofGateway = (what: string, act: (gateway: Gateway) => Pick<Event, 'begin' | 'end'>) => (): Event => {
-    const gateway = one(world.gateways, dice)
-    return { what, where: gateway.machine.name, ...act(gateway) }
-  }
-  const ofMachine = (what: string, act: (machine: Machine) => Pick<Event, 'begin' | 'end'>) =>
+  const pick = <Item>(items: readonly Item[]): Item | undefined => items[dice(Math.max(1, items.length))]
+  const freeMachines = () => net.machines.filter(({ name }) => !isBusy(name))
+  const ofGateway =
+    (what: string, act: (gateway: Gateway) => Pick<Event, 'begin' | 'end'>) => (): Event | undefined => {
+      const gateway = pick(world.gateways.filter(({ machine }) => !isBusy(machine.name)))
+      return gateway && { what, where: gateway.machine.name, ...act(gateway) }
+    }
+  const ofMachine = (what: string, act: (machine: Machine) => Pick<Event, 'begin' | 'end'>): Draw =>
     ofGateway(what, ({ machine }) => act(machine))
-  const killed = (gateway: Gateway) => ({
+  const killed = ofGateway('gateway killed', ({ process }) => ({
     begin: () => {
       troubles.gatewayKills.push(performance.now())
-      return gateway.process.kill()
+      return process.kill()
     },
-    end: () => gateway.process.start(),
-  })
+    end: () => process.start(),
+  }))
   return [
-    ofGateway('gateway killed', killed),
-    ofGateway('gateway killed', killed),
-    ofGateway('gateway stood still', ({ process }) => ({
-      begin: () => process.halt(),
-      end: () => process.goOn(),
-    })),
+    killed,
+    killed,
+    ofGateway('gateway stood still', ({ process }) => ({ begin: () => process.halt(), end: () => process.goOn() })),
     ofMachine('gateway cut from the shops', (machine) => ({
       begin: () => net.cut(machine),
       end: () => net.heal(machine),
@@ -55,22 +58,19 @@ function eventsOf(world: FleetWorld, dice: Dice, sold: () => readonly string[]):
       end: async () => balancer.cut.delete(`${name} ${world.shops.length - 1}`),
     })),
     () => {
-      const own = sold()
-      const address =
-        own.length > 0 ? one(own, dice) : one(addressesOf(one(net.prefixesAt(one(net.machines, dice)), dice)), dice)
+      const address = pick(sold().filter((each) => !isBusy(each) && !isBusy(rangeOf(each))))
+      if (address === undefined) return undefined
       return { what: 'address lost', where: address, begin: () => net.lose(address), end: () => net.give(address) }
     },
     () => {
-      const shop = one(world.shops, dice)
-      return { what: 'shop killed', where: 'shops', begin: () => shop.kill(), end: () => shop.start() }
+      const shop = isBusy('shops') ? undefined : pick(world.shops)
+      return shop && { what: 'shop killed', where: 'shops', begin: () => shop.kill(), end: () => shop.start() }
     },
     () => {
-      const from = one(net.machines, dice)
-      const prefix = one(net.prefixesAt(from), dice)
-      const to = one(
-        net.machines.filter((each) => each !== from),
-        dice,
-      )
+      const [from, to] = freeMachines().toSorted(() => dice(3) - 1)
+      const prefix =
+        from && pick(net.prefixesAt(from).filter((each) => !isBusy(each) && !addressesOf(each).some(isBusy)))
+      if (!to || prefix === undefined) return undefined
       const begin = async () => {
         await net.move(prefix, to)
         await world.tool('stock', 'assign', prefix, '--node', to.name)
@@ -81,7 +81,10 @@ function eventsOf(world: FleetWorld, dice: Dice, sold: () => readonly string[]):
   ]
 }
 
-/** Does to gateways, shops, lines and addresses what the dice say, until time is up; then all is as it was. */
+/**
+ * Does to gateways, shops, lines and addresses what the dice say, some things at once, until time is up; then all is as
+ * it was.
+ */
 export async function blowOverFleet(
   world: FleetWorld,
   dice: Dice,
@@ -89,29 +92,37 @@ export async function blowOverFleet(
   sold: () => readonly string[],
   say: (line: string) => void,
 ): Promise<void> {
-  const draws = eventsOf(world, dice, sold)
+  const busy = new Set<string>()
+  const draws = drawsOf(world, dice, sold, (where) => busy.has(where))
   const endMs = performance.now() + forMs
   // Each kind comes once before any comes twice.
-  let left: (() => Event)[] = []
-  while (performance.now() < endMs - betweenMs) {
-    await Bun.sleep(500 + dice(betweenMs))
+  let left: Draw[] = []
+  const draw = (): Event | undefined => {
     if (left.length === 0) left = [...draws]
-    const [draw] = left.splice(dice(left.length), 1)
-    if (!draw) break
-    const { what, where, begin, end } = draw()
-    const lastsMs = drawLasting(dice, forMs)
-    const startedMs = performance.now()
-    await world.troubles.during(
-      what,
-      async () => {
-        await begin()
-        if (end) await Bun.sleep(Math.min(lastsMs, Math.max(1_000, endMs - performance.now())))
-        await end?.()
-      },
-      where,
-    )
-    say(`  ${what} ${where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+    const [next] = left.splice(dice(left.length), 1)
+    return next?.()
   }
+  const blow = async (): Promise<void> => {
+    while (performance.now() < endMs - betweenMs) {
+      await Bun.sleep(500 + dice(betweenMs))
+      const event = draw()
+      if (!event || busy.has(event.where)) continue
+      busy.add(event.where)
+      const lastsMs = drawLasting(dice, forMs)
+      const startedMs = performance.now()
+      await world.troubles.during(event.what, () => happen(event, Math.min(lastsMs, endMs - startedMs)), event.where)
+      busy.delete(event.where)
+      say(`  ${event.what} ${event.where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, blow))
+}
+
+async function happen({ begin, end }: Event, lastsMs: number): Promise<void> {
+  await begin()
+  if (!end) return
+  await Bun.sleep(Math.max(1_000, lastsMs))
+  await end()
 }
 
 /** Mostly some seconds; now and then longer than it takes until what is away is made good. */

@@ -199,17 +199,7 @@ export class FleetWorld {
     const endpoint = ['--endpoint-host', host, '--endpoint-port', String(gatewayPort)]
     const { key } = (await this.tool('node', 'add', name, '--location', name, ...endpoint)) as { key: string }
     for (const exit of machine.exits) {
-      await this.tool(
-        'exit',
-        'add',
-        pool,
-        '--local',
-        exit,
-        '--node',
-        name,
-        '--country',
-        country,
-      )
+      await this.tool('exit', 'add', pool, '--local', exit, '--node', name, '--country', country)
     }
     const env = {
       TURNPIKE_DATA: join(this.folder, name),
