@@ -66,7 +66,7 @@ export class FleetWorld {
 
   static async open(engine: Engine, blocks: number): Promise<FleetWorld> {
     const net = await FleetNet.open(countries.length, blocks)
-    const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-'))
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-storm-'))
     // SQLite is one shop's; PostgreSQL has two.
     const ports = engine === 'postgres' ? [freePort(), freePort()] : [freePort()]
     const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
