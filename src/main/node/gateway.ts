@@ -8,6 +8,7 @@ import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import type { Engine, EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -79,10 +80,16 @@ function limitsOf(config: Config, log: Log): EngineLimits {
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
-/** What customers may reach, as the shop's mode and the machine's own addresses have it. */
+/** Bytes in a megabit. */
+const megabit = 125_000
+const speedOf = (megabits: number | null | undefined): number =>
+  megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
+
+/** What customers may reach, as the shop's mode and the machine's own addresses have it; and how fast they may carry. */
 function createRules(config: Config) {
   let mode: StatePage['mode'] = 'production'
   let policy = policyOf(config, mode)
+  let speeds: Speeds = noLimit
   let heardAt = 0
   return {
     /** Whether anything was ever heard, and when that was by the shop's clock, if it was in an earlier run. */
@@ -90,11 +97,15 @@ function createRules(config: Config) {
     heardAt: () => heardAt,
     mode: () => mode,
     policy: () => policy,
+    speeds: () => speeds,
     lookAround: () => {
       policy = policyOf(config, mode)
     },
     hear(page: StatePage): void {
       heardAt = page.now
+      const proxy = speedOf(page.speed_mbit?.proxies)
+      const subuser = speedOf(page.speed_mbit?.subusers)
+      if (proxy !== speeds.proxy || subuser !== speeds.subuser) speeds = { proxy, subuser }
       if (page.mode === mode) return
       mode = page.mode
       policy = policyOf(config, mode)
@@ -122,6 +133,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
       return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
     },
     policy: rules.policy,
+    speeds: rules.speeds,
     limits: limitsOf(config, log),
     clock: agent.clock,
     lastContactAt() {

@@ -89,6 +89,8 @@ export const statePageSchema = z.object({
   more: z.boolean(),
   now: moment,
   mode: z.enum(['sandbox', 'production']),
+  /** How fast each credential may carry, both ways together; null for no limit. Left out by shops that know of none. */
+  speed_mbit: z.object({ proxies: z.int().positive().nullable(), subusers: z.int().positive().nullable() }).optional(),
   proxies: z.array(nodeProxySchema),
   subusers: z.array(nodeSubuserSchema),
   exits: z.array(nodeExitSchema),
