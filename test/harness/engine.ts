@@ -28,6 +28,8 @@ export type Stand = {
 }
 
 export type StandOptions = {
+  /** What moves its bytes; what this run of the tests is about unless said. */
+  readonly kind?: typeof gatewayEngine
   /** Where it listens; loopback unless said. */
   readonly hostname?: string
   /** What customers with an IPv4 address leave from; loopback unless said. */
@@ -186,7 +188,7 @@ export function makeEngineDeps(options: StandOptions) {
 export function openEngine(options: StandOptions = {}): Stand {
   const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
-    gatewayEngine === 'linux'
+    (options.kind ?? gatewayEngine) === 'linux'
       ? createLinuxEngine({ ...deps, isStrict: true })
       : createEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)
