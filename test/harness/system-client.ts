@@ -3,10 +3,10 @@ import { createKernel } from '../../src/plane/gateway/carry/linux/kernel.ts'
 import { openLibc } from '../../src/plane/gateway/carry/linux/libc.ts'
 import { EAGAIN } from '../../src/plane/gateway/carry/linux/numbers.ts'
 import type { Processor } from '../../src/plane/gateway/carry/linux/structures.ts'
+import { until } from './until.ts'
 
 const loopback = readAddress('127.0.0.1')
 const ENOTCONN = 107
-const lookMs = 2
 const patienceMs = 20_000
 
 /**
@@ -32,13 +32,12 @@ export class SystemClient {
   /** Resolves when the system has taken all of it, or the connection is gone. */
   async send(bytes: Uint8Array): Promise<void> {
     let rest = bytes
-    for (;;) {
+    await until(() => {
       const gone = SystemClient.kernel.send(this.descriptor, rest)
-      if (gone >= 0) rest = rest.subarray(gone)
-      else if (gone !== -EAGAIN && gone !== -ENOTCONN) return
-      if (gone >= 0 && rest.length === 0) break
-      await Bun.sleep(lookMs)
-    }
+      if (gone < 0) return gone !== -EAGAIN && gone !== -ENOTCONN
+      rest = rest.subarray(gone)
+      return rest.length === 0
+    }, patienceMs)
     await new Promise((resolve) => setImmediate(resolve))
   }
 
@@ -48,14 +47,19 @@ export class SystemClient {
 
   /** Listens until it has heard enough, or the other side has ended. */
   async listen(isEnough: () => boolean): Promise<void> {
-    const giveUpAt = performance.now() + patienceMs
-    while (!isEnough() && this.end === undefined && performance.now() < giveUpAt) {
-      const got = SystemClient.kernel.receive(this.descriptor, 65_536)
-      if (got > 0) this.heard = Buffer.concat([this.heard, SystemClient.kernel.received.subarray(0, got)])
-      else if (got === 0) this.end = 'ended'
-      else if (got === -EAGAIN) await Bun.sleep(lookMs)
-      else this.end = 'reset'
-    }
+    await until(() => {
+      while (!isEnough() && this.end === undefined) if (!this.hear()) return false
+      return true
+    }, patienceMs)
+  }
+
+  /** False when there is nothing to hear for now. */
+  private hear(): boolean {
+    const got = SystemClient.kernel.receive(this.descriptor, 65_536)
+    if (got === -EAGAIN) return false
+    if (got > 0) this.heard = Buffer.concat([this.heard, SystemClient.kernel.received.subarray(0, got)])
+    else this.end = got === 0 ? 'ended' : 'reset'
+    return true
   }
 
   reset(): void {

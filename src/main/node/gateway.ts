@@ -85,7 +85,7 @@ const megabit = 125_000
 const speedOf = (megabits: number | null | undefined): number =>
   megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
 
-/** What customers may reach, as the shop's mode and the machine's own addresses have it; and how fast they may carry. */
+/** What customers may reach, as the shop's mode and the machine's own addresses have it, and how fast. */
 function createRules(config: Config) {
   let mode: StatePage['mode'] = 'production'
   let policy = policyOf(config, mode)
