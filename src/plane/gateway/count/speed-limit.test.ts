@@ -100,12 +100,12 @@ describe('an allowance with a speed limit', () => {
   function open(rate: number) {
     const { time, limit } = openLimit(rate)
     let asked = 0
-    const open = (pool: string): Allowance => {
+    const leased = (pool: string): Allowance => {
       const allowance = new Allowance({ kind: 'subuser', id: 'a', pool }, () => void (asked += 1), time.clock, limit)
       allowance.allow(1_000_000)
       return allowance
     }
-    return { time, one: open('one'), other: open('other'), asked: () => asked }
+    return { time, one: leased('one'), other: leased('other'), asked: () => asked }
   }
 
   test('shares it among all that the credential carries', () => {
