@@ -52,6 +52,7 @@ export function createNodeState(deps: {
         proxies: catalogue?.dedicated.speedMegabits ?? null,
         subusers: catalogue?.premium.speedMegabits ?? null,
       },
+      ranges: [],
       proxies: [],
       subusers: [],
       exits: [],
