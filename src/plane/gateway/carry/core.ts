@@ -51,7 +51,13 @@ export function createCore(deps: EngineDeps & Movement) {
     lingering: () => metering.settling + passages.abandoned,
   })
   const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
-  const metering = createMetering<Side>({ agent: deps.agent, watch: (side) => sockets.watch(side.descriptor), clock })
+  const metering = createMetering<Side>({
+    agent: deps.agent,
+    watch: (side) => sockets.watch(side.descriptor),
+    clock,
+    after,
+    ...(deps.speeds && { speeds: deps.speeds }),
+  })
   const resolve = createResolve({
     clock,
     after,

@@ -1,6 +1,8 @@
+import type { After } from '../../../kernel/time.ts'
 import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { Allowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, mostLost } from './losses.ts'
+import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { type CustomerEnd, Delivery, Tally, type Watch } from './tally.ts'
 
 const noteEveryBytes = 1024 * 1024
@@ -19,9 +21,14 @@ export function createMetering<End extends CustomerEnd>(deps: {
   agent: Agent
   watch: (end: End) => Watch | undefined
   clock: () => number
+  after: After
+  /** How fast credentials may carry. No limit unless said. */
+  speeds?: () => Speeds
 }) {
   const { agent, clock } = deps
   const allowances = new Map<string, Allowance>()
+  /** One for each credential that has allowances. */
+  const speedLimits = new Map<string, SpeedLimit>()
   const changed = new Set<Allowance>()
   const open = new Set<Tally>()
   /** Those of which something is on its way to the customer. */
@@ -50,10 +57,20 @@ export function createMetering<End extends CustomerEnd>(deps: {
     let allowance = allowances.get(key)
     if (!allowance) {
       const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-      allowance = new Allowance(subject, ask, clock)
+      allowance = new Allowance(subject, ask, clock, speedLimitOf(subject))
       allowances.set(key, allowance)
     }
     return allowance
+  }
+
+  function speedLimitOf(subject: Subject): SpeedLimit {
+    const credential = credentialOf(subject)
+    const known = speedLimits.get(credential)
+    if (known) return known
+    const rate = (): number => (deps.speeds?.() ?? noLimit)[subject.kind]
+    const limit = new SpeedLimit(rate, clock, deps.after)
+    speedLimits.set(credential, limit)
+    return limit
   }
 
   /** Only what is sold by the byte is followed to the customer's machine. */
