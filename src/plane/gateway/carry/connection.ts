@@ -1,8 +1,10 @@
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { Admission } from '../decide/admission.ts'
-import type { Access } from '../decide/admit.ts'
+import type { Access, Verdict } from '../decide/admit.ts'
 import type { Talker } from '../decide/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../decide/refusals.ts'
 import type { Target } from '../protocol/authority.ts'
+import type { Credentials } from '../protocol/basic-auth.ts'
 import { detect } from '../protocol/detect.ts'
 import { answer } from '../protocol/http-answer.ts'
 import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
@@ -27,10 +29,13 @@ export type ConnectionDeps = {
 }
 
 type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
+type Opened = Passage | { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
 
 /** A connection on which this many questions were refused is closed. */
 const mostRefusals = 20
+const established = answer(200, undefined, '')
+const nothing = new Uint8Array(0)
 
 /** One customer's connection, from its first byte until its bytes are somebody else's business. */
 export class Connection implements SideOwner, Talker {
@@ -65,7 +70,16 @@ export class Connection implements SideOwner, Talker {
     return this.deps.source
   }
 
+  /** A bug in what is done for it ends this connection alone. */
   onData(bytes: Uint8Array): void {
+    try {
+      this.take(bytes)
+    } catch (fault) {
+      this.fail(fault)
+    }
+  }
+
+  private take(bytes: Uint8Array): void {
     if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
     if (this.stage === 'closed') return
     if (this.socks) this.takeSocks(this.socks.feed(bytes))
@@ -152,7 +166,7 @@ export class Connection implements SideOwner, Talker {
   private takeHttp(events: readonly HttpEvent[]): void {
     for (const event of events) {
       if (this.stage === 'closed') return
-      if (event.type === 'tunnel') void this.openTunnel(event).catch((fault: unknown) => this.fail(fault))
+      if (event.type === 'tunnel') this.openTunnel(event)
       else if (event.type === 'request') void this.openForward(event).catch((fault: unknown) => this.fail(fault))
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
@@ -178,21 +192,22 @@ export class Connection implements SideOwner, Talker {
     } else if (this.pending) this.pending.hasEnded = true
   }
 
-  private async openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
-    const passage = await this.passTo(target, () => this.admitHttp(credentials))
-    if (this.isGone()) return
-    if ('refusal' in passage) {
-      this.refuseHttp(passage.refusal, keepAlive, false)
-      return
-    }
-    this.side.write(answer(200, undefined, '', passage.extra))
-    this.relay(passage, this.http.rest())
+  private openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
+    this.wait()
+    this.use(this.passTo(target, this.admitHttp(credentials)), (passage) => {
+      if ('refusal' in passage) this.refuseHttp(passage.refusal, keepAlive, false)
+      else {
+        this.side.write(passage.extra ? answer(200, undefined, '', passage.extra) : established)
+        this.relay(passage, this.http.rest())
+      }
+    })
   }
 
   private async openForward(request: ForwardRequest): Promise<void> {
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
-    const passage = await this.passTo(request.target, () => this.admitHttp(request.credentials))
+    this.wait()
+    const passage = await this.passTo(request.target, this.admitHttp(request.credentials))
     this.pending = undefined
     if (this.isGone()) return
     if ('refusal' in passage) {
@@ -241,8 +256,9 @@ export class Connection implements SideOwner, Talker {
     else this.side.resume()
   }
 
-  private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
-    return this.deps.admission.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
+  private admitHttp(credentials: Credentials | undefined): Soon<Verdict> {
+    const { source, side } = this
+    return this.deps.admission.admit({ credentials, protocol: 'http', source, port: side.arrivedAt })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -259,9 +275,8 @@ export class Connection implements SideOwner, Talker {
     for (const event of events) {
       if (this.stage === 'closed') return
       if (event.type === 'reply') this.side.write(event.bytes)
-      else if (event.type === 'credentials') void this.admitSocks(event).catch((fault: unknown) => this.fail(fault))
-      else if (event.type === 'connect')
-        void this.connectSocks(event.target).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'credentials') this.admitSocks(event)
+      else if (event.type === 'connect') this.connectSocks(event.target)
       else {
         this.side.write(event.bytes)
         this.close()
@@ -270,48 +285,43 @@ export class Connection implements SideOwner, Talker {
   }
 
   /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
-  private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
+  private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
     this.wait()
-    const verdict = await this.deps.admission.admit({
-      credentials,
-      protocol: 'socks',
-      source: this.source,
-      port: this.side.arrivedAt,
+    this.use(this.admitBySocks(credentials), (verdict) => {
+      if (!this.socks) return
+      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+        this.side.write(this.socks.deny())
+        this.close()
+        return
+      }
+      if ('access' in verdict) this.welcome(verdict.access)
+      else this.denial = verdict.refusal
+      this.stage = 'socks'
+      this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
+      this.side.write(this.socks.accept())
+      this.takeSocks(this.socks.next())
+      if (this.stage === 'socks') this.side.resume()
     })
-    if (this.isGone() || !this.socks) return
-    if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
-      this.side.write(this.socks.deny())
-      this.close()
-      return
-    }
-    if ('access' in verdict) this.welcome(verdict.access)
-    else this.denial = verdict.refusal
-    this.stage = 'socks'
-    this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
-    this.side.write(this.socks.accept())
-    this.takeSocks(this.socks.next())
-    if (this.stage === 'socks') this.side.resume()
   }
 
-  private async connectSocks(target: Target): Promise<void> {
-    const passage = await this.passTo(target, async () => {
-      if (this.denial) return { refusal: this.denial }
-      if (this.access) return { access: this.access }
-      return this.deps.admission.admit({
-        credentials: undefined,
-        protocol: 'socks',
-        source: this.source,
-        port: this.side.arrivedAt,
-      })
+  private admitBySocks(credentials: Credentials | undefined): Soon<Verdict> {
+    const { source, side } = this
+    return this.deps.admission.admit({ credentials, protocol: 'socks', source, port: side.arrivedAt })
+  }
+
+  private connectSocks(target: Target): void {
+    this.wait()
+    const { denial, access } = this
+    const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
+    this.use(this.passTo(target, verdict), (passage) => {
+      if ('refusal' in passage) {
+        this.side.write(socksReply(refusalOf(passage.refusal).socks))
+        this.close()
+        return
+      }
+      this.side.write(socksReply(0))
+      this.relay(passage, this.socks?.rest() ?? nothing)
     })
-    if (this.isGone()) return
-    if ('refusal' in passage) {
-      this.side.write(socksReply(refusalOf(passage.refusal).socks))
-      this.close()
-      return
-    }
-    this.side.write(socksReply(0))
-    this.relay(passage, this.socks?.rest() ?? new Uint8Array(0))
   }
 
   // --- both ---
@@ -328,21 +338,28 @@ export class Connection implements SideOwner, Talker {
     this.side.pause()
   }
 
-  private async passTo(
-    target: Target,
-    admit: () => ReturnType<Admission['admit']>,
-  ): Promise<Passage | { readonly refusal: RefusalCode }> {
-    this.wait()
-    const verdict = await admit()
-    if ('refusal' in verdict) return verdict
-    this.isStranger = false
-    if (this.isGone()) return { refusal: 'gateway_stopping' }
-    const passage = await this.deps.passages.open(verdict.access, target, this.side)
-    if ('origin' in passage && this.isGone()) {
-      passage.finish()
-      passage.origin.abort()
+  /** Uses what is known or will be, unless the client has gone by then. */
+  private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
+    const actIfHere = (known: Value): void => {
+      if (!this.isGone()) act(known)
     }
-    return passage
+    if (value instanceof Promise) value.then(actIfHere).catch((fault: unknown) => this.fail(fault))
+    else actIfHere(value)
+  }
+
+  private passTo(target: Target, admitted: Soon<Verdict>): Soon<Opened> {
+    return soon(admitted, (verdict): Soon<Opened> => {
+      if ('refusal' in verdict) return verdict
+      this.isStranger = false
+      if (this.isGone()) return { refusal: 'gateway_stopping' }
+      return soon(this.deps.passages.open(verdict.access, target, this.side), (passage) => {
+        if ('origin' in passage && this.isGone()) {
+          passage.finish()
+          passage.origin.abort()
+        }
+        return passage
+      })
+    })
   }
 
   private relay(passage: Passage, early: Uint8Array): void {

@@ -1,11 +1,13 @@
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Allowance } from '../count/allowance.ts'
 import type { Metering } from '../count/metering.ts'
 import type { Tally } from '../count/tally.ts'
-import { type Access, type Moment, ownerOf, standing } from '../decide/admit.ts'
+import { type Access, type Moment, standing } from '../decide/admit.ts'
 import type { TunnelLimits } from '../decide/limits.ts'
 import type { createRecheck } from '../decide/recheck.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
-import type { createWayChooser, Way } from '../decide/way.ts'
+import type { createWayChooser } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Dial, Dialled } from '../reach/dial.ts'
 import type { Side } from './side.ts'
@@ -20,7 +22,7 @@ export type Passage = {
   /** What the system can be told about its two sockets. */
   readonly sockets: Sockets
   /** Facts for whoever can be told them: HTTP clients. */
-  readonly extra: Readonly<Record<string, string>>
+  readonly extra: Readonly<Record<string, string>> | undefined
   activeAt: number
   isHalfOpen: boolean
   /** Set by whoever carries the bytes. */
@@ -53,32 +55,45 @@ export function createPassages(deps: {
   let abandoned = 0
   let starved = 0
 
-  async function pass(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
-    const chosen = await deps.chooseWay(access)
-    if ('refusal' in chosen) return chosen
-    const dialled = await dial(target, chosen.way, access, client)
-    if ('refusal' in dialled) return dialled
-    // Much may have happened while the connection was made.
+  /** Much may have happened while the connection was made. */
+  function arrive(
+    access: Access,
+    target: Target,
+    client: Side,
+    allowance: Allowance,
+    dialled: Dialled<Side>,
+  ): Passage | Refused {
+    if ('refusal' in dialled) {
+      if (dialled.refusal === 'gateway_full') starved += 1
+      return dialled
+    }
     const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
     if (refusal) {
       dialled.origin.abort()
       return { refusal }
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const tally = metering.begin(chosen.allowance, client, ownerOf(access), keepsHosts ? target.host : undefined)
-    return begin(access, dialled, tally)
+    return begin(access, dialled, metering.begin(allowance, client, access.owner, keepsHosts ? target.host : undefined))
   }
 
-  async function dial(target: Target, way: Way, access: Access, client: Side): Promise<Dialled<Side>> {
-    const entry = { client }
-    dialling.add(entry)
-    try {
-      const dialled = await deps.dial(target, way, ownerOf(access))
-      if ('refusal' in dialled && dialled.refusal === 'gateway_full') starved += 1
-      return dialled
-    } finally {
-      dialling.delete(entry)
-    }
+  function pass(access: Access, target: Target, client: Side): Soon<Passage | Refused> {
+    return soon(deps.chooseWay(access), (chosen) => {
+      if ('refusal' in chosen) return chosen
+      const dialled = deps.dial(target, chosen.way, access.owner)
+      if (!(dialled instanceof Promise)) return arrive(access, target, client, chosen.allowance, dialled)
+      const entry = { client }
+      dialling.add(entry)
+      return dialled.then(
+        (outcome) => {
+          dialling.delete(entry)
+          return arrive(access, target, client, chosen.allowance, outcome)
+        },
+        (fault: unknown) => {
+          dialling.delete(entry)
+          throw fault
+        },
+      )
+    })
   }
 
   function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
@@ -88,14 +103,14 @@ export function createPassages(deps: {
       early,
       tally,
       sockets,
-      extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
+      extra: leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
       isHalfOpen: false,
       cut: () => {},
       finish() {
         if (!deps.open.remove(passage)) return
         metering.finish(tally)
-        deps.limits.leave(ownerOf(access), access.key)
+        deps.limits.leave(access.owner, access.key)
       },
     }
     deps.open.add(passage)
@@ -121,18 +136,32 @@ export function createPassages(deps: {
     },
 
     /** Opens a way for somebody who was let in, or says why not. */
-    async open(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
+    open(access: Access, target: Target, client: Side): Soon<Passage | Refused> {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
-      const denied = deps.limits.enter(ownerOf(access), access.key, most)
+      const denied = deps.limits.enter(access.owner, access.key, most)
       if (denied) return { refusal: denied }
-      const passage = await pass(access, target, client).catch((error: unknown) => {
-        deps.limits.leave(ownerOf(access), access.key)
-        throw error
-      })
-      if ('refusal' in passage) deps.limits.leave(ownerOf(access), access.key)
-      return passage
+      const leave = (): void => deps.limits.leave(access.owner, access.key)
+      return guarded(() => pass(access, target, client), leave)
     },
+  }
+}
+
+/** Undoes what was taken, should there be no passage in the end. */
+function guarded(open: () => Soon<Passage | Refused>, undo: () => void): Soon<Passage | Refused> {
+  const look = (passage: Passage | Refused): Passage | Refused => {
+    if ('refusal' in passage) undo()
+    return passage
+  }
+  const fail = (fault: unknown): never => {
+    undo()
+    throw fault
+  }
+  try {
+    const passage = open()
+    return passage instanceof Promise ? passage.then(look, fail) : look(passage)
+  } catch (fault) {
+    return fail(fault)
   }
 }

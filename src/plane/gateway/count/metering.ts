@@ -21,7 +21,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
   clock: () => number
 }) {
   const { agent, clock } = deps
-  const allowances = new Map<string, Allowance>()
+  const ofProxies = new Map<number, Allowance>()
+  const ofSubusers = new Map<string, Map<string, Allowance>>()
   const changed = new Set<Allowance>()
   const open = new Set<Tally>()
   /** Those of which something is on its way to the customer. */
@@ -34,14 +35,17 @@ export function createMetering<End extends CustomerEnd>(deps: {
   let sinceNoted = 0
   let carried = 0
 
+  function findAllowance(id: string, pool: string): Allowance | undefined {
+    return ofSubusers.get(id)?.get(pool)
+  }
+
   function allowanceOf(subject: Subject): Allowance {
-    const key = keyOf(subject)
-    let allowance = allowances.get(key)
-    if (!allowance) {
-      const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-      allowance = new Allowance(subject, ask, clock)
-      allowances.set(key, allowance)
-    }
+    const known = subject.kind === 'proxy' ? ofProxies.get(subject.id) : findAllowance(subject.id, subject.pool)
+    if (known) return known
+    const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
+    const allowance = new Allowance(subject, ask, clock)
+    if (subject.kind === 'proxy') ofProxies.set(subject.id, allowance)
+    else ofSubusers.set(subject.id, (ofSubusers.get(subject.id) ?? new Map()).set(subject.pool, allowance))
     return allowance
   }
 
@@ -77,6 +81,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     let bearable: number = mostLost.ofConnection
     for (const tally of delivery.tallies) {
       const { lost, owner, allowance } = tally
+      if (lost === 0) continue
       const borne = losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
       bearable -= borne
       if (lost > borne && tally.countLost(lost - borne) > 0) changed.add(allowance)
@@ -108,7 +113,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   return {
     allowanceOf,
     /** There may be more to have for somebody who was told that there is none. */
-    expectMore: (id: string, pool: string): void => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.expectMore(),
+    expectMore: (id: string, pool: string): void => findAllowance(id, pool)?.expectMore(),
 
     /** Begins to count for one conversation on a customer's connection. */
     begin(allowance: Allowance, end: End, owner: string, host: string | undefined): Tally {
@@ -192,10 +197,9 @@ export function createMetering<End extends CustomerEnd>(deps: {
       return taken
     },
 
-    noteAsked: (id: string, pool: string): number =>
-      allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
+    noteAsked: (id: string, pool: string): number => findAllowance(id, pool)?.noteAsked() ?? 0,
 
-    paceOf: (id: string, pool: string): number => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.pace ?? 0,
+    paceOf: (id: string, pool: string): number => findAllowance(id, pool)?.pace ?? 0,
 
     allow(id: string, pool: string, upto: number): void {
       allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
@@ -206,9 +210,6 @@ export function createMetering<End extends CustomerEnd>(deps: {
     },
   }
 }
-
-const keyOf = (subject: Subject): string =>
-  subject.kind === 'proxy' ? `proxy ${subject.id}` : `subuser ${subject.id} ${subject.pool}`
 
 /** Whoever has several pools has one bound for all of them. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

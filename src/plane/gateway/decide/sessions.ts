@@ -21,8 +21,19 @@ export function createExitChooser(deps: { snapshot: Snapshot; random: () => numb
   const sessions = new Map<string, Session>()
   const fitting = new Map<string, { all: readonly NodeExit[]; fit: readonly NodeExit[] }>()
 
+  /** The same login comes again and again, as the same object. */
+  const fittingLogin = new WeakMap<ProxyLogin, { all: readonly NodeExit[]; fit: readonly NodeExit[] }>()
+
   function fit(pool: string, login: ProxyLogin): readonly NodeExit[] {
     const all = deps.snapshot.exitsOf(pool)
+    const last = fittingLogin.get(login)
+    if (last?.all === all) return last.fit
+    const found = fitAfresh(all, pool, login)
+    fittingLogin.set(login, { all, fit: found })
+    return found
+  }
+
+  function fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): readonly NodeExit[] {
     const key = placeKey(pool, login)
     const known = fitting.get(key)
     // The array is another one as soon as any exit has changed.

@@ -1,9 +1,10 @@
+import type { Soon } from '../../../kernel/soon.ts'
 import type { After } from '../../../kernel/time.ts'
 import type { Found, NodeExit } from '../../../wire/node/state.ts'
 import type { Allowance, Subject } from '../count/allowance.ts'
 import { waitForBytes } from '../count/first-bytes.ts'
 import type { Ask } from './admission.ts'
-import { type Access, type Moment, ownerOf, poolOf } from './admit.ts'
+import { type Access, type Moment, poolOf } from './admit.ts'
 import type { RefusalCode } from './refusals.ts'
 import type { ExitChooser } from './sessions.ts'
 
@@ -28,12 +29,20 @@ export function createWayChooser(deps: {
     allowance: Allowance,
     access: Extract<Access, { kind: 'premium' }>,
   ): Promise<RefusalCode | undefined> {
-    const asked = await deps.ask({ username: access.subuser.login }, ownerOf(access))
+    const asked = await deps.ask({ username: access.subuser.login }, access.owner)
     if (asked !== 'unasked') deps.learn(asked.found)
     return waitForBytes(allowance, deps.after)
   }
 
-  return async (access: Access): Promise<ChosenWay | { readonly refusal: RefusalCode }> => {
+  async function waitForSome(
+    allowance: Allowance,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    const refusal = await waitForBytes(allowance, deps.after)
+    return refusal === 'traffic_exhausted' ? waitAfresh(allowance, access) : refusal
+  }
+
+  return (access: Access): Soon<ChosenWay | { readonly refusal: RefusalCode }> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }
@@ -44,8 +53,8 @@ export function createWayChooser(deps: {
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
     if ('refusal' in choice) return choice
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
-    let refusal: RefusalCode | undefined = await waitForBytes(allowance, deps.after)
-    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(allowance, access)
-    return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, allowance }
+    const chosen: ChosenWay = { way: { kind: 'exit', exit: choice.exit }, allowance }
+    if (allowance.hasSome) return chosen
+    return waitForSome(allowance, access).then((refusal) => (refusal ? { refusal } : chosen))
   }
 }

@@ -1,4 +1,5 @@
-import { formatAddress } from '../../../kernel/address.ts'
+import { type Address, formatAddress } from '../../../kernel/address.ts'
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
@@ -32,7 +33,7 @@ export type Dialled<Origin> =
     }
   | { readonly refusal: RefusalCode }
 
-export type Dial<Origin> = (target: Target, way: Way, owner: string) => Promise<Dialled<Origin>>
+export type Dial<Origin> = (target: Target, way: Way, owner: string) => Soon<Dialled<Origin>>
 
 const mostTries = 3
 
@@ -50,17 +51,20 @@ export function createDial<Origin>(deps: {
   const { dialler } = deps
 
   /** Leaves from an address of this machine. */
-  async function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
-    const connected = await dialler.connect(there, from, mostMs)
-    const isMissing = 'refusal' in connected && connected.refusal === 'address_unavailable'
-    if (!isMissing || !deps.policy().allowLoopback || !from.includes(':')) return toDialled(connected)
-    // A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so.
+  const leave = (there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> =>
+    dialler.connect(there, from, mostMs).then((connected) => {
+      const isMissing = 'refusal' in connected && connected.refusal === 'address_unavailable'
+      if (!isMissing || !deps.policy().allowLoopback || !from.includes(':')) return toDialled(connected)
+      return leaveFromOwn(there, mostMs)
+    })
+
+  /** A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so. */
+  async function leaveFromOwn(there: Target, mostMs: number): Promise<Dialled<Origin>> {
     const own = toDialled(await dialler.connect(there, '::1', mostMs))
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
-  async function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
-    if (exit.kind === 'local') return toDialled(await dialler.connect(there, exit.host, mostMs))
+  async function talkThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
     const startedAt = performance.now()
     const connected = await dialler.connect({ host: exit.host, port: exit.port ?? 0 }, undefined, mostMs)
     if ('refusal' in connected) return { refusal: 'exit_failed' }
@@ -69,21 +73,31 @@ export function createDial<Origin>(deps: {
     return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
   }
 
-  return async (target, way, owner) => {
-    const found = await findDestinations(target, way, owner)
-    if ('refusal' in found) return found
+  function go(there: Target, way: Way, mostMs: number): Promise<Dialled<Origin>> {
+    if (way.kind === 'address') return leave(there, way.address, mostMs)
+    if (way.exit.kind === 'local') return dialler.connect(there, way.exit.host, mostMs).then(toDialled)
+    return talkThrough(there, way.exit, mostMs)
+  }
+
+  async function tryEach(addresses: readonly Address[], port: number, way: Way): Promise<Dialled<Origin>> {
     const giveUpAt = performance.now() + deps.connectMs
     let failure: Dialled<Origin> = { refusal: 'unreachable' }
-    for (const address of found.addresses.slice(0, mostTries)) {
+    for (const address of addresses.slice(0, mostTries)) {
       const leftMs = giveUpAt - performance.now()
       if (leftMs <= 0) break
-      const there = { host: formatAddress(address), port: target.port }
-      failure =
-        way.kind === 'address' ? await leave(there, way.address, leftMs) : await goThrough(there, way.exit, leftMs)
+      failure = await go({ host: formatAddress(address), port }, way, leftMs)
       if ('origin' in failure) return failure
     }
     return failure
   }
+
+  return (target, way, owner) =>
+    soon(findDestinations(target, way, owner), (found) => {
+      if ('refusal' in found) return found
+      const [only, another] = found.addresses
+      if (!only || another) return tryEach(found.addresses, target.port, way)
+      return go({ host: formatAddress(only), port: target.port }, way, deps.connectMs)
+    })
 }
 
 const toDialled = <Origin>(connected: Connected<Origin>): Dialled<Origin> =>

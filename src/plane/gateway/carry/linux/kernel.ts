@@ -143,6 +143,8 @@ export function createKernel(libc: Libc, processor: Processor) {
       setOption(descriptor, n.SOL_SOCKET, n.SO_REUSEADDR, 1)
       // Accepted connections inherit it.
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      // So do they this: what acknowledges a request travels with the answer.
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
       if (address.version === 6) setOption(descriptor, n.IPPROTO_IPV6, n.IPV6_V6ONLY, 0)
       const bound = bindTo(descriptor, address, port)
       if (bound < 0) return failed(descriptor, bound)

@@ -80,7 +80,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   let heard = 0
 
   const tidyUp = createTidyUp()
-  const clock = (): number => Date.now() + memory.skewMs
+  const clock = (): number => reactor.wallMs + memory.skewMs
   /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
   const wishes: FromReactor[] = []
   const agent: Agent = {
@@ -106,7 +106,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     random: Math.random,
     onFault,
   })
-  const reports = createReports(core.carrier, post, () => performance.now())
+  const reports = createReports(core.carrier, post, () => reactor.nowMs)
 
   function apply({ proxies, subusers, exits, goneProxies, goneSubusers, goneExits }: StateChange): void {
     const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits] })

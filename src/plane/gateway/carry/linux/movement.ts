@@ -58,28 +58,39 @@ function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
       const address = readAddress(there.host)
       const own = from === undefined ? undefined : readAddress(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
-      const descriptor = kernel.connect(address, there.port, own)
-      if (descriptor < 0) return Promise.resolve({ refusal: connectRefusalOf(-descriptor) })
-      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'gateway_full' })
-      const side = new Side(patient, around)
-      const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
-      side.attach(channel)
-      side.pause()
       return new Promise((resolve) => {
-        const cancel = timers.after(mostMs, () => {
-          side.abort()
-          resolve({ refusal: 'connect_timeout' })
-        })
-        channel.watch((error) => {
-          cancel()
-          if (error === 0) resolve({ origin: side })
-          else {
-            side.abort()
-            resolve({ refusal: connectRefusalOf(error) })
-          }
+        // Whatever else this turn brings is passed on first: making a connection takes the system longest.
+        reactor.queue({
+          takeTurn: () => begin(kernel.connect(address, there.port, own), mostMs, resolve),
+          onFault: () => resolve({ refusal: 'unreachable' }),
         })
       })
     },
+  }
+
+  function begin(descriptor: number, mostMs: number, resolve: (connected: Connected<Side>) => void): void {
+    if (descriptor < 0) resolve({ refusal: connectRefusalOf(-descriptor) })
+    else if (!descriptors.own(descriptor)) resolve({ refusal: 'gateway_full' })
+    else watch(descriptor, mostMs, resolve)
+  }
+
+  function watch(descriptor: number, mostMs: number, resolve: (connected: Connected<Side>) => void): void {
+    const side = new Side(patient, around)
+    const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
+    side.attach(channel)
+    side.pause()
+    const cancel = timers.after(mostMs, () => {
+      side.abort()
+      resolve({ refusal: 'connect_timeout' })
+    })
+    channel.watch((error) => {
+      cancel()
+      if (error === 0) resolve({ origin: side })
+      else {
+        side.abort()
+        resolve({ refusal: connectRefusalOf(error) })
+      }
+    })
   }
 }
 
