@@ -21,8 +21,6 @@ export type ConnectionDeps = {
   readonly tunnel: CarryTunnel
   readonly clock: () => number
   readonly patience: Patience
-  /** The address it comes from. */
-  readonly source: string
   readonly onClosed: (connection: Connection) => void
   /** A bug of ours, to be written down. */
   readonly onFault: (fault: unknown) => void
@@ -59,15 +57,13 @@ export class Connection implements SideOwner, Talker {
 
   constructor(
     readonly side: Side,
+    /** The address it comes from. */
+    readonly source: string,
     private readonly deps: ConnectionDeps,
   ) {
     side.own(this)
     this.cameAt = deps.clock()
     this.deadlineAt = this.cameAt + deps.patience.handshakeMs
-  }
-
-  get source(): string {
-    return this.deps.source
   }
 
   /** A bug in what is done for it ends this connection alone. */
@@ -167,7 +163,7 @@ export class Connection implements SideOwner, Talker {
     for (const event of events) {
       if (this.stage === 'closed') return
       if (event.type === 'tunnel') this.openTunnel(event)
-      else if (event.type === 'request') void this.openForward(event).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'request') this.openForward(event)
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
       else {
@@ -193,8 +189,7 @@ export class Connection implements SideOwner, Talker {
   }
 
   private openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
-    this.wait()
-    this.use(this.passTo(target, this.admitHttp(credentials)), (passage) => {
+    this.pass(target, this.admitHttp(credentials), (passage) => {
       if ('refusal' in passage) this.refuseHttp(passage.refusal, keepAlive, false)
       else {
         this.side.write(passage.extra ? answer(200, undefined, '', passage.extra) : established)
@@ -203,17 +198,18 @@ export class Connection implements SideOwner, Talker {
     })
   }
 
-  private async openForward(request: ForwardRequest): Promise<void> {
+  private openForward(request: ForwardRequest): void {
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
-    this.wait()
-    const passage = await this.passTo(request.target, this.admitHttp(request.credentials))
-    this.pending = undefined
-    if (this.isGone()) return
-    if ('refusal' in passage) {
-      this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
-      return
-    }
+    this.pass(request.target, this.admitHttp(request.credentials), (passage) => {
+      this.pending = undefined
+      if ('refusal' in passage)
+        this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
+      else this.startForward(request, pending, passage)
+    })
+  }
+
+  private startForward(request: ForwardRequest, pending: Pending, passage: Passage): void {
     this.stage = 'http'
     const forward = new Forward(
       this.side,
@@ -288,7 +284,7 @@ export class Connection implements SideOwner, Talker {
   private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
     this.wait()
     this.use(this.admitBySocks(credentials), (verdict) => {
-      if (!this.socks) return
+      if (this.isGone() || !this.socks) return
       if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
         this.side.write(this.socks.deny())
         this.close()
@@ -310,10 +306,9 @@ export class Connection implements SideOwner, Talker {
   }
 
   private connectSocks(target: Target): void {
-    this.wait()
     const { denial, access } = this
     const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
-    this.use(this.passTo(target, verdict), (passage) => {
+    this.pass(target, verdict, (passage) => {
       if ('refusal' in passage) {
         this.side.write(socksReply(refusalOf(passage.refusal).socks))
         this.close()
@@ -338,27 +333,27 @@ export class Connection implements SideOwner, Talker {
     this.side.pause()
   }
 
-  /** Uses what is known or will be, unless the client has gone by then. */
+  /** A bug in it ends this connection alone. */
   private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
-    const actIfHere = (known: Value): void => {
-      if (!this.isGone()) act(known)
-    }
-    if (value instanceof Promise) value.then(actIfHere).catch((fault: unknown) => this.fail(fault))
-    else actIfHere(value)
+    if (!(value instanceof Promise)) act(value)
+    else value.then(act).catch((fault: unknown) => this.fail(fault))
   }
 
-  private passTo(target: Target, admitted: Soon<Verdict>): Soon<Opened> {
-    return soon(admitted, (verdict): Soon<Opened> => {
+  /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */
+  private pass(target: Target, admitted: Soon<Verdict>, act: (opened: Opened) => void): void {
+    this.wait()
+    const opened = soon(admitted, (verdict): Soon<Opened> => {
       if ('refusal' in verdict) return verdict
       this.isStranger = false
       if (this.isGone()) return { refusal: 'gateway_stopping' }
-      return soon(this.deps.passages.open(verdict.access, target, this.side), (passage) => {
-        if ('origin' in passage && this.isGone()) {
-          passage.finish()
-          passage.origin.abort()
-        }
-        return passage
-      })
+      return this.deps.passages.open(verdict.access, target, this.side)
+    })
+    this.use(opened, (passage) => {
+      if (!this.isGone()) act(passage)
+      else if ('origin' in passage) {
+        passage.finish()
+        passage.origin.abort()
+      }
     })
   }
 

@@ -1,4 +1,4 @@
-import { type Soon, soon } from '../../../kernel/soon.ts'
+import type { Soon } from '../../../kernel/soon.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Allowance } from '../count/allowance.ts'
 import type { Metering } from '../count/metering.ts'
@@ -7,7 +7,7 @@ import { type Access, type Moment, standing } from '../decide/admit.ts'
 import type { TunnelLimits } from '../decide/limits.ts'
 import type { createRecheck } from '../decide/recheck.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
-import type { createWayChooser } from '../decide/way.ts'
+import type { ChosenWay, createWayChooser } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Dial, Dialled } from '../reach/dial.ts'
 import type { Side } from './side.ts'
@@ -34,7 +34,16 @@ export type Passage = {
 /** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
 export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
+/** A connection to a destination that is being made. */
+type Dialling = {
+  readonly access: Access
+  readonly target: Target
+  readonly client: Side
+}
+
 type Refused = { readonly refusal: RefusalCode }
+const nothing = new Uint8Array(0)
+
 export type Passages = ReturnType<typeof createPassages>
 
 export function createPassages(deps: {
@@ -51,56 +60,59 @@ export function createPassages(deps: {
 }) {
   const { metering, sockets } = deps
   /** Customers whose destinations are being connected to. */
-  const dialling = new Set<{ readonly client: Side }>()
+  const dialling = new Set<Dialling>()
   let abandoned = 0
   let starved = 0
 
-  /** Much may have happened while the connection was made. */
-  function arrive(
-    access: Access,
-    target: Target,
-    client: Side,
-    allowance: Allowance,
-    dialled: Dialled<Side>,
-  ): Passage | Refused {
+  /** The place that was taken is free again. */
+  function leave({ access }: Dialling): void {
+    deps.limits.leave(access.owner, access.key)
+  }
+
+  function refuse(entry: Dialling, refusal: RefusalCode): Refused {
+    leave(entry)
+    return { refusal }
+  }
+
+  function fail(entry: Dialling, fault: unknown): never {
+    dialling.delete(entry)
+    leave(entry)
+    throw fault
+  }
+
+  /** What became of a connection to a destination. Much may have happened while it was made. */
+  function arrive(entry: Dialling, allowance: Allowance, dialled: Dialled<Side>): Passage | Refused {
+    const { access, target, client } = entry
+    dialling.delete(entry)
     if ('refusal' in dialled) {
       if (dialled.refusal === 'gateway_full') starved += 1
-      return dialled
+      return refuse(entry, dialled.refusal)
     }
     const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
     if (refusal) {
       dialled.origin.abort()
-      return { refusal }
+      return refuse(entry, refusal)
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
     return begin(access, dialled, metering.begin(allowance, client, access.owner, keepsHosts ? target.host : undefined))
   }
 
-  function pass(access: Access, target: Target, client: Side): Soon<Passage | Refused> {
-    return soon(deps.chooseWay(access), (chosen) => {
-      if ('refusal' in chosen) return chosen
-      const dialled = deps.dial(target, chosen.way, access.owner)
-      if (!(dialled instanceof Promise)) return arrive(access, target, client, chosen.allowance, dialled)
-      const entry = { client }
-      dialling.add(entry)
-      return dialled.then(
-        (outcome) => {
-          dialling.delete(entry)
-          return arrive(access, target, client, chosen.allowance, outcome)
-        },
-        (fault: unknown) => {
-          dialling.delete(entry)
-          throw fault
-        },
-      )
-    })
+  function go(entry: Dialling, chosen: ChosenWay | Refused): Soon<Passage | Refused> {
+    if ('refusal' in chosen) return refuse(entry, chosen.refusal)
+    dialling.add(entry)
+    const dialled = deps.dial(entry.target, chosen.way, entry.access.owner)
+    if (!(dialled instanceof Promise)) return arrive(entry, chosen.allowance, dialled)
+    return dialled.then(
+      (outcome) => arrive(entry, chosen.allowance, outcome),
+      (fault: unknown) => fail(entry, fault),
+    )
   }
 
   function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
     const passage: Passage = {
       access,
       origin,
-      early,
+      early: early ?? nothing,
       tally,
       sockets,
       extra: leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom },
@@ -142,26 +154,13 @@ export function createPassages(deps: {
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
       const denied = deps.limits.enter(access.owner, access.key, most)
       if (denied) return { refusal: denied }
-      const leave = (): void => deps.limits.leave(access.owner, access.key)
-      return guarded(() => pass(access, target, client), leave)
+      const entry: Dialling = { access, target, client }
+      const chosen = deps.chooseWay(access)
+      if (!(chosen instanceof Promise)) return go(entry, chosen)
+      return chosen.then(
+        (known) => go(entry, known),
+        (fault: unknown) => fail(entry, fault),
+      )
     },
-  }
-}
-
-/** Undoes what was taken, should there be no passage in the end. */
-function guarded(open: () => Soon<Passage | Refused>, undo: () => void): Soon<Passage | Refused> {
-  const look = (passage: Passage | Refused): Passage | Refused => {
-    if ('refusal' in passage) undo()
-    return passage
-  }
-  const fail = (fault: unknown): never => {
-    undo()
-    throw fault
-  }
-  try {
-    const passage = open()
-    return passage instanceof Promise ? passage.then(look, fail) : look(passage)
-  } catch (fault) {
-    return fail(fault)
   }
 }

@@ -13,7 +13,7 @@ export type Way =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
-type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
+export type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
 
 /** Chooses where somebody who was let in leaves, and what pays for it; waits until there are bytes to begin with. */
 export function createWayChooser(deps: {

@@ -27,7 +27,7 @@ export type Dialled<Origin> =
   | {
       readonly origin: Origin
       /** What the origin or the upstream said already. */
-      readonly early: Uint8Array
+      readonly early?: Uint8Array
       /** Set when it leaves from another address than it should, which only a sandbox allows. */
       readonly leftFrom?: string
     }
@@ -51,16 +51,18 @@ export function createDial<Origin>(deps: {
   const { dialler } = deps
 
   /** Leaves from an address of this machine. */
-  const leave = (there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> =>
-    dialler.connect(there, from, mostMs).then((connected) => {
-      const isMissing = 'refusal' in connected && connected.refusal === 'address_unavailable'
-      if (!isMissing || !deps.policy().allowLoopback || !from.includes(':')) return toDialled(connected)
-      return leaveFromOwn(there, mostMs)
+  function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
+    const connected = dialler.connect(there, from, mostMs)
+    if (!from.includes(':') || !deps.policy().allowLoopback) return connected
+    return connected.then((outcome) => {
+      const isMissing = 'refusal' in outcome && outcome.refusal === 'address_unavailable'
+      return isMissing ? leaveFromOwn(there, mostMs) : outcome
     })
+  }
 
   /** A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so. */
   async function leaveFromOwn(there: Target, mostMs: number): Promise<Dialled<Origin>> {
-    const own = toDialled(await dialler.connect(there, '::1', mostMs))
+    const own = await dialler.connect(there, '::1', mostMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
@@ -75,7 +77,7 @@ export function createDial<Origin>(deps: {
 
   function go(there: Target, way: Way, mostMs: number): Promise<Dialled<Origin>> {
     if (way.kind === 'address') return leave(there, way.address, mostMs)
-    if (way.exit.kind === 'local') return dialler.connect(there, way.exit.host, mostMs).then(toDialled)
+    if (way.exit.kind === 'local') return dialler.connect(there, way.exit.host, mostMs)
     return talkThrough(there, way.exit, mostMs)
   }
 
@@ -99,8 +101,3 @@ export function createDial<Origin>(deps: {
       return go({ host: formatAddress(only), port: target.port }, way, deps.connectMs)
     })
 }
-
-const toDialled = <Origin>(connected: Connected<Origin>): Dialled<Origin> =>
-  'origin' in connected ? { origin: connected.origin, early: empty } : connected
-
-const empty = new Uint8Array(0)
