@@ -151,8 +151,10 @@ function readHalf(text: string, mayEndInQuad: boolean): number[] | undefined {
   return bytes.length <= 16 ? bytes : undefined
 }
 
-const isMapped = (bytes: Uint8Array): boolean =>
-  bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
+function isMapped(bytes: Uint8Array): boolean {
+  for (let index = 0; index < 10; index += 1) if (bytes[index] !== 0) return false
+  return bytes[10] === 255 && bytes[11] === 255
+}
 
 function masked(bytes: Uint8Array, length: number): Uint8Array {
   return bytes.map((byte, index) => byte & ((0xff00 >> Math.min(8, Math.max(0, length - index * 8))) & 255))

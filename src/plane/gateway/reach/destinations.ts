@@ -6,7 +6,9 @@ import type { Way } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Resolve } from './resolve.ts'
 
-export type Destinations = { readonly addresses: readonly Address[] } | { readonly refusal: RefusalCode }
+export type Destinations =
+  /** `isLiteral`: the target is itself the one address, in its only spelling. */
+  { readonly addresses: readonly Address[]; readonly isLiteral?: true } | { readonly refusal: RefusalCode }
 
 /**
  * Finds the addresses that a customer's target means and that he may reach: the bytes of each are judged. Never an
@@ -39,7 +41,7 @@ export function createDestinations(deps: { policy: () => Policy; resolve: Resolv
     if (literal) {
       if (!versions.includes(literal.version)) return { refusal: 'no_such_family' }
       const denial = mayReach(literal, target.port, deps.policy())
-      return denial ? { refusal: denial } : { addresses: [literal] }
+      return denial ? { refusal: denial } : { addresses: [literal], isLiteral: true }
     }
     const denial = mayName(target.host, deps.policy())
     return denial ? { refusal: denial } : resolveName(target, versions, owner)

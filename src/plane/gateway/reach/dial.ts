@@ -96,8 +96,6 @@ export function createDial<Origin>(deps: {
   return (target, way, owner) =>
     soon(findDestinations(target, way, owner), (found) => {
       if ('refusal' in found) return found
-      const [only, another] = found.addresses
-      if (!only || another) return tryEach(found.addresses, target.port, way)
-      return go({ host: formatAddress(only), port: target.port }, way, deps.connectMs)
+      return found.isLiteral ? go(target, way, deps.connectMs) : tryEach(found.addresses, target.port, way)
     })
 }
