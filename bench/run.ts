@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
 import type { Bench } from './context.ts'
+import { versionsOfProxies } from './forward-proxies.ts'
 import { gateway } from './gateway.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
@@ -15,7 +16,7 @@ import { findPgbench } from './pgbench.ts'
 import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
-import { type Outcome, toTable, writePage } from './report.ts'
+import { type Outcome, toTable, writePages } from './report.ts'
 import { soak } from './soak.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
@@ -105,8 +106,7 @@ const machine = describeMachine(
     versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
     versionOf(['wireguard-go', '--version']),
     versionOf(['iperf3', '--version']),
-    versionOf(['tinyproxy', '-v']),
-    versionOf(['squid', '-v'])?.replace('Cache: Version ', ''),
+    ...versionsOfProxies(),
   ].filter((version) => version !== undefined),
   busy,
 )
@@ -122,7 +122,7 @@ const command = [
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
 else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)
 if (values.write && failed.length === 0) {
-  writePage(
+  writePages(
     outcomes,
     benches.map((bench) => bench.name),
     machine,
