@@ -204,11 +204,11 @@ export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<R
   const count = Math.min(mostIdle, connectionsWithin(mostIdle, filesAllowed()))
   const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(carrier)}`
   await (await tunnels.hold({ ...idle, tunnels: warmUpTunnels, route })).release()
-  const pids = memoryPids?.() ?? []
-  const beforeMb = familyMb(pids)
+  const heldMb = (): number => familyMb(memoryPids?.() ?? [])
+  const beforeMb = heldMb()
   const held = await tunnels.hold({ ...idle, tunnels: count, route })
   await Bun.sleep(settleMs)
-  const mb = familyMb(pids)
+  const mb = heldMb()
   const kb = ((mb - beforeMb) * 1024) / count
   const alive = await held.release()
   if (alive.tunnels === count)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const program = join(import.meta.dir, '../bin/turnpike.mjs')
@@ -86,7 +86,8 @@ async function drop(reader: { read(): Promise<{ done: boolean }> }): Promise<voi
 
 /** A process and all that it has started, itself first. */
 export function familyOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  const path = `/proc/${pid}/task/${pid}/children`
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
   return [pid, ...text.split(' ').filter(Boolean).map(Number).flatMap(familyOf)]
 }
 

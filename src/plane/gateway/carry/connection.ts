@@ -201,7 +201,8 @@ export class Connection implements SideOwner, Talker {
   private openForward(request: ForwardRequest): void {
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
-    this.pass(request.target, this.admitHttp(request.credentials), (passage) => {
+    // Its body and its end may have come with it, and are taken first.
+    this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (passage) => {
       this.pending = undefined
       if ('refusal' in passage)
         this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
