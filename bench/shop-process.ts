@@ -85,10 +85,17 @@ async function drop(reader: { read(): Promise<{ done: boolean }> }): Promise<voi
 }
 
 /** A process and all that it has started, itself first. */
-export function familyOf(pid: number): number[] {
+export const familyOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(familyOf)]
+
+/** What has ended meanwhile has none. */
+function childrenOf(pid: number): number[] {
   const path = `/proc/${pid}/task/${pid}/children`
-  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-  return [pid, ...text.split(' ').filter(Boolean).map(Number).flatMap(familyOf)]
+  try {
+    return readFileSync(path, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch (error) {
+    if (existsSync(path)) throw error
+    return []
+  }
 }
 
 /** What a process has in memory. */

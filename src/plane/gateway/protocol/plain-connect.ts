@@ -54,8 +54,22 @@ export function readPlainConnect(chunk: Uint8Array): PlainConnect | undefined {
     at = end + 2
   }
   if (at + 1 >= most || chunk[at + 1] !== lf) return undefined
-  const target = readAuthority(latin1Slice.call(chunk, start.length, targetEnd))
+  const target = readTarget(latin1Slice.call(chunk, start.length, targetEnd))
   return target && { target, credentials, next: at + 2 }
+}
+
+/** The same few are asked for again and again. */
+const targets = new Map<string, Target>()
+const mostTargets = 2000
+
+function readTarget(text: string): Target | undefined {
+  const known = targets.get(text)
+  if (known) return known
+  const target = readAuthority(text)
+  if (!target) return undefined
+  if (targets.size >= mostTargets) targets.clear()
+  targets.set(text, target)
+  return target
 }
 
 function toCodes(text: string): readonly number[] {

@@ -60,6 +60,18 @@ export function readSocketAddress(from: DataView, at: number): { address: Addres
   return { address: unmap({ version: 6, bytes: bytesAt(from, at + 8, 16) }), port }
 }
 
+/** An IPv4 address, mapped into IPv6 or not, as one number. Undefined for every other. */
+export function readQuadAt(from: DataView, at: number): number | undefined {
+  const family = from.getUint16(at, true)
+  if (family === AF_INET) return from.getUint32(at + 4, false)
+  const isMapped =
+    family === AF_INET6 &&
+    from.getUint32(at + 8, false) === 0 &&
+    from.getUint32(at + 12, false) === 0 &&
+    from.getUint32(at + 16, false) === 0xffff
+  return isMapped ? from.getUint32(at + 20, false) : undefined
+}
+
 function bytesAt(from: DataView, at: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length)
   for (let offset = 0; offset < length; offset += 1) bytes[offset] = from.getUint8(at + offset)
