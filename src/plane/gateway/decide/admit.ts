@@ -16,14 +16,14 @@ export type Access = {
   readonly key: string
   /** The customer behind it, by a name that tells nothing of him. */
   readonly owner: string
+  /** The address it came from, when that and the port let it in; else its password did. */
+  readonly source: string | undefined
 } & (
   | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
   | {
       readonly kind: 'premium'
       readonly subuser: NodeSubuser
       readonly login: ProxyLogin
-      /** The address it came from, when that and the port let it in; else its password did. */
-      readonly source: string | undefined
     }
 )
 
@@ -85,9 +85,18 @@ function prove(
   // An unknown name costs the same look at the password as a known one.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? nobodysDigest)
   if (!isRight) return undefined
-  if (proxy) return { kind: 'dedicated', key: proxyKey(username), owner: toOwner(proxy), proxy, protocol }
+  if (proxy) return toDedicated(proxy, protocol, undefined)
   return subuser && login && toPremium(subuser, login, undefined)
 }
+
+const toDedicated = (proxy: NodeProxy, protocol: Protocol, source: string | undefined): Access => ({
+  kind: 'dedicated',
+  key: proxyKey(proxy.username),
+  owner: toOwner(proxy),
+  proxy,
+  protocol,
+  source,
+})
 
 const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | undefined): Access => ({
   kind: 'premium',
@@ -98,12 +107,25 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   source,
 })
 
-/** Lets somebody in by where it comes from and the port it came to, which stands for a whole login. */
-export function admitBySource(snapshot: Snapshot, source: string, port: number, at: Moment): Verdict {
+/**
+ * Lets somebody in by where it comes from and the port it came to, which stands for a dedicated proxy or a whole login.
+ */
+export function admitBySource(
+  snapshot: Snapshot,
+  source: string,
+  port: number,
+  protocol: Protocol,
+  at: Moment,
+): Verdict {
   const meaning = snapshot.findPort(port)
+  if (meaning && 'username' in meaning) {
+    const proxy = snapshot.findProxy(meaning.username)
+    if (!proxy || !isAmong(proxy.sources, source)) return { refusal: 'credentials_required' }
+    return judge(toDedicated(proxy, protocol, source), snapshot, at)
+  }
   const subuser = meaning && snapshot.findSubuser(meaning.subuser)
   const login = meaning && readProxyLogin(meaning.login)
-  if (!subuser || !login || !isListed(subuser, source)) return { refusal: 'credentials_required' }
+  if (!subuser || !login || !isAmong(subuser.whitelist, source)) return { refusal: 'credentials_required' }
   return judge(toPremium(subuser, login, source), snapshot, at)
 }
 
@@ -121,15 +143,16 @@ export function standing(access: Access, snapshot: Snapshot, at: Moment): Refusa
 }
 
 function standingOfProxy(
-  { proxy, protocol }: Extract<Access, { kind: 'dedicated' }>,
+  { proxy, protocol, source }: Extract<Access, { kind: 'dedicated' }>,
   snapshot: Snapshot,
   at: Moment,
 ): RefusalCode | undefined {
   const now = snapshot.findProxy(proxy.username)
-  if (!now || now.digest !== proxy.digest) return 'bad_credentials'
+  if (!now) return 'bad_credentials'
+  if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
   if (now.state === 'blocked') return 'blocked'
   if (hasExpired(now.expires_at, at)) return 'expired'
-  if (now.port_type !== protocol) return 'wrong_protocol'
+  if (now.port_type !== 'both' && now.port_type !== protocol) return 'wrong_protocol'
   // Somebody else may have the old address next.
   return now.leave_from === proxy.leave_from ? undefined : 'address_unavailable'
 }
@@ -140,7 +163,7 @@ function standingOfSubuser(
 ): RefusalCode | undefined {
   const now = snapshot.findSubuser(subuser.id)
   if (!now) return 'bad_credentials'
-  if (source === undefined ? now.digest !== subuser.digest : !isListed(now, source)) return 'bad_credentials'
+  if (source === undefined ? now.digest !== subuser.digest : !isAmong(now.whitelist, source)) return 'bad_credentials'
   return now.state === 'blocked' ? 'blocked' : undefined
 }
 
@@ -165,10 +188,11 @@ export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'p
   return { refusal: filled.length > 1 ? 'pool_required' : 'traffic_exhausted' }
 }
 
-function isListed(subuser: NodeSubuser, source: string): boolean {
+/** Whether an address is one of these, or in one of these blocks. */
+function isAmong(listed: readonly string[], source: string): boolean {
   const address = readAddress(source)
   if (!address) return false
-  return subuser.whitelist.some((text) => {
+  return listed.some((text) => {
     const prefix = readPrefix(text)
     return prefix !== undefined && contains(prefix, address)
   })
