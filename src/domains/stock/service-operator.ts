@@ -4,6 +4,7 @@ import { readCountry } from '../../kernel/country.ts'
 import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { noSuchAddress } from './errors.ts'
+import type { WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
 
 const mostShown = 100
@@ -45,7 +46,7 @@ export function createStockOperator(deps: {
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,
-      onLease: (lease: store.LeaseRecord) => Finding | undefined,
+      onLease: (lease: WalkedLease) => Finding | undefined,
     ): Promise<{ findings: Finding[]; places: number; leases: number }> {
       const findings: Finding[] = []
       for (const each of await store.disagreements(reader, mostShown)) {
