@@ -45,7 +45,11 @@ export function createMetering<End extends CustomerEnd>(deps: {
     const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
     const allowance = new Allowance(subject, ask, clock)
     if (subject.kind === 'proxy') ofProxies.set(subject.id, allowance)
-    else ofSubusers.set(subject.id, (ofSubusers.get(subject.id) ?? new Map()).set(subject.pool, allowance))
+    else
+      ofSubusers.set(
+        subject.id,
+        (ofSubusers.get(subject.id) ?? new Map<string, Allowance>()).set(subject.pool, allowance),
+      )
     return allowance
   }
 
