@@ -40,7 +40,7 @@ export class Connection implements SideOwner, Talker {
   /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
   deadlineAt: number
   private stage: Stage = 'detect'
-  private readonly http = new HttpRequestReader()
+  private reader: HttpRequestReader | undefined
   private socks: Socks5Reader | undefined
   private access: Access | undefined
   private forward: Forward | undefined
@@ -80,6 +80,11 @@ export class Connection implements SideOwner, Talker {
     if (this.stage === 'closed') return
     if (this.socks) this.takeSocks(this.socks.feed(bytes))
     else this.feedHttp(bytes)
+  }
+
+  private get http(): HttpRequestReader {
+    this.reader ??= new HttpRequestReader()
+    return this.reader
   }
 
   onEnd(): void {

@@ -100,12 +100,23 @@ export function createPassages(deps: {
   function go(entry: Dialling, chosen: ChosenWay | Refused): Soon<Passage | Refused> {
     if ('refusal' in chosen) return refuse(entry, chosen.refusal)
     dialling.add(entry)
-    const dialled = deps.dial(entry.target, chosen.way, entry.access.owner)
-    if (!(dialled instanceof Promise)) return arrive(entry, chosen.allowance, dialled)
-    return dialled.then(
-      (outcome) => arrive(entry, chosen.allowance, outcome),
-      (fault: unknown) => fail(entry, fault),
-    )
+    return guard(entry, () => {
+      const dialled = deps.dial(entry.target, chosen.way, entry.access.owner)
+      if (!(dialled instanceof Promise)) return arrive(entry, chosen.allowance, dialled)
+      return dialled.then(
+        (outcome) => guard(entry, () => arrive(entry, chosen.allowance, outcome)),
+        (fault: unknown) => fail(entry, fault),
+      )
+    })
+  }
+
+  /** A bug of ours costs no customer his place. */
+  function guard<Result>(entry: Dialling, act: () => Result): Result {
+    try {
+      return act()
+    } catch (fault) {
+      return fail(entry, fault)
+    }
   }
 
   function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
@@ -155,7 +166,7 @@ export function createPassages(deps: {
       const denied = deps.limits.enter(access.owner, access.key, most)
       if (denied) return { refusal: denied }
       const entry: Dialling = { access, target, client }
-      const chosen = deps.chooseWay(access)
+      const chosen = guard(entry, () => deps.chooseWay(access))
       if (!(chosen instanceof Promise)) return go(entry, chosen)
       return chosen.then(
         (known) => go(entry, known),
