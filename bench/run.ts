@@ -121,7 +121,9 @@ const command = [
 
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
 else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)
-if (values.write && failed.length === 0) {
+const isBusy = busy > mostBusy
+if (values.write && isBusy) say('bench: nothing is written, for others used the processors: the figures do not count')
+if (values.write && failed.length === 0 && !isBusy) {
   writePages(
     outcomes,
     benches.map((bench) => bench.name),
