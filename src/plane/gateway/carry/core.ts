@@ -179,7 +179,7 @@ export function createCore(deps: EngineDeps & Movement) {
     /** A customer has come. Whoever may not even talk is gone at once. */
     accepted(side: Side, source: string): void {
       arrivals.opened()
-      const connection = new Connection(side, { ...connectionDeps, source })
+      const connection = new Connection(side, source, connectionDeps)
       if (arrivals.enter(connection)) connections.add(connection)
       else side.abort()
     },

@@ -26,7 +26,9 @@ export function createMetering<End extends CustomerEnd>(deps: {
   speeds?: () => Speeds
 }) {
   const { agent, clock } = deps
-  const allowances = new Map<string, Allowance>()
+  const ofProxies = new Map<number, Allowance>()
+  const ofSubusers = new Map<string, Map<string, Allowance>>()
+  const ofGateways = new Map<string, Allowance>()
   /** One for each credential that has allowances. */
   const speedLimits = new Map<string, SpeedLimit>()
   const changed = new Set<Allowance>()
@@ -52,14 +54,25 @@ export function createMetering<End extends CustomerEnd>(deps: {
     return counted
   }
 
+  function findAllowance(subject: Subject): Allowance | undefined {
+    if (subject.kind === 'proxy') return ofProxies.get(subject.id)
+    return subject.kind === 'hop' ? ofGateways.get(subject.id) : ofSubusers.get(subject.id)?.get(subject.pool)
+  }
+
+  function poolsOf(id: string): Map<string, Allowance> {
+    const pools = ofSubusers.get(id) ?? new Map<string, Allowance>()
+    ofSubusers.set(id, pools)
+    return pools
+  }
+
   function allowanceOf(subject: Subject): Allowance {
-    const key = keyOf(subject)
-    let allowance = allowances.get(key)
-    if (!allowance) {
-      const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-      allowance = new Allowance(subject, ask, clock, speedLimitOf(subject))
-      allowances.set(key, allowance)
-    }
+    const known = findAllowance(subject)
+    if (known) return known
+    const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
+    const allowance = new Allowance(subject, ask, clock, speedLimitOf(subject))
+    if (subject.kind === 'proxy') ofProxies.set(subject.id, allowance)
+    else if (subject.kind === 'hop') ofGateways.set(subject.id, allowance)
+    else poolsOf(subject.id).set(subject.pool, allowance)
     return allowance
   }
 
@@ -67,7 +80,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
     const credential = credentialOf(subject)
     const known = speedLimits.get(credential)
     if (known) return known
-    const rate = (): number => (deps.speeds?.() ?? noLimit)[subject.kind]
+    const rate = (): number =>
+      subject.kind === 'hop' ? Number.POSITIVE_INFINITY : (deps.speeds?.() ?? noLimit)[subject.kind]
     const limit = new SpeedLimit(rate, clock, deps.after)
     speedLimits.set(credential, limit)
     return limit
@@ -105,6 +119,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     let bearable: number = mostLost.ofConnection
     for (const tally of delivery.tallies) {
       const { lost, owner, allowance } = tally
+      if (lost === 0) continue
       const borne = losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
       bearable -= borne
       if (lost > borne && tally.countLost(lost - borne) > 0) changed.add(allowance)
@@ -137,7 +152,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   return {
     allowanceOf,
     /** There may be more to have for somebody who was told that there is none. */
-    expectMore: (id: string, pool: string): void => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.expectMore(),
+    expectMore: (id: string, pool: string): void => findAllowance({ kind: 'subuser', id, pool })?.expectMore(),
 
     /** Begins to count for one conversation on a customer's connection. */
     begin(allowance: Allowance, end: End, owner: string, host: string | undefined, exit?: string): Tally {
@@ -236,10 +251,9 @@ export function createMetering<End extends CustomerEnd>(deps: {
       return taken
     },
 
-    noteAsked: (id: string, pool: string): number =>
-      allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
+    noteAsked: (id: string, pool: string): number => findAllowance({ kind: 'subuser', id, pool })?.noteAsked() ?? 0,
 
-    paceOf: (id: string, pool: string): number => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.pace ?? 0,
+    paceOf: (id: string, pool: string): number => findAllowance({ kind: 'subuser', id, pool })?.pace ?? 0,
 
     allow(id: string, pool: string, upto: number): void {
       allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
@@ -254,9 +268,6 @@ export function createMetering<End extends CustomerEnd>(deps: {
     },
   }
 }
-
-const keyOf = (subject: Subject): string =>
-  subject.kind === 'subuser' ? `subuser ${subject.id} ${subject.pool}` : `${subject.kind} ${subject.id}`
 
 /** Whoever has several pools has one bound for all of them. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

@@ -82,7 +82,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   let heard = 0
 
   const tidyUp = createTidyUp()
-  const clock = (): number => Date.now() + memory.skewMs
+  const clock = (): number => reactor.wallMs + memory.skewMs
   /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
   const wishes: FromReactor[] = []
   const agent: Agent = {
@@ -111,7 +111,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     onExit: (word) => post({ type: 'exit', word }),
     onFault,
   })
-  const reports = createReports(core.carrier, post, () => performance.now())
+  const reports = createReports(core.carrier, post, () => reactor.nowMs)
 
   function apply(change: StateChange): void {
     const { proxies, subusers, exits, gateways, goneProxies, goneSubusers, goneExits, goneGateways } = change
