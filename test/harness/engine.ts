@@ -42,6 +42,8 @@ export type StandOptions = {
   readonly subuser?: Partial<NodeSubuser>
   /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
+  /** How often there is more; for ever unless said. */
+  readonly mostLeases?: number
   /** How long the answer takes. */
   readonly leaseMs?: number
 }
@@ -141,7 +143,7 @@ export function makeEngineDeps(options: StandOptions) {
     snapshot,
     agent: {
       wantLease(id, pool) {
-        allowed += leaseBytes
+        if (allowed < leaseBytes * (options.mostLeases ?? Number.POSITIVE_INFINITY)) allowed += leaseBytes
         setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
