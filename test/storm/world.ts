@@ -7,6 +7,7 @@ import { kopecks } from '../../src/kernel/money.ts'
 import { type Config, readConfig } from '../../src/main/settings/config.ts'
 import { openConfigured } from '../../src/main/shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { openVault } from '../../src/main/shop/vault.ts'
 import type { Engine } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../harness/postgres.ts'
@@ -86,7 +87,9 @@ export class World {
   async operate<Result>(work: (services: Services) => Promise<Result>): Promise<Result> {
     const db = openConfigured(this.config)
     try {
-      return await work(createServices(db, realSurroundings, arrangementsOf(this.config)))
+      return await work(
+        createServices(db, realSurroundings, arrangementsOf(this.config, (await openVault(this.config, db)).vault)),
+      )
     } finally {
       await db.close()
     }

@@ -1,5 +1,7 @@
+export { noEntrance } from './errors.ts'
 export {
   type Bought,
+  type Carried,
   createDedicated,
   type Dedicated,
   type OpenProxy,

@@ -5,10 +5,11 @@ import type { Orders } from '../orders/index.ts'
 import type { Order, Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
-import type { StockDesk } from '../stock/index.ts'
+import type { StockOperator } from '../stock/index.ts'
+import type { WalkedLease } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { type Proxy, subjectPrefix, vaultContext } from './rules.ts'
-import { problemsOfLeases, problemsOfProxy, type WalkedLease } from './rules-audit.ts'
+import { problemsOfLeases, problemsOfProxy } from './rules-audit.ts'
 import * as store from './store.ts'
 
 const page = 500
@@ -18,7 +19,7 @@ export function createDedicatedVerifier(deps: {
   db: Database
   orders: Orders
   pricing: Pricing
-  stockDesk: StockDesk
+  stockOperator: StockOperator
   vault: Vault
   traffic: Pick<Traffic, 'counts'>
   sha256: (text: string) => Uint8Array
@@ -40,7 +41,7 @@ export function createDedicatedVerifier(deps: {
         }
         checkHeld(proxies, findings)
         const leases = new Map<number, WalkedLease[]>()
-        const stock = await deps.stockDesk.verify(reader, (lease) => {
+        const stock = await deps.stockOperator.verify(reader, (lease) => {
           leases.set(lease.proxy, [...(leases.get(lease.proxy) ?? []), lease])
           return checkLease(lease, proxies.get(lease.proxy))
         })

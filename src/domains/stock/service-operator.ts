@@ -4,14 +4,15 @@ import { readCountry } from '../../kernel/country.ts'
 import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { noSuchAddress } from './errors.ts'
+import type { WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
 
 const mostShown = 100
 
-export type StockDesk = ReturnType<typeof createStockDesk>
+export type StockOperator = ReturnType<typeof createStockOperator>
 
 /** What an operator does with stock: look, count, take out, put back. */
-export function createStockDesk(deps: {
+export function createStockOperator(deps: {
   db: Database
   clock: Clock
   /** The next number that a counter gives out. */
@@ -45,7 +46,7 @@ export function createStockDesk(deps: {
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,
-      onLease: (lease: store.LeaseRecord) => Finding | undefined,
+      onLease: (lease: WalkedLease) => Finding | undefined,
     ): Promise<{ findings: Finding[]; places: number; leases: number }> {
       const findings: Finding[] = []
       for (const each of await store.disagreements(reader, mostShown)) {

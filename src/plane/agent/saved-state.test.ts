@@ -19,6 +19,8 @@ const page = (now: number, ...ids: number[]): StatePage => ({
     digest: 'a'.repeat(64),
     port_type: 'http',
     leave_from: '127.0.0.1',
+    sources: [],
+    entry_port: null,
     expires_at: 1,
     state: 'active',
     owner: 'b'.repeat(16),
