@@ -18,7 +18,7 @@ async function times(count: number, work: (index: number) => Promise<unknown>): 
   for (let index = 0; index < count; index += 1) await work(index)
 }
 
-/** More of everything than a page: accounts, postings of one, checkpoints, orders, answers, byte accounts, movements. */
+/** More of everything than a page: accounts, postings of one, checkpoints, orders, answers, byte accounts. */
 async function fill(services: Services, clock: HandClock): Promise<void> {
   await services.db.transact((tx) => services.pricing.apply(tx, shipped()))
   const first = await addCustomer(services, 100_000_000n)
