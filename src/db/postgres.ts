@@ -12,6 +12,12 @@ const connectSeconds = 5
 const poolWaitMs = 5_000
 const lockWaitMs = 5_000
 const statementLimitMs = 15_000
+/** A snapshot is for a look at everything, which takes as long as it takes and keeps nobody waiting. */
+const beginSnapshot = [
+  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+  `SET LOCAL statement_timeout = '30min'`,
+  `SET LOCAL idle_in_transaction_session_timeout = '30min'`,
+]
 /** How often a transaction is run again after the server chose it as the victim of a deadlock. */
 const mostAttempts = 6
 
@@ -34,13 +40,13 @@ export function openPostgres(url: string, size: number = poolSize): Database {
   return {
     engine: 'postgres',
     ...readerOn(pool),
-    transact: (work) => transact(pool, 'BEGIN', work),
-    snapshot: (work) => transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
+    transact: (work) => transact(pool, ['BEGIN'], work),
+    snapshot: (work) => transact(pool, beginSnapshot, work),
     close: () => pool.close({ timeout: 5 }),
   }
 }
 
-async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+async function transact<Result>(pool: SQL, begin: readonly string[], work: (tx: Tx) => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await attemptOnce(pool, begin, work)
@@ -52,7 +58,11 @@ async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Prom
   }
 }
 
-async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+async function attemptOnce<Result>(
+  pool: SQL,
+  begin: readonly string[],
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
   const connection = await reserve(pool)
   const client = connection as unknown as Client
   const sent: Promise<unknown>[] = []
@@ -86,7 +96,7 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
     if (!bundle.add(sql, values)) void dispatch(sql, values)
   }
   try {
-    void dispatch(begin)
+    for (const sql of begin) void dispatch(sql)
     const result = await work({
       ...readerWith(ask),
       run: async (sql, values) => countOf(await named(ask(sql, values))),
