@@ -147,17 +147,6 @@ test('on PostgreSQL a migration may take longer than a sale, and afterwards a sa
   await place.remove()
 })
 
-test('on PostgreSQL a look at everything may take longer than a sale, and pause, and afterwards a sale may not', async () => {
-  const place = await makePlace('postgres')
-  const db = openDatabase(place.address)
-  const limits = `SELECT current_setting('statement_timeout') AS run,
-    current_setting('idle_in_transaction_session_timeout') AS pause`
-  expect(await db.snapshot((reader) => reader.first(limits))).toEqual({ run: '30min', pause: '30min' })
-  expect(await db.transact((tx) => tx.first(limits))).toEqual({ run: '15s', pause: '15s' })
-  await db.close()
-  await place.remove()
-})
-
 describe('a migration script', () => {
   test('is split at the ends of its statements, bodies kept whole', () => {
     const text = `-- A comment; with a semicolon.

@@ -12,12 +12,6 @@ const connectSeconds = 5
 const poolWaitMs = 5_000
 const lockWaitMs = 5_000
 const statementLimitMs = 15_000
-/** A snapshot is for a look at everything, which takes as long as it takes and keeps nobody waiting. */
-const beginSnapshot = [
-  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
-  `SET LOCAL statement_timeout = '30min'`,
-  `SET LOCAL idle_in_transaction_session_timeout = '30min'`,
-]
 /** How often a transaction is run again after the server chose it as the victim of a deadlock. */
 const mostAttempts = 6
 
@@ -40,13 +34,18 @@ export function openPostgres(url: string, size: number = poolSize): Database {
   return {
     engine: 'postgres',
     ...readerOn(pool),
-    transact: (work) => transact(pool, ['BEGIN'], work),
-    snapshot: (work) => transact(pool, beginSnapshot, work),
+    transact: (work) => transact(pool, 'BEGIN', work),
+    snapshot: (work) =>
+      transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', async (tx) => {
+        await tx.run(`SET LOCAL statement_timeout = '30min'`)
+        await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
+        return work(tx)
+      }),
     close: () => pool.close({ timeout: 5 }),
   }
 }
 
-async function transact<Result>(pool: SQL, begin: readonly string[], work: (tx: Tx) => Promise<Result>): Promise<Result> {
+async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await attemptOnce(pool, begin, work)
@@ -58,11 +57,7 @@ async function transact<Result>(pool: SQL, begin: readonly string[], work: (tx: 
   }
 }
 
-async function attemptOnce<Result>(
-  pool: SQL,
-  begin: readonly string[],
-  work: (tx: Tx) => Promise<Result>,
-): Promise<Result> {
+async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   const connection = await reserve(pool)
   const client = connection as unknown as Client
   const sent: Promise<unknown>[] = []
@@ -96,7 +91,7 @@ async function attemptOnce<Result>(
     if (!bundle.add(sql, values)) void dispatch(sql, values)
   }
   try {
-    for (const sql of begin) void dispatch(sql)
+    void dispatch(begin)
     const result = await work({
       ...readerWith(ask),
       run: async (sql, values) => countOf(await named(ask(sql, values))),

@@ -248,8 +248,8 @@ const lastChunk = '0\r\n\r\n'
  * unread that his machine has, and has to pay for.
  */
 function hasWhole(client: WireClient, answerFrom: number, bodyBytes: number): boolean {
-  const end = client.kept.indexOf('\r\n\r\n')
-  return end >= 0 && client.total - answerFrom >= end + 4 + bodyBytes
+  const headEnd = client.kept.indexOf('\r\n\r\n')
+  return headEnd >= 0 && client.total - answerFrom >= headEnd + 4 + bodyBytes
 }
 
 function toChunks(body: Buffer): Buffer {
