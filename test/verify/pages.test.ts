@@ -24,7 +24,7 @@ async function fill(services: Services, clock: HandClock): Promise<void> {
   const first = await addCustomer(services, 100_000_000n)
   const by = { customer: first, token: null }
   const traffic = (customer: CustomerId) =>
-    services.premium.traffic.buy(quietly(customer), { pool: 'datacenter', tenths: 1, subuser: undefined } as never)
+    services.premium.traffic.buy(quietly(customer), { pool: 'datacenter', tenths: 1, subuser: undefined })
   const { db, fleet, vpn } = services
   const node = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', location: 'frankfurt' }))
   await times(many, async (index) => {
@@ -36,7 +36,7 @@ async function fill(services: Services, clock: HandClock): Promise<void> {
     await traffic(first)
     const other = await addCustomer(services, 1_000_000n)
     await traffic(other)
-    if (index < manySubscriptions) await buying(other, (request) => vpn.buy(request, { months: 1 } as never))
+    if (index < manySubscriptions) await buying(other, (request) => vpn.buy(request, { months: 1 }))
   })
 }
 
