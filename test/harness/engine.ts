@@ -58,6 +58,8 @@ export type StandOptions = {
   readonly gateways?: readonly NodeGateway[]
   /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
+  /** How often there is more; for ever unless said. */
+  readonly mostLeases?: number
   /** How long the answer takes. */
   readonly leaseMs?: number
 }
@@ -169,7 +171,7 @@ export function makeEngineDeps(options: StandOptions) {
     snapshot,
     agent: {
       wantLease(id, pool) {
-        allowed += leaseBytes
+        if (allowed < leaseBytes * (options.mostLeases ?? Number.POSITIVE_INFINITY)) allowed += leaseBytes
         setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
