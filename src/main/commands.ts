@@ -7,6 +7,7 @@ import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
+import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
@@ -139,4 +140,5 @@ export const commands: readonly Command[] = [
   ...nodeCommands(withServices),
   ...vpnCommands(withServices),
   ...stockCommands(withServices),
+  ...rangeCommands(withServices),
 ]

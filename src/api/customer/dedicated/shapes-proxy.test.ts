@@ -60,6 +60,7 @@ const shown = {
   status: 'active' as const,
   comment: '',
   renewPeriod: null,
+  endpoint: null,
   sources: [],
   entryPort: null,
   carried: { received: 0n, sent: 0n },
