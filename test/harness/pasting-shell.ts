@@ -13,9 +13,9 @@ export function openShell(cwd: string, env: Record<string, string>) {
   const drained = Promise.all([collect('out', shell.stdout), collect('err', shell.stderr)])
   let pasted = 0
   // Each job is a group of processes of its own, to be ended as one.
-  shell.stdin.write('set -m\n')
+  void shell.stdin.write('set -m\n')
   const write = (text: string): void => {
-    shell.stdin.write(text)
+    void shell.stdin.write(text)
     void shell.stdin.flush()
   }
 

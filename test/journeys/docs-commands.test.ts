@@ -59,7 +59,7 @@ function openReader(env: Record<string, string> = {}) {
   }
 
   function note(out: string): void {
-    const answer: unknown = /^\{"ok":true/.test(out) ? JSON.parse(out) : undefined
+    const answer: unknown = out.startsWith('{"ok":true') ? JSON.parse(out) : undefined
     const data = (answer as { data?: { proxies?: unknown[]; login?: string } } | undefined)?.data
     const told = { ...data, ...(typeof data?.proxies?.[0] === 'object' ? data.proxies[0] : {}) }
     for (const [name, value] of Object.entries(told)) fields.set(name, String(value))
