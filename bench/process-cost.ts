@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { familyOf, residentMb } from './shop-process.ts'
 
 /** Linux counts in hundredths of a second on every processor that it runs on. */
@@ -9,8 +9,21 @@ export const cpuSecondsOf = (pid: number): number => sum(familyOf(pid).map(ticks
 
 export const familyMb = (pids: readonly number[]): number => sum(pids.map(residentMb))
 
-export const descriptorsOf = (pids: readonly number[]): number =>
-  sum(pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length))
+/** Open files and connections, and beside them the ends of pipes, which are kept to be used again. */
+export function descriptorsOf(pids: readonly number[]): { readonly others: number; readonly pipes: number } {
+  const all = pids.flatMap((pid) => readdirSync(`/proc/${pid}/fd`).map((name) => nameOf(`/proc/${pid}/fd/${name}`)))
+  const pipes = all.filter((name) => name.startsWith('pipe:')).length
+  return { others: all.length - pipes, pipes }
+}
+
+/** One that was closed meanwhile has no name, and is none. */
+function nameOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
 
 /** utime and stime of proc(5). The name before them, in parentheses, may hold anything. */
 function ticksOf(pid: number): number {

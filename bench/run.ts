@@ -9,6 +9,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
 import type { Bench } from './context.ts'
 import { gateway } from './gateway.ts'
+import { hop } from './hop.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { findPgbench } from './pgbench.ts'
@@ -22,7 +23,18 @@ import { start } from './start.ts'
 import { vpnNode } from './vpn-node.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, gateway, soak, vpnNode]
+const benches: readonly Bench[] = [
+  ledger,
+  balance,
+  purchase,
+  purchaseThousand,
+  premium,
+  start,
+  gateway,
+  hop,
+  soak,
+  vpnNode,
+]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),

@@ -3,6 +3,7 @@ import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
 import type { Command, Given } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
+import { exitCommands } from '../cli/exits.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
@@ -137,6 +138,7 @@ export const commands: readonly Command[] = [
   ...orderCommands(withServices),
   ...catalogCommands(withServices),
   ...premiumCommands(withServices),
+  ...exitCommands(withServices),
   ...nodeCommands(withServices),
   ...vpnCommands(withServices),
   ...stockCommands(withServices),

@@ -211,10 +211,12 @@ describe('10,000 names of sessions', () => {
       city: '',
       zip: '',
       asn: null,
+      offers: null,
+      node: null,
       drained: false,
     }))
     snapshot.apply({ proxies: [], subusers: [], exits })
-    const chooser = createExitChooser({ snapshot, random: () => 0 })
+    const chooser = createExitChooser({ snapshot, random: () => 0, health: { isUp: () => true, generation: 0 } })
     const choose = (index: number) => {
       const login = readProxyLogin(`pavel-pool-residential-session-s${index}`)
       if (!login) throw new Error('the login is not one')

@@ -139,6 +139,69 @@ export const unseen: readonly Unseen[] = [
     of: isFresh,
     because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
   })),
+  ...['exit_id', 'node_id', 'up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
+    table: 'exit_words',
+    column,
+    because:
+      'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
+  })),
+  ...['hop_key', 'relayed'].map((column) => ({
+    table: 'nodes',
+    column,
+    because: 'a gateway says it again with every report, every two seconds',
+  })),
+  {
+    table: 'nodes',
+    column: 'changed_at',
+    because: 'when other gateways were last to look; each reads all of them whenever it starts',
+  },
+  {
+    table: 'nodes',
+    column: 'drained_at',
+    because: 'nothing new comes to a node that is drained, and nothing is lost: "node list" shows it',
+  },
+  {
+    table: 'vpn_peers',
+    column: 'node_id',
+    because: 'every node knows every device; another node is another endpoint in its next configuration',
+  },
+  ...['node_id', 'boot'].map((column) => ({
+    table: 'exit_counts',
+    column,
+    because:
+      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+  })),
+  {
+    table: 'exit_counts',
+    column: 'received',
+    kinds: ['swapped'],
+    because:
+      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+  },
+  {
+    table: 'exit_counts',
+    column: 'sent',
+    kinds: ['swapped'],
+    because:
+      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+  },
+  ...['day', 'received', 'sent'].map((column) => ({
+    table: 'exit_days',
+    column,
+    kinds: ['swapped', 'copied'] as const,
+    byChance: true as const,
+    because: 'what went through an exit in all is found; on which day, only this row says',
+  })),
+  {
+    table: 'exits',
+    column: 'offers',
+    because: 'the supplier’s login that was sealed decides what it can be asked for',
+  },
+  {
+    table: 'exits',
+    column: 'node_id',
+    because: 'an exit that stands with another gateway is tried there, and not left through',
+  },
   {
     table: 'usage_leases',
     column: 'turn',

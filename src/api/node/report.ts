@@ -20,10 +20,10 @@ export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answer: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
-  const { tunnels, lag_ms, carried } = body.health ?? { tunnels: 0, lag_ms: 0, carried: 0 }
+  const { tunnels, lag_ms, carried, relayed = 0 } = body.health ?? { tunnels: 0, lag_ms: 0, carried: 0 }
   await deps.fleet.seen(node.id, {
     version: body.version,
-    health: body.health && { boot: body.boot, tunnels, lagMs: lag_ms, carried },
+    health: body.health && { boot: body.boot, tunnels, lagMs: lag_ms, carried, relayed },
   })
   return { now: deps.clock(), ...answer }
 }

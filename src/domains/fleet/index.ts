@@ -1,4 +1,5 @@
 export { tooManyPorts } from './errors.ts'
+export { createGatewaySide } from './gateways/nodes.ts'
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
 export type { Places } from './reach.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'

@@ -24,6 +24,14 @@ export const whitelistFull = (most: number): Refusal =>
 
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 
+export const notCarried = (pool: string): Refusal =>
+  new Refusal(
+    'unavailable',
+    'unavailable',
+    `No exit of ${pool} can be used at the moment. Nothing was charged; try again later.`,
+    { charged: false },
+  )
+
 /** The address is one that is sold as a dedicated proxy, which only a constraint knows for sure. */
 export const inStock = (): Refusal =>
   new Refusal(

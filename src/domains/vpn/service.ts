@@ -2,12 +2,19 @@ import type { Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
+import type { Node } from '../fleet/rules.ts'
 import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
-import { noSuchSubscription, subscriptionDisabled, tooManySubscriptions } from './errors.ts'
+import {
+  noSuchSubscription,
+  noSuchVpnNode,
+  otherLocation,
+  subscriptionDisabled,
+  tooManySubscriptions,
+} from './errors.ts'
 import { createVpnNodes } from './nodes.ts'
 import {
   byImportance,
@@ -276,6 +283,26 @@ export function createVpn(deps: VpnDeps) {
         if (!kept) throw noSuchSubscription()
         store.writeDisabled(tx, uuid, disabled ? clock() : null)
         peers.touchPeers(tx, uuid, clock())
+      }),
+
+    /**
+     * For the operator: moves the devices of a subscription to a node of their location. Keys, addresses and counts
+     * stay; every node knows every device, so the old configuration works for as long as the old node does.
+     */
+    move: (uuid: SubscriptionId, to: Node): Promise<{ devices: number }> =>
+      db.transact(async (tx) => {
+        if (to.kind !== 'vpn' || to.state !== 'open') throw noSuchVpnNode()
+        if (!(await store.lockSubscription(tx, uuid))) throw noSuchSubscription()
+        const held = (await peers.listHeld(tx, [uuid])).map((each) => each.peer)
+        const elsewhere = held.find((peer) => peer.location !== null && peer.location !== to.location)
+        if (elsewhere) throw otherLocation(elsewhere.location ?? '', to.location)
+        await peers.writeNode(
+          tx,
+          held.map((peer) => peer.id),
+          to.id,
+          clock(),
+        )
+        return { devices: held.length }
       }),
 
     /** For the operator, who may see every customer's subscriptions. */

@@ -9,7 +9,7 @@ import type { Carrier } from '../../plane/agent/carrier.ts'
 import { sendEarlier } from '../../plane/agent/earlier.ts'
 import { type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
 import { openJournal } from '../../plane/agent/journal.ts'
-import { createMeter, type Meter } from '../../plane/agent/meter.ts'
+import { createMeter, type Meter, type MeterDeps } from '../../plane/agent/meter.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/agent/shop-link.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync, type PagePlace } from '../../plane/agent/sync.ts'
@@ -38,6 +38,7 @@ export type Agent = {
   attach(
     carrier: Carrier,
     onPage: (page: StatePage, place: PagePlace) => void,
+    says?: MeterDeps['says'],
   ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
 }
 
@@ -71,7 +72,7 @@ export async function openAgent(
     folder,
     link,
     clock: () => Date.now() + skewMs,
-    attach(carrier, onPage) {
+    attach(carrier, onPage, says) {
       const boot = makeBoot({ folder, clock: Date.now, randomBytes })
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
       const sync = createSync({
@@ -89,6 +90,7 @@ export async function openAgent(
         carrier,
         journal: openJournal({ ...around, ...named }),
         lagMs: () => sync.lagMs,
+        says,
         sendEarlier: (stop) => sendEarlier({ ...around, ...named, end: stop }),
       })
       return { sync, meter }

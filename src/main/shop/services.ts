@@ -11,6 +11,7 @@ import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from 
 import {
   createFleet,
   createFleetVerifier,
+  createGatewaySide,
   createPorts,
   createReach,
   type NodeSide,
@@ -167,7 +168,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
-  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes]
+  const gateways = createGatewaySide({ db, ...around, usualEndpoint: arranged.gateway })
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
   const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,

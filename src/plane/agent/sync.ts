@@ -110,4 +110,4 @@ export function createSync(deps: {
 }
 
 const isEmpty = (page: StatePage): boolean =>
-  page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0
+  [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)

@@ -11,7 +11,8 @@ import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/r
 import type { Standing } from '../../traffic/accounts/rules.ts'
 import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
-import { noSuchTrafficOrder, nothingToMove, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
+import { noSuchTrafficOrder, notCarried, nothingToMove, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
+import type { Exits } from '../exits/service.ts'
 import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { touchSubuser } from '../subusers/store.ts'
@@ -48,6 +49,7 @@ export function createTrafficSales(deps: {
   pricing: Pricing
   traffic: Pick<Traffic, 'accounts'>
   subusers: Subusers
+  exits: Pick<Exits, 'isCarried'>
 }) {
   const { db, clock, orders, pricing, subusers } = deps
   const { accounts } = deps.traffic
@@ -75,10 +77,12 @@ export function createTrafficSales(deps: {
     ): Promise<Answer> {
       const catalogue = await pricing.current()
       const { pool, tenths } = wish
+      const isCarried = await deps.exits.isCarried(pool)
       const asked = { pool_type: pool, gb: tenths / 10, subuser_id: wish.subuser ?? null }
       return orders.sell(request, { product, action: 'buy', wish: asked }, async (sale) => {
         const { tx, order } = sale
         const { total, perGigabyte } = price(catalogue, pool, tenths)
+        if (!isCarried) throw notCarried(pool)
         const subuser = await subusers.resolve(tx, request.by.customer, wish.subuser)
         const account = await accounts.lock(tx, { subuser: subuser.id, pool })
         const receipt = await sale.charge({

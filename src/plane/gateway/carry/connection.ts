@@ -1,5 +1,5 @@
 import type { Admission } from '../decide/admission.ts'
-import type { Access } from '../decide/admit.ts'
+import type { Access, Verdict } from '../decide/admit.ts'
 import type { Talker } from '../decide/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../decide/refusals.ts'
 import type { Target } from '../protocol/authority.ts'
@@ -14,6 +14,8 @@ import type { Side, SideOwner } from './side.ts'
 
 export type ConnectionDeps = {
   readonly admission: Admission
+  /** Lets another gateway in by its ticket, which is for this destination alone. */
+  readonly admitHop: (ticket: string, target: Target) => Verdict
   readonly passages: Passages
   /** Carries bytes both ways as they are; what the client sent early goes first. */
   readonly tunnel: CarryTunnel
@@ -178,11 +180,14 @@ export class Connection implements SideOwner, Talker {
     } else if (this.pending) this.pending.hasEnded = true
   }
 
-  private async openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
-    const passage = await this.passTo(target, () => this.admitHttp(credentials))
+  private async openTunnel(event: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
+    const { target, credentials, ticket, keepAlive } = event
+    const passage = await this.passTo(target, async () =>
+      ticket === undefined ? this.admitHttp(credentials) : this.deps.admitHop(ticket, target),
+    )
     if (this.isGone()) return
     if ('refusal' in passage) {
-      this.refuseHttp(passage.refusal, keepAlive, false)
+      this.refuseHttp(passage.refusal, keepAlive && ticket === undefined, false)
       return
     }
     this.side.write(answer(200, undefined, '', passage.extra))

@@ -1,3 +1,4 @@
+import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Metering } from '../count/metering.ts'
 import type { Tally } from '../count/tally.ts'
@@ -7,7 +8,7 @@ import type { createRecheck } from '../decide/recheck.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
 import type { createWayChooser, Way } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
-import type { Dial, Dialled } from '../reach/dial.ts'
+import type { Dial, Dialled, ExitRefusal } from '../reach/dial.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 
@@ -32,6 +33,9 @@ export type Passage = {
 /** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
 export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
+/** How many exits one connection may be tried through. */
+const mostExits = 3
+
 type Refused = { readonly refusal: RefusalCode }
 export type Passages = ReturnType<typeof createPassages>
 
@@ -54,10 +58,9 @@ export function createPassages(deps: {
   let starved = 0
 
   async function pass(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
-    const chosen = await deps.chooseWay(access)
-    if ('refusal' in chosen) return chosen
-    const dialled = await dial(target, chosen.way, access, client)
-    if ('refusal' in dialled) return dialled
+    const reached = await reach(access, target, client)
+    if ('refusal' in reached) return reached
+    const { chosen, dialled } = reached
     // Much may have happened while the connection was made.
     const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
     if (refusal) {
@@ -65,8 +68,25 @@ export function createPassages(deps: {
       return { refusal }
     }
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const tally = metering.begin(chosen.allowance, client, ownerOf(access), keepsHosts ? target.host : undefined)
+    const host = keepsHosts ? target.host : undefined
+    const exit = access.kind === 'premium' && chosen.way.kind === 'exit' ? chosen.way.exit.id : undefined
+    const tally = metering.begin(chosen.allowance, client, ownerOf(access), host, exit)
     return begin(access, dialled, tally)
+  }
+
+  /** Whoever has not asked for one exit leaves through another when the first fails. */
+  async function reach(access: Access, target: Target, client: Side) {
+    const failed: NodeExit[] = []
+    for (let refused: Refused | undefined; ; ) {
+      const chosen = await deps.chooseWay(access, failed)
+      if ('refusal' in chosen) return refused ?? chosen
+      const dialled = await dial(target, chosen.way, access, client)
+      if ('origin' in dialled) return { chosen, dialled }
+      refused = { refusal: dialled.refusal }
+      if (chosen.way.kind !== 'exit' || !mayGoElsewhere(access, dialled)) return refused
+      failed.push(chosen.way.exit)
+      if (failed.length >= mostExits || client.isClosed) return refused
+    }
   }
 
   async function dial(target: Target, way: Way, access: Access, client: Side): Promise<Dialled<Side>> {
@@ -81,7 +101,15 @@ export function createPassages(deps: {
     }
   }
 
-  function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
+  function leave(access: Access): void {
+    if (access.kind !== 'hop') deps.limits.leave(ownerOf(access), access.key)
+  }
+
+  function begin(
+    access: Access,
+    { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
+    tally: Tally,
+  ): Passage {
     const passage: Passage = {
       access,
       origin,
@@ -95,7 +123,7 @@ export function createPassages(deps: {
       finish() {
         if (!deps.open.remove(passage)) return
         metering.finish(tally)
-        deps.limits.leave(ownerOf(access), access.key)
+        leave(access)
       },
     }
     deps.open.add(passage)
@@ -125,14 +153,21 @@ export function createPassages(deps: {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
-      const denied = deps.limits.enter(ownerOf(access), access.key, most)
+      // Of another gateway's customers none is known here; that gateway keeps their limits.
+      const denied = access.kind === 'hop' ? undefined : deps.limits.enter(ownerOf(access), access.key, most)
       if (denied) return { refusal: denied }
       const passage = await pass(access, target, client).catch((error: unknown) => {
-        deps.limits.leave(ownerOf(access), access.key)
+        leave(access)
         throw error
       })
-      if ('refusal' in passage) deps.limits.leave(ownerOf(access), access.key)
+      if ('refusal' in passage) leave(access)
       return passage
     },
   }
 }
+
+/** The exit is to blame, not the destination, and no session wants that very exit. */
+const mayGoElsewhere = (access: Access, failure: ExitRefusal): boolean =>
+  access.kind === 'premium' &&
+  access.login.session === null &&
+  (failure.problem !== undefined || failure.refusal === 'address_unavailable')

@@ -119,7 +119,7 @@ function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => n
 
 /** Where there is traffic may have changed as well, so it is looked at before the shop is asked. */
 function withPool(verdict: Verdict): Verdict {
-  if (!('access' in verdict) || verdict.access.kind === 'dedicated') return verdict
+  if (!('access' in verdict) || verdict.access.kind !== 'premium') return verdict
   const named = poolOf(verdict.access)
   return 'refusal' in named ? named : verdict
 }

@@ -1,6 +1,6 @@
 import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { type ProxyLogin, readProxyLogin } from '../../../kernel/login.ts'
-import type { NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
+import type { NodeGateway, NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import type { RefusalCode } from './refusals.ts'
@@ -28,6 +28,8 @@ export type Access =
       /** The address it came from, when that and the port let it in; else its password did. */
       readonly source: string | undefined
     }
+  /** Another gateway of the fleet, for a customer of its own, through one exit of ours. */
+  | { readonly kind: 'hop'; readonly key: string; readonly gateway: NodeGateway; readonly exit: string }
 
 export type Verdict = { readonly access: Access } | { readonly refusal: RefusalCode }
 
@@ -41,7 +43,7 @@ const doubtMs = 5 * 60_000
 
 /** The customer behind it, by a name that tells nothing of him. */
 export const ownerOf = (access: Access): string =>
-  `owner ${(access.kind === 'dedicated' ? access.proxy : access.subuser).owner}`
+  access.kind === 'hop' ? access.key : `owner ${(access.kind === 'dedicated' ? access.proxy : access.subuser).owner}`
 
 export const proxyKey = (username: string): string => `proxy ${username}`
 export const subuserKey = (id: string): string => `subuser ${id}`
@@ -101,7 +103,9 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
  * and as time goes by.
  */
 export function standing(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
-  return access.kind === 'dedicated' ? standingOfProxy(access, snapshot, at) : standingOfSubuser(access, snapshot)
+  if (access.kind === 'dedicated') return standingOfProxy(access, snapshot, at)
+  if (access.kind === 'premium') return standingOfSubuser(access, snapshot)
+  return snapshot.findGateway(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
 }
 
 function standingOfProxy(

@@ -6,6 +6,7 @@ import type { Ask } from './admission.ts'
 import { type Access, type Moment, ownerOf, poolOf } from './admit.ts'
 import type { RefusalCode } from './refusals.ts'
 import type { ExitChooser } from './sessions.ts'
+import { fillLogin } from './supplier-login.ts'
 
 /** Where a connection leaves: an address of this machine, or somebody's proxy. */
 export type Way =
@@ -20,6 +21,10 @@ export function createWayChooser(deps: {
   learn: (found: Found) => void
   moment: () => Moment
   chooser: ExitChooser
+  sha256: (text: string) => Uint8Array
+  random: () => number
+  /** An exit of this very gateway that can be left through: nobody is handed on a second time. */
+  findOwnExit: (id: string) => NodeExit | undefined
   allowanceOf: (subject: Subject) => Allowance
   after: After
 }) {
@@ -33,19 +38,31 @@ export function createWayChooser(deps: {
     return waitForBytes(allowance, deps.after)
   }
 
-  return async (access: Access): Promise<ChosenWay | { readonly refusal: RefusalCode }> => {
+  /** `failed` are exits that have failed this very connection. */
+  return async (
+    access: Access,
+    failed: readonly NodeExit[] = [],
+  ): Promise<ChosenWay | { readonly refusal: RefusalCode }> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }
     }
+    if (access.kind === 'hop') {
+      const exit = deps.findOwnExit(access.exit)
+      if (!exit) return { refusal: 'no_exit' }
+      const allowance = deps.allowanceOf({ kind: 'hop', id: access.gateway.id })
+      return { way: { kind: 'exit', exit }, allowance }
+    }
     const named = poolOf(access)
     if ('refusal' in named) return named
     const { pool } = named
-    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
+    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs, failed)
     if ('refusal' in choice) return choice
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
     let refusal: RefusalCode | undefined = await waitForBytes(allowance, deps.after)
     if (refusal === 'traffic_exhausted') refusal = await waitAfresh(allowance, access)
-    return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, allowance }
+    if (refusal) return { refusal }
+    const exit = fillLogin(choice.exit, access.login, choice.session, deps)
+    return { way: { kind: 'exit', exit }, allowance }
   }
 }

@@ -22,6 +22,8 @@ export type HttpEvent =
       readonly type: 'tunnel'
       readonly target: Target
       readonly credentials: Credentials | undefined
+      /** What another gateway shows instead of credentials. */
+      readonly ticket?: string | undefined
       readonly keepAlive: boolean
     }
   /** A request to forward. `head` is what the origin gets. */
@@ -153,12 +155,12 @@ export class HttpRequestReader {
       this.close(head, out)
       return
     }
-    const { credentials, wantsContinue, upgrade, keepAlive, framing } = head
+    const { credentials, ticket, wantsContinue, upgrade, keepAlive, framing } = head
     const { method, target, version } = line
     this.keepAlive = keepAlive
     this.upgrade = upgrade
     if (line.path === undefined) {
-      out.push({ type: 'tunnel', target, credentials, keepAlive })
+      out.push({ type: 'tunnel', target, credentials, keepAlive, ...(ticket !== undefined && { ticket }) })
       this.state = 'waiting'
       return
     }

@@ -1,12 +1,14 @@
 import { formatAddress } from '../../../kernel/address.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
+import type { ExitHealth } from '../decide/exit-health.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
 import type { Way } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
 import { createDestinations } from './destinations.ts'
 import type { Resolve } from './resolve.ts'
-import { talkTo, type UpstreamTalk } from './upstream.ts'
+import type { UpstreamTalk } from './upstream.ts'
+import type { createUpstreams } from './upstreams.ts'
 
 /**
  * What a way of carrying offers to be dialled with. Nothing is read from an origin before somebody says what is done
@@ -20,7 +22,12 @@ export type Dialler<Origin> = {
 }
 
 export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
-export type Conversed = { readonly early: Uint8Array } | { readonly refusal: RefusalCode }
+export type Conversed = { readonly early: Uint8Array } | ExitRefusal
+/**
+ * Why an exit did not carry: with `problem` it is the exit's own fault; doubtful, it may be the exit's or the
+ * destination's.
+ */
+export type ExitRefusal = { readonly refusal: RefusalCode; readonly problem?: string; readonly isDoubtful?: true }
 
 export type Dialled<Origin> =
   | {
@@ -30,7 +37,7 @@ export type Dialled<Origin> =
       /** Set when it leaves from another address than it should, which only a sandbox allows. */
       readonly leftFrom?: string
     }
-  | { readonly refusal: RefusalCode }
+  | ExitRefusal
 
 export type Dial<Origin> = (target: Target, way: Way, owner: string) => Promise<Dialled<Origin>>
 
@@ -45,9 +52,11 @@ export function createDial<Origin>(deps: {
   resolve: Resolve
   connectMs: number
   dialler: Dialler<Origin>
+  upstreams: Pick<ReturnType<typeof createUpstreams<Origin>>, 'isLocal' | 'goVia'>
+  health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
 }): Dial<Origin> {
   const findDestinations = createDestinations(deps)
-  const { dialler } = deps
+  const { dialler, health, upstreams } = deps
 
   /** Leaves from an address of this machine. */
   async function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
@@ -60,13 +69,20 @@ export function createDial<Origin>(deps: {
   }
 
   async function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
-    if (exit.kind === 'local') return toDialled(await dialler.connect(there, exit.host, mostMs))
-    const startedAt = performance.now()
-    const connected = await dialler.connect({ host: exit.host, port: exit.port ?? 0 }, undefined, mostMs)
-    if ('refusal' in connected) return { refusal: 'exit_failed' }
-    const leftMs = mostMs - (performance.now() - startedAt)
-    const conversed = await dialler.converse(connected.origin, talkTo(exit, there), leftMs)
-    return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
+    const outcome = upstreams.isLocal(exit)
+      ? await leaveFrom(there, exit, mostMs)
+      : await upstreams.goVia(exit, there, mostMs)
+    if ('origin' in outcome) health.worked(exit.id)
+    else if (outcome.problem !== undefined) health.failed(exit.id, outcome.problem)
+    else if (outcome.isDoubtful) health.doubted(exit.id)
+    return outcome
+  }
+
+  async function leaveFrom(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
+    const connected = await dialler.connect(there, exit.host, mostMs)
+    if ('origin' in connected || connected.refusal !== 'address_unavailable') return toDialled(connected)
+    // The address may be gone, or only its ports used up.
+    return { ...connected, isDoubtful: true }
   }
 
   return async (target, way, owner) => {
@@ -80,7 +96,7 @@ export function createDial<Origin>(deps: {
       const there = { host: formatAddress(address), port: target.port }
       failure =
         way.kind === 'address' ? await leave(there, way.address, leftMs) : await goThrough(there, way.exit, leftMs)
-      if ('origin' in failure) return failure
+      if ('origin' in failure || failure.problem !== undefined) return failure
     }
     return failure
   }
