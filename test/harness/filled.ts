@@ -78,6 +78,11 @@ async function addBuyer(
 ): Promise<Buyer> {
   const { id } = await services.customers.create(name)
   await services.db.transact((tx) => services.ledger.credit(tx, id, kopecks(10_000_000n), 'operator', `for ${name}`))
+  for (const kind of ['credit', 'debit'] as const) {
+    const marks = { key: `${kind} ${name}`, reference: `bank ${name}` }
+    const wish = { kind, amount: kopecks(100n), note: kind, ...marks }
+    await services.db.transact((tx) => services.ledger.adjust(tx, id, wish))
+  }
   const { token } = await services.customers.issueToken(id, { name: `${name}'s`, cap })
   clock.advance(1000)
   return { customer: id, by: { customer: id, token: { id: token.id, cap } } }

@@ -28,6 +28,14 @@ export const nothingToRefund = (): Refusal =>
 export const alreadyRefunded = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This charge has been refunded already.', { charged: false })
 
+export const keyMovedOther = (customer: string, seq: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'idempotency_key_reused',
+    `This key has moved something else: it is transaction ${seq} of ${customer}. Take another key.`,
+    { customer, transaction: seq, charged: false },
+  )
+
 export const refundTooLarge = (charged: Kopecks): Refusal =>
   new Refusal('conflict', 'conflict', `A refund is at most what was charged: ${toRoubleText(charged)} RUB.`, {
     charged_rub: toRoubles(charged),

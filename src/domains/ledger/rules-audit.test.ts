@@ -17,6 +17,8 @@ const credit = (amount: bigint): Movement => ({
   order: null,
   token: null,
   refundOf: null,
+  key: null,
+  reference: null,
   note: 'top-up',
 })
 const charge = (amount: bigint): Movement => ({

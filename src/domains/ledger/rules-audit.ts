@@ -2,7 +2,15 @@ import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type
 import type { Finding } from '../../kernel/finding.ts'
 import { LineDigest } from '../../kernel/line-digest.ts'
 import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'
-import { type Account, apiSpentAfter, type CheckpointContent, checkpointLine, fieldsOf, type Posting } from './rules.ts'
+import {
+  type Account,
+  apiSpentAfter,
+  type CheckpointContent,
+  checkpointLine,
+  fieldsOf,
+  isFunding,
+  type Posting,
+} from './rules.ts'
 
 /** A checkpoint as it is stored. */
 export type Checkpoint = CheckpointContent & { readonly hash: Uint8Array }
@@ -60,7 +68,7 @@ export class AccountWalk {
     this.chain = endingWith(posting)
     this.balance = (this.balance + posting.amount) as Kopecks
     this.apiSpent = apiSpentAfter(this.apiSpent, posting)
-    if (posting.token && posting.kind !== 'credit') {
+    if (posting.token && !isFunding(posting.kind)) {
       this.spentByToken.set(posting.token, subtract(this.spentByToken.get(posting.token) ?? zero, posting.amount))
     }
   }
@@ -86,9 +94,9 @@ export class AccountWalk {
   }
 
   private checkKind(posting: Posting, where: string): void {
-    if ((posting.kind === 'charge') !== posting.amount < 0n)
+    if (['charge', 'debit'].includes(posting.kind) !== posting.amount < 0n)
       this.found('posting', where, 'its sign does not fit its kind')
-    if (posting.house.startsWith('revenue:') === (posting.kind === 'credit')) {
+    if (posting.house.startsWith('revenue:') === isFunding(posting.kind)) {
       this.found('posting', where, `a ${posting.kind} does not belong to ${posting.house}`)
     }
     if (posting.kind === 'charge') this.charges.set(posting.seq, posting)

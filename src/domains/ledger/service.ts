@@ -3,7 +3,7 @@ import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, negate } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { alreadyRefunded, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
+import { alreadyRefunded, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
 import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
 import * as store from './store.ts'
 
@@ -14,6 +14,17 @@ export type Payer = {
   readonly customer: CustomerId
   readonly token: { readonly id: TokenId; readonly cap: Kopecks | null } | null
 }
+
+/** What an operator adds to a balance or takes off it. `amount` is more than nothing either way. */
+export type Adjustment = {
+  readonly kind: 'credit' | 'debit'
+  readonly amount: Kopecks
+  readonly note: string
+  readonly key: string | null
+  readonly reference: string | null
+}
+
+const unmarked = { key: null, reference: null }
 
 /** All movements of money. Each takes part in the caller's transaction, so that paying and getting are one commit. */
 export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
@@ -28,6 +39,29 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     const moved = post(account, movement, deps.clock(), deps.sha256)
     store.writePosting(tx, moved.account, moved.posting)
     return moved.posting
+  }
+
+  /**
+   * An operator's word on a balance: money that came in, or that was credited wrongly and goes out again. Under a key
+   * it happens once; the same once more changes nothing and gets the first posting, something else is refused.
+   */
+  async function adjust(
+    tx: Tx,
+    customer: CustomerId,
+    wish: Adjustment,
+  ): Promise<{ readonly posting: Posting; readonly isRepeat: boolean }> {
+    if (wish.amount <= 0n) throw new RangeError('an adjustment is more than nothing')
+    const account = await lock(tx, customer)
+    const amount = wish.kind === 'debit' ? negate(wish.amount) : wish.amount
+    const earlier = wish.key === null ? undefined : await store.findByKey(tx, wish.key)
+    if (earlier) {
+      const isSame = earlier.customer === customer && earlier.amount === amount && earlier.reference === wish.reference
+      if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
+      return { posting: earlier, isRepeat: true }
+    }
+    const { kind, note, key, reference } = wish
+    const movement = { kind, house: 'funds:operator', amount, order: null, token: null, refundOf: null, note } as const
+    return { posting: move(tx, account, { ...movement, key, reference }), isRepeat: false }
   }
 
   return {
@@ -61,6 +95,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         token: by.token?.id ?? null,
         refundOf: null,
         note: sale.note,
+        ...unmarked,
       })
       if (by.token && by.token.cap !== null) {
         const spent = await store.findSpent(tx, by.token.id)
@@ -81,8 +116,11 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         token: null,
         refundOf: null,
         note,
+        ...unmarked,
       })
     },
+
+    adjust,
 
     /**
      * Gives back a charge, whole or in part, once. It returns to where the charge was counted, token and revenue alike.
@@ -104,6 +142,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         token: charge.token,
         refundOf: seq,
         note,
+        ...unmarked,
       })
     },
 

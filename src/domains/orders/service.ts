@@ -1,6 +1,7 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
+import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
@@ -60,6 +61,8 @@ export function createOrders(deps: {
   db: Database
   ledger: Ledger
   customers: Pick<Customers, 'standingQuestion' | 'toObjection'>
+  /** Why a thing cannot be delivered to anybody now, if so. */
+  findObstacle: (asked: Asked) => Promise<Refusal | undefined>
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
@@ -144,11 +147,12 @@ export function createOrders(deps: {
     { by, key, toBody, automatic }: PurchaseRequest<Bought>,
     what: Asked,
     make: (sale: Sale) => Promise<Bought>,
+    obstacle: Refusal | undefined,
   ): Promise<Answer> {
     return db.transact(async (tx) => {
       const { account, objection, stored } = await takeTurn(tx, by, key, automatic ? null : (by.token?.id ?? null))
       if (stored && key !== undefined) return replay(stored, by.customer, key, what)
-      if (objection) throw objection
+      if (objection ?? obstacle) throw objection ?? obstacle
       const sale = openSale(tx, account, by, what)
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')
@@ -168,12 +172,14 @@ export function createOrders(deps: {
       what: Asked,
       make: (sale: Sale) => Promise<Bought>,
     ): Promise<Answer> {
-      if (request.key === undefined) return sellOnce(request, what, make)
+      // Asked before the transaction, which must not wait for another connection.
+      const obstacle = await deps.findObstacle(what)
+      if (request.key === undefined) return sellOnce(request, what, make, obstacle)
       const name = `${request.by.customer} ${request.key}`
       if (running.has(name)) throw requestInProgress()
       running.add(name)
       try {
-        return await sellOnce(request, what, make)
+        return await sellOnce(request, what, make, obstacle)
       } finally {
         running.delete(name)
       }

@@ -13,7 +13,9 @@ import {
   createFleetVerifier,
   createGatewaySide,
   createPorts,
+  createReach,
   type NodeSide,
+  type Places,
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
@@ -27,7 +29,7 @@ import type { Verifier } from '../../kernel/finding.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { Config } from '../settings/config.ts'
+import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
 import { readMigrations } from './database.ts'
 
@@ -52,6 +54,8 @@ export type Arrangements = {
   /** As shipped, unless said. */
   readonly vpn?: VpnArrangement
   readonly premium?: PremiumTerms
+  /** Where customers are told to go, to be looked at before something is sold; not looked at unless said. */
+  readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
 }
@@ -67,6 +71,11 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
     ports: config.premiumPorts,
   },
   vpn: vpnArrangementOf(config),
+  places: {
+    gateway: config.gatewayHost,
+    vpn: config.vpnHost,
+    shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
+  },
   checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
 })
 
@@ -78,10 +87,18 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const history = createRowHistory(around)
   const ledgerAudit = createLedgerAudit({ db, ...around, history })
   const customers = createCustomers({ db, ledger, ...around, vault: arranged.vault })
-  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const reach = createReach({ customers, fleet, places: arranged.places })
+  const orders = createOrders({
+    db,
+    ledger,
+    customers,
+    findObstacle: (asked) => reach.findObjection(asked),
+    vault: arranged.vault,
+    ...around,
+  })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
-  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({
@@ -168,6 +185,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     dedicated,
     dedicatedUpkeep,
     fleet,
+    reach,
     vpn,
     premium,
     nodeSides,

@@ -144,7 +144,7 @@ const longestWaitSeconds = 25
 
 /** `GET /node/v1/state?cursor=…&wait=…`: without a cursor, from the beginning. */
 export const stateQuerySchema = z.object({
-  cursor: z.string().max(500).optional(),
+  cursor: z.string().max(12_000).optional(),
   wait: z
     .string()
     .regex(/^\d{1,2}$/)
