@@ -6,6 +6,7 @@ import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/c
 import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
+import { noLimit, type Speeds } from '../../src/plane/gateway/count/speed-limit.ts'
 import type { Ask } from '../../src/plane/gateway/decide/admission.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Policy } from '../../src/plane/gateway/decide/policy.ts'
@@ -30,6 +31,8 @@ export type Stand = {
 }
 
 export type StandOptions = {
+  /** What moves its bytes; what this run of the tests is about unless said. */
+  readonly kind?: typeof gatewayEngine
   /** Where it listens; loopback unless said. */
   readonly hostname?: string
   /** On which port; any unless said. */
@@ -42,6 +45,8 @@ export type StandOptions = {
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
+  /** How fast credentials may carry; as fast as they can unless said. */
+  readonly speeds?: () => Partial<Speeds>
   /** Asks the shop; it knows nobody unless said. */
   readonly ask?: Ask
   readonly subuser?: Partial<NodeSubuser>
@@ -53,6 +58,8 @@ export type StandOptions = {
   readonly gateways?: readonly NodeGateway[]
   /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
+  /** How often there is more; for ever unless said. */
+  readonly mostLeases?: number
   /** How long the answer takes. */
   readonly leaseMs?: number
 }
@@ -152,12 +159,19 @@ export function makeEngineDeps(options: StandOptions) {
   const leaseBytes = options.leaseBytes ?? 1e12
   const faults: unknown[] = []
   let allowed = 0
+  let told = noLimit
+  /** The same as before, unless it has changed. */
+  const speeds = (): Speeds => {
+    const now = { ...noLimit, ...options.speeds?.() }
+    if (!Bun.deepEquals(now, told)) told = now
+    return told
+  }
   let allow: Engine['carrier']['allow'] = () => {}
   const deps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
-        allowed += leaseBytes
+        if (allowed < leaseBytes * (options.mostLeases ?? Number.POSITIVE_INFINITY)) allowed += leaseBytes
         setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
@@ -168,6 +182,7 @@ export function makeEngineDeps(options: StandOptions) {
       return options.ask?.(question, source) ?? { found: { proxy: null, subuser: null } }
     },
     policy: () => policy,
+    speeds,
     limits: {
       ...shipped,
       ...options.limits,
@@ -191,7 +206,7 @@ export function makeEngineDeps(options: StandOptions) {
 export function openEngine(options: StandOptions = {}): Stand {
   const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
-    gatewayEngine === 'linux'
+    (options.kind ?? gatewayEngine) === 'linux'
       ? createLinuxEngine({ ...deps, isStrict: true })
       : createEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)

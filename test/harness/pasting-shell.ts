@@ -12,8 +12,10 @@ export function openShell(cwd: string, env: Record<string, string>) {
   }
   const drained = Promise.all([collect('out', shell.stdout), collect('err', shell.stderr)])
   let pasted = 0
+  // Each job is a group of processes of its own, to be ended as one.
+  void shell.stdin.write('set -m\n')
   const write = (text: string): void => {
-    shell.stdin.write(text)
+    void shell.stdin.write(text)
     void shell.stdin.flush()
   }
 
@@ -37,7 +39,7 @@ export function openShell(cwd: string, env: Record<string, string>) {
     start: (command: string): void => write(`{ ${command}\n} < /dev/null &\n`),
 
     async end(): Promise<void> {
-      write('kill $(jobs -p); wait; exit\n')
+      write('for job in $(jobs -p); do kill -- -$job; done; wait; exit\n')
       await shell.exited
       await drained
     },

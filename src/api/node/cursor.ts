@@ -134,4 +134,4 @@ function readStretches(text: string | undefined, sinceAt: number): Stretch[] | u
 }
 
 const readSum = (text: string): bigint =>
-  [...text].reduce((sum, digit) => addSums(sum * 36n, BigInt(Number.parseInt(digit, 36))), 0n)
+  Array.from(text).reduce((sum, digit) => addSums(sum * 36n, BigInt(Number.parseInt(digit, 36))), 0n)

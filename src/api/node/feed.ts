@@ -172,6 +172,4 @@ function groupRows(rows: readonly Told[], told: readonly Stretch[]): Group[] {
  * What a row says, as a number. How much is left is a hint that changes all the time and is no change of its own.
  */
 const hashOf = (row: Told): bigint =>
-  Bun.hash(
-    `${row.id} ${JSON.stringify(row.shape, (key, value: unknown) => (key === 'left' ? undefined : value))}`,
-  ) as bigint
+  Bun.hash(`${row.id} ${JSON.stringify(row.shape, (key, value: unknown) => (key === 'left' ? undefined : value))}`)

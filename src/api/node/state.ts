@@ -2,6 +2,7 @@ import type { Customers } from '../../domains/customers/index.ts'
 import type { ShopMode } from '../../domains/customers/rules.ts'
 import type { NodeSide } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
+import type { Pricing } from '../../domains/pricing/index.ts'
 import type { NodeId } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
@@ -20,6 +21,7 @@ export type NodeState = ReturnType<typeof createNodeState>
 export function createNodeState(deps: {
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
+  readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
 }) {
   const { clock } = deps
@@ -39,12 +41,17 @@ export function createNodeState(deps: {
 
   async function toState(page: Page, names: readonly string[]): Promise<StatePage> {
     mode ??= await deps.customers.mode()
+    const catalogue = await deps.pricing.find()
     return statePageSchema.parse({
       cursor: page.cursor,
       more: page.more,
       now: clock(),
       mode: mode ?? 'production',
       gateways: [],
+      speed_mbit: {
+        proxies: catalogue?.dedicated.speedMegabits ?? null,
+        subusers: catalogue?.premium.speedMegabits ?? null,
+      },
       ranges: [],
       proxies: [],
       subusers: [],

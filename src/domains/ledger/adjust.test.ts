@@ -25,7 +25,7 @@ describe.each([...engines])('an operator’s word on a balance, on %s', (engine:
   const adjust = (customer: CustomerId, of: Partial<Adjustment>) =>
     services.db.transact((tx) => services.ledger.adjust(tx, customer, wish(of)))
   const balance = async (customer: CustomerId) => (await services.ledger.balance(customer)).balance
-  const refusal = (work: Promise<unknown>) => work.then(String, (error: { code: string }) => error.code)
+  const refusal = (work: Promise<unknown>) => work.then(String, (error: unknown) => (error as { code: string }).code)
 
   test('takes wrong credit back, as far as it is there, and verify finds all of it right', async () => {
     const customer = await addCustomer(services, 10_000n)

@@ -39,8 +39,9 @@ export type Catalogue = {
   readonly dedicated: {
     readonly kinds: ReadonlyMap<number, DedicatedKind>
     readonly prolongPeriods: readonly number[]
+    readonly speedMegabits: number | null
   }
-  readonly premium: { readonly pools: ReadonlyMap<string, PremiumPool> }
+  readonly premium: { readonly pools: ReadonlyMap<string, PremiumPool>; readonly speedMegabits: number | null }
   readonly vpn: VpnPlan | null
 }
 

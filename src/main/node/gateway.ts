@@ -14,6 +14,7 @@ import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
+import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -93,10 +94,16 @@ const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_,
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
-/** What customers may reach, as the shop's mode and the machine's own addresses have it. */
+/** Bytes in a megabit. */
+const megabit = 125_000
+const speedOf = (megabits: number | null | undefined): number =>
+  megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
+
+/** What customers may reach, as the shop's mode and the machine's own addresses have it, and how fast. */
 function createRules(config: Config) {
   let mode: StatePage['mode'] = 'production'
   let policy = policyOf(config, mode)
+  let speeds: Speeds = noLimit
   let heardAt = 0
   return {
     /** Whether anything was ever heard, and when that was by the shop's clock, if it was in an earlier run. */
@@ -104,11 +111,15 @@ function createRules(config: Config) {
     heardAt: () => heardAt,
     mode: () => mode,
     policy: () => policy,
+    speeds: () => speeds,
     lookAround: () => {
       policy = policyOf(config, mode)
     },
     hear(page: StatePage): void {
       heardAt = page.now
+      const proxy = speedOf(page.speed_mbit?.proxies)
+      const subuser = speedOf(page.speed_mbit?.subusers)
+      if (proxy !== speeds.proxy || subuser !== speeds.subuser) speeds = { proxy, subuser }
       if (page.mode === mode) return
       mode = page.mode
       policy = policyOf(config, mode)
@@ -138,6 +149,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
       return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
     },
     policy: rules.policy,
+    speeds: rules.speeds,
     limits: limitsOf(config, log),
     clock: agent.clock,
     lastContactAt() {

@@ -93,7 +93,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     db,
     ledger,
     customers,
-    findObstacle: reach.findObjection,
+    findObstacle: (asked) => reach.findObjection(asked),
     vault: arranged.vault,
     ...around,
   })

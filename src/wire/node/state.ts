@@ -129,6 +129,8 @@ export const statePageSchema = z.object({
   mode: z.enum(['sandbox', 'production']),
   /** A page that was saved before there were hops has none. */
   gateways: z.array(nodeGatewaySchema).default([]),
+  /** How fast each credential may carry, both ways together; null for no limit. Left out by shops that know of none. */
+  speed_mbit: z.object({ proxies: z.int().positive().nullable(), subusers: z.int().positive().nullable() }).optional(),
   /** A page that was saved before there were ranges has none. */
   ranges: z.array(nodeRangeSchema).default([]),
   proxies: z.array(nodeProxySchema),

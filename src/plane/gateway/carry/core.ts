@@ -51,7 +51,13 @@ export function createCore(deps: EngineDeps & Movement) {
     lingering: () => metering.settling + passages.abandoned,
   })
   const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
-  const metering = createMetering<Side>({ agent: deps.agent, watch: (side) => sockets.watch(side.descriptor), clock })
+  const metering = createMetering<Side>({
+    agent: deps.agent,
+    watch: (side) => sockets.watch(side.descriptor),
+    clock,
+    after,
+    ...(deps.speeds && { speeds: deps.speeds }),
+  })
   const resolve = createResolve({
     clock,
     after,
@@ -173,7 +179,7 @@ export function createCore(deps: EngineDeps & Movement) {
     /** A customer has come. Whoever may not even talk is gone at once. */
     accepted(side: Side, source: string): void {
       arrivals.opened()
-      const connection = new Connection(side, { ...connectionDeps, source })
+      const connection = new Connection(side, source, connectionDeps)
       if (arrivals.enter(connection)) connections.add(connection)
       else side.abort()
     },

@@ -1,6 +1,7 @@
 import type { Found } from '../../../wire/node/state.ts'
 import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { Speeds } from '../count/speed-limit.ts'
 import type { Ask } from '../decide/admission.ts'
 import type { ExitWord } from '../decide/exit-health.ts'
 import type { CustomerLimits } from '../decide/limits.ts'
@@ -24,6 +25,8 @@ export type EngineDeps = {
   readonly agent: Agent
   readonly ask: Ask
   readonly policy: () => Policy
+  /** How fast credentials may carry, as the shop last said. No limit unless given. */
+  readonly speeds?: () => Speeds
   readonly limits: EngineLimits
   readonly clock: () => number
   /** When the shop was last heard. */

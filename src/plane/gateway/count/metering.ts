@@ -1,6 +1,8 @@
+import type { After } from '../../../kernel/time.ts'
 import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { Allowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, mostLost } from './losses.ts'
+import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { type CustomerEnd, Delivery, Tally, type Watch } from './tally.ts'
 
 const noteEveryBytes = 1024 * 1024
@@ -19,9 +21,16 @@ export function createMetering<End extends CustomerEnd>(deps: {
   agent: Agent
   watch: (end: End) => Watch | undefined
   clock: () => number
+  after: After
+  /** How fast credentials may carry. No limit unless said. */
+  speeds?: () => Speeds
 }) {
   const { agent, clock } = deps
-  const allowances = new Map<string, Allowance>()
+  const ofProxies = new Map<number, Allowance>()
+  const ofSubusers = new Map<string, Map<string, Allowance>>()
+  const ofGateways = new Map<string, Allowance>()
+  /** One for each credential that has allowances. */
+  const speedLimits = new Map<string, SpeedLimit>()
   const changed = new Set<Allowance>()
   const open = new Set<Tally>()
   /** Those of which something is on its way to the customer. */
@@ -45,15 +54,37 @@ export function createMetering<End extends CustomerEnd>(deps: {
     return counted
   }
 
+  function findAllowance(subject: Subject): Allowance | undefined {
+    if (subject.kind === 'proxy') return ofProxies.get(subject.id)
+    return subject.kind === 'hop' ? ofGateways.get(subject.id) : ofSubusers.get(subject.id)?.get(subject.pool)
+  }
+
+  function poolsOf(id: string): Map<string, Allowance> {
+    const pools = ofSubusers.get(id) ?? new Map<string, Allowance>()
+    ofSubusers.set(id, pools)
+    return pools
+  }
+
   function allowanceOf(subject: Subject): Allowance {
-    const key = keyOf(subject)
-    let allowance = allowances.get(key)
-    if (!allowance) {
-      const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-      allowance = new Allowance(subject, ask, clock)
-      allowances.set(key, allowance)
-    }
+    const known = findAllowance(subject)
+    if (known) return known
+    const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
+    const allowance = new Allowance(subject, ask, clock, speedLimitOf(subject))
+    if (subject.kind === 'proxy') ofProxies.set(subject.id, allowance)
+    else if (subject.kind === 'hop') ofGateways.set(subject.id, allowance)
+    else poolsOf(subject.id).set(subject.pool, allowance)
     return allowance
+  }
+
+  function speedLimitOf(subject: Subject): SpeedLimit {
+    const credential = credentialOf(subject)
+    const known = speedLimits.get(credential)
+    if (known) return known
+    const rate = (): number =>
+      subject.kind === 'hop' ? Number.POSITIVE_INFINITY : (deps.speeds?.() ?? noLimit)[subject.kind]
+    const limit = new SpeedLimit(rate, clock, deps.after)
+    speedLimits.set(credential, limit)
+    return limit
   }
 
   /** Only what is sold by the byte is followed to the customer's machine. */
@@ -88,6 +119,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     let bearable: number = mostLost.ofConnection
     for (const tally of delivery.tallies) {
       const { lost, owner, allowance } = tally
+      if (lost === 0) continue
       const borne = losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
       bearable -= borne
       if (lost > borne && tally.countLost(lost - borne) > 0) changed.add(allowance)
@@ -120,7 +152,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   return {
     allowanceOf,
     /** There may be more to have for somebody who was told that there is none. */
-    expectMore: (id: string, pool: string): void => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.expectMore(),
+    expectMore: (id: string, pool: string): void => findAllowance({ kind: 'subuser', id, pool })?.expectMore(),
 
     /** Begins to count for one conversation on a customer's connection. */
     begin(allowance: Allowance, end: End, owner: string, host: string | undefined, exit?: string): Tally {
@@ -219,10 +251,9 @@ export function createMetering<End extends CustomerEnd>(deps: {
       return taken
     },
 
-    noteAsked: (id: string, pool: string): number =>
-      allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
+    noteAsked: (id: string, pool: string): number => findAllowance({ kind: 'subuser', id, pool })?.noteAsked() ?? 0,
 
-    paceOf: (id: string, pool: string): number => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.pace ?? 0,
+    paceOf: (id: string, pool: string): number => findAllowance({ kind: 'subuser', id, pool })?.pace ?? 0,
 
     allow(id: string, pool: string, upto: number): void {
       allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
@@ -237,9 +268,6 @@ export function createMetering<End extends CustomerEnd>(deps: {
     },
   }
 }
-
-const keyOf = (subject: Subject): string =>
-  subject.kind === 'subuser' ? `subuser ${subject.id} ${subject.pool}` : `${subject.kind} ${subject.id}`
 
 /** Whoever has several pools has one bound for all of them. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

@@ -72,7 +72,8 @@ export function createHopAdmission(deps: {
     const name = `${ticket.from} ${ticket.nonce}`
     if (shown.has(name) || shown.size >= mostNonces) return refused
     shown.set(name, nowMs + 2 * mostSkewMs + 1)
-    return { access: { kind: 'hop', key: hopKey(ticket.from), gateway, exit: ticket.exit } }
+    const key = hopKey(ticket.from)
+    return { access: { kind: 'hop', key, owner: key, source: undefined, gateway, exit: ticket.exit } }
   }
 }
 

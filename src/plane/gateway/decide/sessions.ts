@@ -6,6 +6,8 @@ import { offersPlace } from './supplier-login.ts'
 
 /** Exits that fit and can be left through, and those of them that are near: ours, or nobody's in particular. */
 type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }
+/** As long as no exit has changed, nor how any is doing. */
+type FittingNow = Fitting & { readonly all: readonly NodeExit[]; readonly generation: number }
 type Session = { exit: string; endsAt: number; turn: number }
 
 /** `session` names a customer's session and its turn, alike on every gateway. */
@@ -33,10 +35,21 @@ export function createExitChooser(deps: {
 }) {
   const { health } = deps
   const sessions = new Map<string, Session>()
-  const fitting = new Map<string, Fitting & { all: readonly NodeExit[]; generation: number }>()
+  const fitting = new Map<string, FittingNow>()
+
+  /** The same login comes again and again, as the same object. */
+  const fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
 
   function findFitting(pool: string, login: ProxyLogin): Fitting {
     const all = deps.snapshot.exitsOf(pool)
+    const last = fittingLogin.get(login)
+    if (last?.all === all && last.generation === health.generation) return last
+    const found = fitAfresh(all, pool, login)
+    fittingLogin.set(login, found)
+    return found
+  }
+
+  function fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): FittingNow {
     const { generation } = health
     const key = placeKey(pool, login)
     const known = fitting.get(key)

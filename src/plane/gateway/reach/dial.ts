@@ -1,4 +1,5 @@
-import { formatAddress } from '../../../kernel/address.ts'
+import { type Address, formatAddress } from '../../../kernel/address.ts'
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import type { ExitHealth } from '../decide/exit-health.ts'
 import type { Policy } from '../decide/policy.ts'
@@ -33,13 +34,13 @@ export type Dialled<Origin> =
   | {
       readonly origin: Origin
       /** What the origin or the upstream said already. */
-      readonly early: Uint8Array
+      readonly early?: Uint8Array
       /** Set when it leaves from another address than it should, which only a sandbox allows. */
       readonly leftFrom?: string
     }
   | ExitRefusal
 
-export type Dial<Origin> = (target: Target, way: Way, owner: string) => Promise<Dialled<Origin>>
+export type Dial<Origin> = (target: Target, way: Way, owner: string) => Soon<Dialled<Origin>>
 
 const mostTries = 3
 
@@ -59,12 +60,18 @@ export function createDial<Origin>(deps: {
   const { dialler, health, upstreams } = deps
 
   /** Leaves from an address of this machine. */
-  async function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
-    const connected = await dialler.connect(there, from, mostMs)
-    const isMissing = 'refusal' in connected && connected.refusal === 'address_unavailable'
-    if (!isMissing || !deps.policy().allowLoopback || !from.includes(':')) return toDialled(connected)
-    // A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so.
-    const own = toDialled(await dialler.connect(there, '::1', mostMs))
+  function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
+    const connected = dialler.connect(there, from, mostMs)
+    if (!from.includes(':') || !deps.policy().allowLoopback) return connected
+    return connected.then((outcome) => {
+      const isMissing = 'refusal' in outcome && outcome.refusal === 'address_unavailable'
+      return isMissing ? leaveFromOwn(there, mostMs) : outcome
+    })
+  }
+
+  /** A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so. */
+  async function leaveFromOwn(there: Target, mostMs: number): Promise<Dialled<Origin>> {
+    const own = await dialler.connect(there, '::1', mostMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
@@ -80,29 +87,30 @@ export function createDial<Origin>(deps: {
 
   async function leaveFrom(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
     const connected = await dialler.connect(there, exit.host, mostMs)
-    if ('origin' in connected || connected.refusal !== 'address_unavailable') return toDialled(connected)
+    if ('origin' in connected || connected.refusal !== 'address_unavailable') return connected
     // The address may be gone, or only its ports used up.
     return { ...connected, isDoubtful: true }
   }
 
-  return async (target, way, owner) => {
-    const found = await findDestinations(target, way, owner)
-    if ('refusal' in found) return found
+  function go(there: Target, way: Way, mostMs: number): Promise<Dialled<Origin>> {
+    return way.kind === 'address' ? leave(there, way.address, mostMs) : goThrough(there, way.exit, mostMs)
+  }
+
+  async function tryEach(addresses: readonly Address[], port: number, way: Way): Promise<Dialled<Origin>> {
     const giveUpAt = performance.now() + deps.connectMs
     let failure: Dialled<Origin> = { refusal: 'unreachable' }
-    for (const address of found.addresses.slice(0, mostTries)) {
+    for (const address of addresses.slice(0, mostTries)) {
       const leftMs = giveUpAt - performance.now()
       if (leftMs <= 0) break
-      const there = { host: formatAddress(address), port: target.port }
-      failure =
-        way.kind === 'address' ? await leave(there, way.address, leftMs) : await goThrough(there, way.exit, leftMs)
+      failure = await go({ host: formatAddress(address), port }, way, leftMs)
       if ('origin' in failure || failure.problem !== undefined) return failure
     }
     return failure
   }
+
+  return (target, way, owner) =>
+    soon(findDestinations(target, way, owner), (found) => {
+      if ('refusal' in found) return found
+      return found.isLiteral ? go(target, way, deps.connectMs) : tryEach(found.addresses, target.port, way)
+    })
 }
-
-const toDialled = <Origin>(connected: Connected<Origin>): Dialled<Origin> =>
-  'origin' in connected ? { origin: connected.origin, early: empty } : connected
-
-const empty = new Uint8Array(0)

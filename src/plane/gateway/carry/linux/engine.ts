@@ -1,4 +1,5 @@
 import type { Carrier } from '../../../agent/carrier.ts'
+import { noLimit, type Speeds } from '../../count/speed-limit.ts'
 import { createLookup } from '../../reach/resolve.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createKernel } from './kernel.ts'
@@ -50,6 +51,7 @@ export function createLinuxEngine(
   })
   const ports = createPorts(kernel, thread)
   let policy = deps.policy()
+  let speeds: Speeds = noLimit
   let isShutOut = false
   /** By reactors that are no more. */
   let carriedBefore = 0
@@ -63,6 +65,7 @@ export function createLinuxEngine(
   function brief(): void {
     lookAround()
     thread.post({ type: 'policy', policy })
+    thread.post({ type: 'speeds', speeds })
     if (isShutOut) thread.post({ type: 'shut-out', yes: true })
     for (const change of feed.whole()) thread.post({ type: 'state', change })
     ports.announce()
@@ -73,9 +76,11 @@ export function createLinuxEngine(
     thread.memory.skewMs = deps.clock() - Date.now()
     thread.memory.lastContactAt = deps.lastContactAt()
     const now = deps.policy()
-    if (now === policy) return
+    if (now !== policy) thread.post({ type: 'policy', policy: now })
     policy = now
-    thread.post({ type: 'policy', policy })
+    const fast = deps.speeds?.() ?? noLimit
+    if (fast !== speeds) thread.post({ type: 'speeds', speeds: fast })
+    speeds = fast
   }
 
   function take(message: FromReactor): void {

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../wire/node/state.ts'
 import type { Counts } from '../../../agent/carrier.ts'
+import type { Speeds } from '../../count/speed-limit.ts'
 import type { ExitWord } from '../../decide/exit-health.ts'
 import type { Policy } from '../../decide/policy.ts'
 import type { Lookup } from '../../reach/resolve.ts'
@@ -39,6 +40,7 @@ export type ToReactor =
   | { readonly type: 'unlisten'; readonly descriptor: number }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
+  | { readonly type: 'speeds'; readonly speeds: Speeds }
   | { readonly type: 'learn'; readonly found: Found }
   | { readonly type: 'asked'; readonly ticket: number; readonly answer: { readonly found: Found } | 'unasked' }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
