@@ -3,6 +3,7 @@ import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
 import type { Command, Given } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
+import { eventCommands } from '../cli/events.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
@@ -109,6 +110,7 @@ export const commands: readonly Command[] = [
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
   ...orderCommands(withServices),
+  ...eventCommands(withServices),
   ...catalogCommands(withServices),
   ...premiumCommands(withServices),
   ...nodeCommands(withServices),

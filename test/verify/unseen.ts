@@ -41,6 +41,34 @@ export const unseen: readonly Unseen[] = [
       'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
   },
   {
+    table: 'proxies',
+    column: 'replaced_by',
+    because: 'who swapped the address last decides only whether its customer may swap it again within a day',
+  },
+  ...['type', 'at', 'order_id', 'subject', 'data', 'customer_id'].map((column) => ({
+    table: 'events',
+    column,
+    because: 'what a customer was told decides nothing, and is forgotten; that none is missing is found',
+  })),
+  {
+    table: 'events',
+    column: '',
+    kinds: ['row deleted'],
+    because: 'the oldest is forgotten with time; one that is missing among later ones is found',
+  },
+  {
+    table: 'events',
+    column: 'seq',
+    kinds: ['lowered', 'swapped', 'copied'],
+    because: 'which of two was told first decides nothing; a number that is missing or given out twice is found',
+  },
+  {
+    table: 'event_numbers',
+    column: '',
+    kinds: ['row doubled'],
+    because: 'of whom nothing is kept, no event says which was the last',
+  },
+  {
     table: 'vpn_terms',
     column: 'used_before',
     kinds: ['raised', 'lowered', 'copied', 'swapped'],

@@ -1,8 +1,12 @@
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { addDays } from '../../kernel/terms.ts'
+import type { EventData, EventType, Happening } from '../events/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
 export type PortType = 'http' | 'socks'
+
+/** Who swaps a proxy's address: its customer, the operator, or the rule for outages. */
+export type ReplacedBy = 'customer' | 'operator' | 'outage'
 
 export type Proxy = {
   readonly id: number
@@ -21,6 +25,8 @@ export type Proxy = {
   readonly startedAt: number
   readonly expiresAt: number
   readonly replacedAt: number | null
+  /** Who did that; null where it was not written down yet. */
+  readonly replacedBy: ReplacedBy | null
   readonly renewPeriod: number | null
   /** The token that has set it to renew, whose spending the renewal is. */
   readonly renewToken: TokenId | null
@@ -34,7 +40,7 @@ const dayMs = 86_400_000
 export const graceMs = 3 * dayMs
 export const restMs = 7 * dayMs
 /** A proxy's address can be swapped once in this long. */
-export const replaceEveryMs = dayMs
+const replaceEveryMs = dayMs
 /** Automatic renewal happens this long before the end, and is tried again at this pace while there is no money. */
 export const renewAheadMs = dayMs
 export const renewRetryMs = 3_600_000
@@ -52,6 +58,10 @@ export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt'>, nowMs: number)
 /** Time is added to what is left; in grace nothing is left, and the new term begins now. */
 export const prolonged = (proxy: Pick<Proxy, 'expiresAt'>, days: number, nowMs: number): number =>
   addDays(Math.max(proxy.expiresAt, nowMs), days)
+
+/** From when on its customer may swap its address. What others have swapped does not count against him. */
+export const replaceableAt = (proxy: Pick<Proxy, 'replacedAt' | 'replacedBy'>): number =>
+  proxy.replacedAt === null || (proxy.replacedBy ?? 'customer') !== 'customer' ? 0 : proxy.replacedAt + replaceEveryMs
 
 /** Whether its customer still wants it renewed by this many days, and its time has come. */
 export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, period: number, nowMs: number): boolean =>
@@ -89,3 +99,18 @@ export const kindName = (ipv: Ipv): string => ({ 3: 'shared IPv4', 4: 'IPv4', 6:
 /** What counts of a proxy are kept under. */
 export const subjectPrefix = 'proxy:'
 export const subjectOf = (id: number): string => `${subjectPrefix}${id}`
+
+/** What a customer is told of a proxy. */
+export const eventOf = (proxy: Proxy, type: EventType, data: EventData): Happening => ({
+  customer: proxy.customer,
+  type,
+  order: proxy.order,
+  subject: subjectOf(proxy.id),
+  data: { proxy_id: proxy.id, ...data },
+})
+
+export const replacedEvent = (
+  from: Proxy,
+  to: Proxy,
+  { by, reason }: { readonly by: ReplacedBy; readonly reason: string | null },
+): Happening => eventOf(from, 'proxy.replaced', { by, from_ip: from.address, to_ip: to.address, reason })

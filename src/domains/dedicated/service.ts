@@ -5,6 +5,7 @@ import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
@@ -25,11 +26,11 @@ import {
   type PortType,
   type Proxy,
   prolonged,
-  replaceEveryMs,
-  restMs,
+  replaceableAt,
   statusAt,
   vaultContext,
 } from './rules.ts'
+import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
 
 export type Dedicated = ReturnType<typeof createDedicated>
@@ -61,6 +62,7 @@ export type DedicatedDeps = {
   readonly customers: Pick<Customers, 'blockedAmong'>
   readonly traffic: Pick<Traffic, 'counts'>
   readonly orders: Orders
+  readonly events: Pick<Events, 'note'>
   readonly pricing: Pricing
   readonly stock: Stock
   readonly clock: Clock
@@ -119,6 +121,7 @@ export function createDedicated(deps: DedicatedDeps) {
         startedAt: of.nowMs,
         expiresAt,
         replacedAt: null,
+        replacedBy: null,
         renewPeriod: null,
         renewToken: null,
         changedAt: of.nowMs,
@@ -255,16 +258,10 @@ export function createDedicated(deps: DedicatedDeps) {
         if (!proxy) throw noSuchProxy([id])
         const nowMs = clock()
         if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
-        if (proxy.replacedAt !== null && nowMs < proxy.replacedAt + replaceEveryMs) {
-          throw replacedLately(toIso(proxy.replacedAt + replaceEveryMs))
-        }
-        const held = proxy.ipv === 3 ? await store.heldAddresses(tx, customer, proxy.country) : new Set<string>()
-        const [place] = await stock.take(tx, kindOf(proxy), 1, held, spareIds)
-        if (!place) throw noSuchProxy([id])
-        await stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
-        stock.lease(tx, [{ place, proxy: id }], nowMs)
-        store.setAddress(tx, id, place, nowMs)
-        return openProxy({ ...proxy, place: place.id, address: place.address, replacedAt: nowMs, changedAt: nowMs })
+        const againAt = replaceableAt(proxy)
+        if (nowMs < againAt) throw replacedLately(toIso(againAt))
+        const cause = { by: 'customer', reason: null } as const
+        return openProxy(await swapAddress(deps, tx, proxy, { spareIds, cause, nowMs }))
       })
     },
 
@@ -276,8 +273,6 @@ export function createDedicated(deps: DedicatedDeps) {
     },
   }
 }
-
-const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country as Kind['country'], ipv: proxy.ipv })
 
 /** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
 function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {

@@ -2,7 +2,7 @@ import { list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
-import { graceMs, type PortType, type Proxy } from './rules.ts'
+import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
 
 type Row = {
   id: bigint
@@ -21,6 +21,7 @@ type Row = {
   started_at: bigint
   expires_at: bigint
   replaced_at: bigint | null
+  replaced_by: string | null
   renew_period: bigint | null
   renew_token_id: string | null
   changed_at: bigint
@@ -43,6 +44,7 @@ const toProxy = (row: Row): Proxy => ({
   startedAt: Number(row.started_at),
   expiresAt: Number(row.expires_at),
   replacedAt: numberOrNull(row.replaced_at),
+  replacedBy: row.replaced_by as ReplacedBy | null,
   renewPeriod: numberOrNull(row.renew_period),
   renewToken: row.renew_token_id as TokenId | null,
   changedAt: Number(row.changed_at),
@@ -174,13 +176,16 @@ export function setRenewal(tx: Tx, ids: readonly number[], period: number | null
   )
 }
 
-export function setAddress(tx: Tx, id: number, place: { id: number; address: string }, nowMs: number): void {
-  tx.send('UPDATE proxies SET place_id = $2, address = $3, replaced_at = $4, changed_at = $4 WHERE id = $1', [
-    id,
-    place.id,
-    place.address,
-    nowMs,
-  ])
+export function setAddress(
+  tx: Tx,
+  id: number,
+  { place, by, nowMs }: { place: { id: number; address: string }; by: ReplacedBy; nowMs: number },
+): void {
+  tx.send(
+    `UPDATE proxies SET place_id = $2, address = $3, replaced_at = $4, replaced_by = $5, changed_at = $4
+     WHERE id = $1`,
+    [id, place.id, place.address, nowMs, by],
+  )
 }
 
 /** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */

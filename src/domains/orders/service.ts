@@ -4,6 +4,7 @@ import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
@@ -15,6 +16,7 @@ import {
   type Order,
   openAnswer,
   type Plain,
+  refunded,
   toCanonical,
   toRequestDigest,
 } from './rules.ts'
@@ -60,6 +62,7 @@ export function createOrders(deps: {
   db: Database
   ledger: Ledger
   customers: Pick<Customers, 'findObjection'>
+  events: Pick<Events, 'note'>
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
@@ -117,6 +120,17 @@ export function createOrders(deps: {
         return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }
       },
     }
+  }
+
+  async function giveBack(
+    tx: Tx,
+    of: { readonly customer: CustomerId; readonly chargeSeq: number },
+    amount: Kopecks | 'all',
+    note: string,
+  ): Promise<Posting> {
+    const posting = await ledger.refund(tx, of.customer, of.chargeSeq, amount, note)
+    await deps.events.note(tx, [refunded(posting)])
+    return posting
   }
 
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
@@ -231,8 +245,14 @@ export function createOrders(deps: {
       db.transact(async (tx) => {
         const order = await store.findAnyOrder(tx, id)
         if (!order?.chargeSeq) throw noSuchOrder()
-        return { order, posting: await ledger.refund(tx, order.customer, order.chargeSeq, amount, note) }
+        return {
+          order,
+          posting: await giveBack(tx, { customer: order.customer, chargeSeq: order.chargeSeq }, amount, note),
+        }
       }),
+
+    /** The same in the caller's transaction, for a product that takes back what it has sold. The customer is told. */
+    giveBack,
 
     /** Forgets answers past their time. Returns how many; call again while it is as many as asked for. */
     forgetAnswers: (most: number): Promise<number> =>

@@ -297,7 +297,7 @@ export function createVpn(deps: VpnDeps) {
       // What an operator has given back by hand is not given back again.
       if (amount === 0n || seq === null || (await ledger.isRefunded(tx, subscription.customer, seq))) continue
       const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
-      const posting = await ledger.refund(tx, subscription.customer, seq, amount, note)
+      const posting = await orders.giveBack(tx, { customer: subscription.customer, chargeSeq: seq }, amount, note)
       store.writeRefund(tx, term, amount)
       given.push({ amount, balanceAfter: posting.balanceAfter })
     }

@@ -9,6 +9,7 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
 import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
+import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import { createFleet, createFleetVerifier, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
@@ -74,7 +75,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const history = createRowHistory(around)
   const ledgerAudit = createLedgerAudit({ db, ...around, history })
   const customers = createCustomers({ db, ledger, ...around })
-  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
+  const events = createEvents({ db, ...around })
+  const orders = createOrders({ db, ledger, customers, events, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
@@ -85,6 +87,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     db,
     ledger,
     customers,
+    events,
     orders,
     pricing,
     stock,
@@ -131,6 +134,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createEventsVerifier({ db }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
@@ -145,6 +149,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     ledgerAudit,
     keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
     customers,
+    events,
     orders,
     pricing,
     traffic,

@@ -191,7 +191,8 @@ export function createTrafficSales(deps: {
         const bought = (await accounts.boughtWith(tx, id)).reduce((sum, each) => sum + each.bytes, 0n)
         const money = bought === 0n ? 0n : (order.price * returned) / bought
         if (money === 0n) throw nothingUnused()
-        const posting = await deps.ledger.refund(tx, order.customer, order.chargeSeq, kopecks(money), note)
+        const charge = { customer: order.customer, chargeSeq: order.chargeSeq }
+        const posting = await orders.giveBack(tx, charge, kopecks(money), note)
         return { order: id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
       }),
   }
