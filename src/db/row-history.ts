@@ -65,12 +65,27 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
     verify: () =>
       db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = []
-        for (const row of await differing(reader)) findings.push(found(row, 'it is not what was last written to it'))
-        for (const row of await missing(reader)) findings.push(found(row, 'it is gone, and nothing deleted it'))
+        const contents = await contentsOf(db.engine, reader)
+        for (const row of await differing(reader, contents)) findings.push(found(row, 'it is not what was last written to it'))
+        for (const row of await missing(reader, contents)) findings.push(found(row, 'it is gone, and nothing deleted it'))
         for (const row of await broken(reader)) findings.push(found(row, 'versions of it are missing'))
         return { findings, covered: { 'versions of rows': await countVersions(reader) } }
       }),
   }
+}
+
+/**
+ * What all rows with a history say now. The migration that gives a table a history makes a view of it, `row_contents_…`
+ * with the columns of `row_contents`, so that no migration has to repeat what another has said.
+ */
+async function contentsOf(engine: Database['engine'], reader: Reader): Promise<string> {
+  const views = await reader.all<{ name: string }>(
+    engine === 'sqlite'
+      ? `SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name`
+      : 'SELECT viewname::text AS name FROM pg_views WHERE schemaname = current_schema() ORDER BY viewname',
+  )
+  const contents = views.map((view) => view.name).filter((name) => /^row_contents(_[a-z_]+)?$/.test(name))
+  return `(${contents.map((view) => `SELECT of_table, row_key, content FROM ${view}`).join(' UNION ALL ')})`
 }
 
 type Named = { of_table: string; row_key: string }
@@ -82,9 +97,9 @@ const found = (row: Named, problem: string): Finding => ({
 })
 
 /** Rows that say something else than their latest version, or that have none. */
-const differing = (reader: Reader): Promise<Named[]> =>
+const differing = (reader: Reader, contents: string): Promise<Named[]> =>
   reader.all<Named>(
-    `SELECT of_table, row_key FROM row_contents AS now WHERE content IS NOT NULL AND content <> COALESCE(
+    `SELECT of_table, row_key FROM ${contents} AS now WHERE content IS NOT NULL AND content <> COALESCE(
        (SELECT content FROM row_history AS known
         WHERE known.of_table = now.of_table AND known.row_key = now.row_key
         ORDER BY version DESC LIMIT 1), '')
@@ -93,10 +108,10 @@ const differing = (reader: Reader): Promise<Named[]> =>
   )
 
 /** Latest versions that tell of a row which is not there. Each is looked for only where the numbers do not agree. */
-async function missing(reader: Reader): Promise<Named[]> {
+async function missing(reader: Reader, contents: string): Promise<Named[]> {
   const [there, told] = [
     await reader.all<Named & { n: bigint }>(
-      'SELECT of_table, COUNT(*) AS n FROM row_contents WHERE content IS NOT NULL GROUP BY of_table',
+      `SELECT of_table, COUNT(*) AS n FROM ${contents} AS now WHERE content IS NOT NULL GROUP BY of_table`,
     ),
     await reader.all<Named & { n: bigint }>(
       `SELECT of_table, COUNT(*) AS n FROM row_history AS known WHERE content IS NOT NULL AND NOT EXISTS
@@ -108,17 +123,17 @@ async function missing(reader: Reader): Promise<Named[]> {
   const counts = new Map(there.map((each) => [each.of_table, each.n]))
   const suspects = told.filter((each) => each.n !== (counts.get(each.of_table) ?? 0n))
   const named: Named[] = []
-  for (const { of_table: table } of suspects) named.push(...(await missingOf(reader, table)))
+  for (const { of_table: table } of suspects) named.push(...(await missingOf(reader, contents, table)))
   return named
 }
 
-const missingOf = (reader: Reader, table: string): Promise<Named[]> =>
+const missingOf = (reader: Reader, contents: string, table: string): Promise<Named[]> =>
   reader.all<Named>(
     `SELECT of_table, row_key FROM row_history AS known
      WHERE of_table = $1 AND content IS NOT NULL AND NOT EXISTS
        (SELECT 1 FROM row_history AS later WHERE later.of_table = known.of_table AND later.row_key = known.row_key
         AND later.version = known.version + 1)
-       AND row_key NOT IN (SELECT row_key FROM row_contents WHERE of_table = $1 AND content IS NOT NULL)
+       AND row_key NOT IN (SELECT row_key FROM ${contents} AS now WHERE of_table = $1 AND content IS NOT NULL)
      ORDER BY row_key LIMIT $2`,
     [table, mostFindings],
   )
