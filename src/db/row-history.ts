@@ -66,8 +66,10 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
       db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = []
         const contents = await contentsOf(db.engine, reader)
-        for (const row of await differing(reader, contents)) findings.push(found(row, 'it is not what was last written to it'))
-        for (const row of await missing(reader, contents)) findings.push(found(row, 'it is gone, and nothing deleted it'))
+        for (const row of await differing(reader, contents))
+          findings.push(found(row, 'it is not what was last written to it'))
+        for (const row of await missing(reader, contents))
+          findings.push(found(row, 'it is gone, and nothing deleted it'))
         for (const row of await broken(reader)) findings.push(found(row, 'versions of it are missing'))
         return { findings, covered: { 'versions of rows': await countVersions(reader) } }
       }),

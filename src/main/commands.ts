@@ -8,6 +8,7 @@ import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
+import { proxyCommands } from '../cli/proxies.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
@@ -115,5 +116,6 @@ export const commands: readonly Command[] = [
   ...premiumCommands(withServices),
   ...nodeCommands(withServices),
   ...vpnCommands(withServices),
+  ...proxyCommands(withServices),
   ...stockCommands(withServices),
 ]

@@ -207,6 +207,8 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await dedicated.setRenewal(boris.customer, [six.proxies[1]?.id ?? 0], 3, boris.by.token?.id)
   await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
   await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
+  const [ended = 0] = short.proxies.map((proxy) => proxy.id)
+  await services.proxyDesk.end(ended, { give: 'unused', note: 'a lost address', key: 'end one' })
   const proxies = [
     { id: first, received: 1000, sent: 100 },
     { id: second, received: 2000, sent: 200 },

@@ -40,6 +40,11 @@ export const unseen: readonly Unseen[] = [
     because:
       'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
   },
+  ...['key', 'request', 'answer', 'at', ''].map((column) => ({
+    table: 'operator_answers',
+    column,
+    because: 'what an operator was told; money that moved is in the ledger, and what has ended ends no second time',
+  })),
   {
     table: 'proxies',
     column: 'replaced_by',

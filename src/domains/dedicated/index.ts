@@ -6,4 +6,5 @@ export {
   type Prolonged,
 } from './service.ts'
 export { createDedicatedVerifier } from './service-audit.ts'
+export { createProxyDesk, type ProxyDesk, type ProxySight } from './service-operator.ts'
 export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'

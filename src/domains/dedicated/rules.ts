@@ -27,6 +27,8 @@ export type Proxy = {
   readonly replacedAt: number | null
   /** Who did that; null where it was not written down yet. */
   readonly replacedBy: ReplacedBy | null
+  /** When the operator ended it before its time. */
+  readonly endedAt: number | null
   readonly renewPeriod: number | null
   /** The token that has set it to renew, whose spending the renewal is. */
   readonly renewToken: TokenId | null

@@ -122,6 +122,7 @@ export function createDedicated(deps: DedicatedDeps) {
         expiresAt,
         replacedAt: null,
         replacedBy: null,
+        endedAt: null,
         renewPeriod: null,
         renewToken: null,
         changedAt: of.nowMs,

@@ -1,4 +1,4 @@
-import { list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
+import { chunked, list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
@@ -22,6 +22,7 @@ type Row = {
   expires_at: bigint
   replaced_at: bigint | null
   replaced_by: string | null
+  ended_at: bigint | null
   renew_period: bigint | null
   renew_token_id: string | null
   changed_at: bigint
@@ -45,6 +46,7 @@ const toProxy = (row: Row): Proxy => ({
   expiresAt: Number(row.expires_at),
   replacedAt: numberOrNull(row.replaced_at),
   replacedBy: row.replaced_by as ReplacedBy | null,
+  endedAt: numberOrNull(row.ended_at),
   renewPeriod: numberOrNull(row.renew_period),
   renewToken: row.renew_token_id as TokenId | null,
   changedAt: Number(row.changed_at),
@@ -200,6 +202,25 @@ export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<
 
 export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
   tx.send(`UPDATE proxies SET state = 'gone', changed_at = $1 WHERE id IN (${list(ids.length, 1)})`, [nowMs, ...ids])
+}
+
+/** Gone before their time. They are renewed no more, and what was paid for stays as it was. */
+export function setEnded(tx: Tx, ids: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(ids)) {
+    tx.send(
+      `UPDATE proxies SET state = 'gone', ended_at = $1, changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`,
+      [nowMs, ...chunk],
+    )
+  }
+}
+
+/** The proxies that an order has bought: its customer's, among whom those of one order are few pages. */
+export async function idsOfOrder(reader: Reader, customer: CustomerId, order: OrderId): Promise<number[]> {
+  const rows = await reader.all<{ id: bigint }>(
+    'SELECT id FROM proxies WHERE customer_id = $1 AND order_id = $2 ORDER BY id',
+    [customer, order],
+  )
+  return rows.map((row) => Number(row.id))
 }
 
 /** Proxies that want to be renewed and have not been tried lately. */

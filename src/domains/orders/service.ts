@@ -127,8 +127,9 @@ export function createOrders(deps: {
     of: { readonly customer: CustomerId; readonly chargeSeq: number },
     amount: Kopecks | 'all',
     note: string,
+    how: 'once' | 'in parts' = 'once',
   ): Promise<Posting> {
-    const posting = await ledger.refund(tx, of.customer, of.chargeSeq, amount, note)
+    const posting = await ledger.refund(tx, of.customer, of.chargeSeq, amount, note, how)
     await deps.events.note(tx, [refunded(posting)])
     return posting
   }
@@ -234,6 +235,27 @@ export function createOrders(deps: {
         const last = page.at(-1)
         if (!last || page.length < pageSize) return
         after = last.id
+      }
+    },
+
+    /**
+     * What a customer was charged for, newest first, back to a moment, inside the caller's transaction. For rare
+     * questions: it reads all of it.
+     */
+    async walkCharged(
+      reader: Reader,
+      customer: CustomerId,
+      sinceAt: number,
+      onOrder: (order: Order) => void,
+    ): Promise<void> {
+      for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+        const ids = await ledger.chargedOrders(customer, before, pageSize, reader)
+        const found = new Map((await store.findMany(reader, ids)).map((order) => [order.id, order]))
+        const page = ids.flatMap((id) => found.get(id) ?? [])
+        for (const order of page) if (order.createdAt >= sinceAt) onOrder(order)
+        const last = page.at(-1)
+        if (ids.length < pageSize || !last || last.createdAt < sinceAt) return
+        before = last.chargeSeq ?? 0
       }
     },
 

@@ -42,6 +42,9 @@ export function createStockDesk(deps: {
       if (!(await db.transact((tx) => store.restorePrefix(tx, formatPrefix(prefix))))) throw noSuchAddress()
     },
 
+    /** Every address that a proxy has had, the oldest first. It reads all leases: for an operator's question. */
+    leasesOf: (proxy: number) => store.leasesOf(db, proxy),
+
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,

@@ -195,6 +195,22 @@ type LeaseRow = {
   ipv: bigint
 }
 
+export async function leasesOf(
+  reader: Reader,
+  proxy: number,
+): Promise<{ address: string; startedAt: number; endedAt: number | null }[]> {
+  const rows = await reader.all<{ address: string; started_at: bigint; ended_at: bigint | null }>(
+    `SELECT stock.address, leases.started_at, leases.ended_at FROM leases JOIN stock ON stock.id = leases.place_id
+     WHERE leases.proxy_id = $1 ORDER BY leases.started_at, leases.ended_at IS NULL, leases.ended_at`,
+    [proxy],
+  )
+  return rows.map((row) => ({
+    address: row.address,
+    startedAt: Number(row.started_at),
+    endedAt: numberOrNull(row.ended_at),
+  }))
+}
+
 /** Every lease there ever was, place after place, a page at a time. */
 export async function leasesAfter(
   reader: Reader,

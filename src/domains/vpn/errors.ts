@@ -68,3 +68,6 @@ export const tooManySubscriptions = (most: number): Refusal =>
 /** Told between processes that renew by themselves, never to a customer: another one was faster. */
 export const noLongerDue = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This subscription is not due for renewal any more.', { charged: false })
+
+export const onlyUnused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Ending a subscription gives back what is unused of it, as its customer could.')

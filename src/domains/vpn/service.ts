@@ -4,10 +4,10 @@ import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
 import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
-import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
+import type { Answer, Ending, PurchaseRequest, Sale } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
-import { noSuchSubscription, subscriptionDisabled, tooManySubscriptions } from './errors.ts'
+import { noSuchSubscription, onlyUnused, subscriptionDisabled, tooManySubscriptions } from './errors.ts'
 import { createVpnNodes } from './nodes.ts'
 import {
   byImportance,
@@ -241,25 +241,18 @@ export function createVpn(deps: VpnDeps) {
       customer: CustomerId,
       uuid: SubscriptionId | undefined,
     ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> =>
-      db.transact(async (tx) => {
-        // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
-        const account = await ledger.lock(tx, customer)
-        const { subscription } = await shelf.lock(tx, customer, { uuid: uuid ?? (await shelf.loadOnly(tx, customer)) })
-        if (subscription.disabledAt !== null) throw subscriptionDisabled()
-        const nowMs = clock()
-        const given = await refundTerms(tx, subscription, nowMs)
-        const held = await peers.listHeld(tx, [subscription.uuid])
-        await shelf.removeDevices(
-          tx,
-          held.map((each) => each.peer.id),
-        )
-        store.markDeleted(tx, subscription.uuid, nowMs)
-        return {
-          uuid: subscription.uuid,
-          refunded: total(given.map((each) => each.amount)),
-          balance: given.at(-1)?.balanceAfter ?? account.balance,
-        }
-      }),
+      db.transact((tx) => end(tx, customer, uuid, 'customer')),
+
+    /** The same, as the operator ends whatever an order has bought: one that is disabled too. */
+    ending: {
+      product,
+      async endOrder(tx, order, how) {
+        if (how === 'whole') throw onlyUnused()
+        const { uuid } = order.calculation as unknown as { uuid: SubscriptionId }
+        const { refunded, balance } = await end(tx, order.customer, uuid, 'operator')
+        return { uuid, amount_rub: toRoubles(refunded), balance_rub: toRoubles(balance) }
+      },
+    } satisfies Ending,
 
     /** For the operator: stops a subscription without ending it, or lets it go on. Its time runs meanwhile. */
     setDisabled: (uuid: SubscriptionId, disabled: boolean): Promise<void> =>
@@ -276,6 +269,31 @@ export function createVpn(deps: VpnDeps) {
       if (!kept) throw noSuchSubscription()
       return shelf.view(kept, await peers.listHeld(db, [uuid]), await shelf.nodes())
     },
+  }
+
+  async function end(
+    tx: Tx,
+    customer: CustomerId,
+    uuid: SubscriptionId | undefined,
+    by: 'customer' | 'operator',
+  ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> {
+    // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
+    const account = await ledger.lock(tx, customer)
+    const { subscription } = await shelf.lock(tx, customer, { uuid: uuid ?? (await shelf.loadOnly(tx, customer)) })
+    if (subscription.disabledAt !== null && by === 'customer') throw subscriptionDisabled()
+    const nowMs = clock()
+    const given = await refundTerms(tx, subscription, nowMs)
+    const held = await peers.listHeld(tx, [subscription.uuid])
+    await shelf.removeDevices(
+      tx,
+      held.map((each) => each.peer.id),
+    )
+    store.markDeleted(tx, subscription.uuid, nowMs)
+    return {
+      uuid: subscription.uuid,
+      refunded: total(given.map((each) => each.amount)),
+      balance: given.at(-1)?.balanceAfter ?? account.balance,
+    }
   }
 
   /** Gives back the unused part of every term that is not over, each to the charge that paid for it. */
@@ -295,7 +313,7 @@ export function createVpn(deps: VpnDeps) {
       const amount = refundOf(term, nowMs, traffic)
       const seq = paid.get(term.order)?.chargeSeq ?? null
       // What an operator has given back by hand is not given back again.
-      if (amount === 0n || seq === null || (await ledger.isRefunded(tx, subscription.customer, seq))) continue
+      if (amount === 0n || seq === null || (await ledger.refundedOf(tx, subscription.customer, seq)) > 0n) continue
       const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
       const posting = await orders.giveBack(tx, { customer: subscription.customer, chargeSeq: seq }, amount, note)
       store.writeRefund(tx, term, amount)

@@ -8,11 +8,16 @@ import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrit
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
-import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
+import {
+  createDedicated,
+  createDedicatedUpkeep,
+  createDedicatedVerifier,
+  createProxyDesk,
+} from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import { createFleet, createFleetVerifier, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
-import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
+import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -97,6 +102,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     proxyIds: createCounter(db, 'proxy'),
   })
   const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
+  const once = createOnce({ db, ...around })
+  const proxyDesk = createProxyDesk({ db, ledger, orders, stock, stockDesk, events, traffic, once, ...around })
   const vpnDeps = {
     db,
     ledger,
@@ -118,6 +125,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
     terms,
   })
+  const refunds = createRefunds({ orders, once, endings: [proxyDesk.ending, premium.traffic.ending, vpn.ending] })
   const verifiers: readonly Verifier[] = [
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
     createDedicatedVerifier({
@@ -157,6 +165,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     stockDesk,
     dedicated,
     dedicatedUpkeep,
+    proxyDesk,
+    refunds,
     fleet,
     vpn,
     premium,
