@@ -68,3 +68,67 @@ CREATE TABLE operator_answers (
   answer TEXT NOT NULL,
   at BIGINT NOT NULL
 );
+
+-- Addresses that nobody is served from until the operator says otherwise: their rest does not end, and their blocks give out none.
+ALTER TABLE stock ADD COLUMN quarantined BIGINT NOT NULL DEFAULT 0 CHECK (quarantined IN (0, 1));
+ALTER TABLE stock_prefixes ADD COLUMN quarantined BIGINT NOT NULL DEFAULT 0 CHECK (quarantined IN (0, 1));
+
+-- Since when a proxy cannot be used, while it cannot, and why. Its term stands still meanwhile.
+ALTER TABLE proxies ADD COLUMN interrupted_at BIGINT;
+ALTER TABLE proxies ADD COLUMN interrupted_by TEXT
+  CHECK ((interrupted_by IS NULL) = (interrupted_at IS NULL) AND interrupted_by IN ('outage', 'quarantine'));
+CREATE INDEX proxies_interrupted ON proxies (id) WHERE interrupted_at IS NOT NULL;
+
+-- Each time in which a proxy could not be used, and what its customer got for it, once: time that was added to its term, or money. One is open
+-- at most, none overlap, and one that is over is never changed.
+CREATE TABLE proxy_outages (
+  proxy_id BIGINT NOT NULL,
+  from_at BIGINT NOT NULL,
+  until_at BIGINT CHECK (until_at >= from_at),
+  cause TEXT NOT NULL CHECK (cause IN ('outage', 'quarantine')),
+  given TEXT CHECK ((given IS NULL) = (until_at IS NULL) AND given IN ('time', 'money', 'nothing')),
+  expires_before BIGINT CHECK ((expires_before IS NULL) = (until_at IS NULL)),
+  expires_after BIGINT CHECK ((expires_after IS NULL) = (until_at IS NULL) AND
+    expires_after = expires_before + CASE WHEN given = 'time' THEN until_at - from_at ELSE 0 END),
+  PRIMARY KEY (proxy_id, from_at)
+);
+CREATE UNIQUE INDEX proxy_outages_one_at_a_time ON proxy_outages (proxy_id) WHERE until_at IS NULL;
+
+-- Since when somebody has looked without a pause whether what is sold is served, and when that was last.
+CREATE TABLE outage_watch (
+  one BIGINT PRIMARY KEY CHECK (one = 1),
+  since_at BIGINT NOT NULL,
+  looked_at BIGINT NOT NULL CHECK (looked_at >= since_at)
+);
+-- @sqlite
+CREATE TRIGGER proxy_outages_never_overlap BEFORE INSERT ON proxy_outages
+WHEN EXISTS (SELECT 1 FROM proxy_outages
+  WHERE proxy_id = NEW.proxy_id AND (until_at IS NULL OR until_at > NEW.from_at))
+BEGIN
+  SELECT RAISE(ABORT, 'an outage is counted once');
+END;
+CREATE TRIGGER proxy_outages_keep_their_past BEFORE UPDATE ON proxy_outages
+WHEN OLD.until_at IS NOT NULL OR NEW.proxy_id <> OLD.proxy_id OR NEW.from_at <> OLD.from_at
+BEGIN
+  SELECT RAISE(ABORT, 'an outage that is over is never changed');
+END;
+CREATE TRIGGER proxy_outages_remain BEFORE DELETE ON proxy_outages
+BEGIN
+  SELECT RAISE(ABORT, 'outages are never deleted');
+END;
+-- @postgres
+CREATE FUNCTION refuse_second_outage() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM proxy_outages
+      WHERE proxy_id = NEW.proxy_id AND (until_at IS NULL OR until_at > NEW.from_at)) THEN
+    RAISE EXCEPTION 'an outage is counted once' USING ERRCODE = '23P01';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER proxy_outages_never_overlap BEFORE INSERT ON proxy_outages FOR EACH ROW EXECUTE FUNCTION refuse_second_outage();
+CREATE TRIGGER proxy_outages_keep_their_past BEFORE UPDATE ON proxy_outages FOR EACH ROW
+WHEN (OLD.until_at IS NOT NULL OR NEW.proxy_id <> OLD.proxy_id OR NEW.from_at <> OLD.from_at)
+EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER proxy_outages_remain BEFORE DELETE ON proxy_outages FOR EACH ROW EXECUTE FUNCTION refuse_change();
+-- @both

@@ -1,3 +1,4 @@
+export { createOutages, type Outages } from './outages/service.ts'
 export {
   type Bought,
   createDedicated,

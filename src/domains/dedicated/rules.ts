@@ -27,6 +27,9 @@ export type Proxy = {
   readonly replacedAt: number | null
   /** Who did that; null where it was not written down yet. */
   readonly replacedBy: ReplacedBy | null
+  /** Since when it cannot be used, and why, while it cannot. Its term stands still meanwhile. */
+  readonly interruptedAt: number | null
+  readonly interruptedBy: 'outage' | 'quarantine' | null
   /** When the operator ended it before its time. */
   readonly endedAt: number | null
   readonly renewPeriod: number | null
@@ -47,19 +50,29 @@ const replaceEveryMs = dayMs
 export const renewAheadMs = dayMs
 export const renewRetryMs = 3_600_000
 
-export const statusAt = (proxy: Pick<Proxy, 'expiresAt'>, nowMs: number): ProxyStatus =>
-  nowMs < proxy.expiresAt ? 'active' : 'expired'
+/** Where its term stands: it stands still while it cannot be used. */
+const termAt = (proxy: Pick<Proxy, 'interruptedAt'>, nowMs: number): number => Math.min(proxy.interruptedAt ?? nowMs, nowMs)
+
+/** How much of its term is left. */
+export const leftAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowMs: number): number =>
+  proxy.expiresAt - termAt(proxy, nowMs)
+
+export const statusAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowMs: number): ProxyStatus =>
+  leftAt(proxy, nowMs) > 0 ? 'active' : 'expired'
 
 /** Until when a proxy can be prolonged. */
 export const graceEnd = (proxy: Pick<Proxy, 'expiresAt'>): number => proxy.expiresAt + graceMs
 
 /** Whether its customer still has it, in use or in grace. */
-export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt'>, nowMs: number): boolean =>
-  proxy.state === 'held' && nowMs < graceEnd(proxy)
+export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt' | 'interruptedAt'>, nowMs: number): boolean =>
+  proxy.state === 'held' && termAt(proxy, nowMs) < graceEnd(proxy)
 
 /** Time is added to what is left; in grace nothing is left, and the new term begins now. */
-export const prolonged = (proxy: Pick<Proxy, 'expiresAt'>, days: number, nowMs: number): number =>
-  addDays(Math.max(proxy.expiresAt, nowMs), days)
+export const prolonged = (
+  proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>,
+  days: number,
+  nowMs: number,
+): number => addDays(Math.max(proxy.expiresAt, termAt(proxy, nowMs)), days)
 
 /** From when on its customer may swap its address. What others have swapped does not count against him. */
 export const replaceableAt = (proxy: Pick<Proxy, 'replacedAt' | 'replacedBy'>): number =>

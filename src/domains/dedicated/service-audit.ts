@@ -7,6 +7,8 @@ import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
 import type { StockDesk } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
+import { type Outage, problemsOfTerm } from './outages/rules.ts'
+import type { Outages } from './outages/service.ts'
 import { type Proxy, subjectPrefix, vaultContext } from './rules.ts'
 import { problemsOfLeases, problemsOfProxy, type WalkedLease } from './rules-audit.ts'
 import * as store from './store.ts'
@@ -17,6 +19,7 @@ const page = 500
 export function createDedicatedVerifier(deps: {
   db: Database
   orders: Orders
+  outages: Pick<Outages, 'all'>
   pricing: Pricing
   stockDesk: StockDesk
   vault: Vault
@@ -32,10 +35,14 @@ export function createDedicatedVerifier(deps: {
         const findings: Finding[] = []
         const proxies = await readProxies(reader)
         const sold = await checkOrders(reader, deps, findings)
+        const outages = await deps.outages.all(reader)
+        for (const id of outages.keys()) {
+          if (!proxies.has(id)) findings.push({ promise: 'term', where: `outage of proxy ${id}`, problem: 'it has no proxy' })
+        }
         for (const proxy of proxies.values()) {
           const where = `proxy ${proxy.id}`
           await attempt(findings, { promise: 'delivery', where }, () => {
-            findings.push(...checkProxy(proxy, sold, deps))
+            findings.push(...checkProxy(proxy, sold, outages.get(proxy.id) ?? [], deps))
           })
         }
         checkHeld(proxies, findings)
@@ -111,7 +118,7 @@ async function checkCounter(
  */
 type Sold = {
   readonly bought: Map<string, Bought>
-  readonly until: Map<number, number>
+  readonly until: Map<number, number[]>
 }
 
 type Bought = {
@@ -184,8 +191,7 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
 function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
   const note = order.calculation as unknown as ProlongNote
   const wish = order.wish as unknown as { ids: number[]; period: number }
-  // Each prolonging ends later than the one before; orders of one millisecond come in no particular order.
-  for (const [id, expiresAt] of note.proxies) sold.until.set(id, Math.max(expiresAt, sold.until.get(id) ?? 0))
+  for (const [id, expiresAt] of note.proxies) sold.until.set(id, [...(sold.until.get(id) ?? []), expiresAt])
   const count = note.lines.reduce((sum, line) => sum + line.count, 0)
   const named = new Set(note.proxies.map(([id]) => id))
   if (count !== wish.ids.length || named.size !== count || !wish.ids.every((id) => named.has(id))) return undefined
@@ -198,7 +204,12 @@ function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigin
   return total
 }
 
-function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (text: string) => Uint8Array }): Finding[] {
+function checkProxy(
+  proxy: Proxy,
+  sold: Sold,
+  outages: readonly Outage[],
+  deps: { vault: Vault; sha256: (text: string) => Uint8Array },
+): Finding[] {
   const where = `proxy ${proxy.id}`
   const findings: Finding[] = []
   const order = sold.bought.get(proxy.order)
@@ -214,9 +225,8 @@ function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (tex
     findings.push({ promise: 'term', where, problem: 'it does not begin when it was bought' })
   }
   for (const problem of problemsOfProxy(proxy)) findings.push({ promise: 'delivery', where, problem })
-  if (proxy.expiresAt !== (sold.until.get(proxy.id) ?? order.expiresAt)) {
-    findings.push({ promise: 'term', where, problem: 'it does not run for as long as was paid' })
-  }
+  const ends = [order.expiresAt, ...(sold.until.get(proxy.id) ?? [])]
+  for (const problem of new Set(problemsOfTerm(proxy, ends, outages))) findings.push({ promise: 'term', where, problem })
   if (!opens(proxy, deps))
     findings.push({ promise: 'secret', where, problem: 'its password does not open, or is not the one nodes know' })
   return findings

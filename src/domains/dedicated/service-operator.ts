@@ -5,6 +5,7 @@ import type { GivenBack, Once, Told } from '../orders/index.ts'
 import type { Stock, StockDesk } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, nothingToEnd } from './errors.ts'
+import type { Outages } from './outages/service.ts'
 import { isHeld, type Proxy, statusAt, subjectOf } from './rules.ts'
 import { createProxyEnding, type EndingDeps } from './service-ending.ts'
 import { kindOf, swapAddress } from './service-swap.ts'
@@ -34,6 +35,7 @@ export function createProxyDesk(
     readonly stockDesk: Pick<StockDesk, 'leasesOf'>
     readonly traffic: Pick<Traffic, 'counts'>
     readonly once: Once
+    readonly outages: Pick<Outages, 'endBySwap' | 'rule'>
   },
 ) {
   const { db, clock, stock } = deps
@@ -81,7 +83,7 @@ export function createProxyDesk(
     /** Swaps its address for another of its kind. It does not count against what its customer may swap himself. */
     async replace(id: number, wish: { readonly note: string; readonly key?: string | undefined }): Promise<Told> {
       const unlocked = await load(id)
-      const spareIds = await stock.spareIds(kindOf(unlocked), 1)
+      const [spareIds, rule] = await Promise.all([stock.spareIds(kindOf(unlocked), 1), deps.outages.rule()])
       return deps.once(wish.key, { replace_proxy: id, note: wish.note }, async (tx) => {
         await deps.ledger.lock(tx, unlocked.customer)
         const [proxy] = await store.lockProxies(tx, unlocked.customer, [id])
@@ -89,7 +91,8 @@ export function createProxyDesk(
         if (!proxy || !isHeld(proxy, nowMs)) throw nothingToEnd()
         if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
         const cause = { by: 'operator', reason: wish.note } as const
-        const { address } = await swapAddress(deps, tx, proxy, { spareIds, cause, nowMs })
+        const usable = await deps.outages.endBySwap(tx, proxy, rule)
+        const { address } = await swapAddress(deps, tx, usable, { spareIds, cause, nowMs })
         return { customer: proxy.customer, proxy: id, from: proxy.address, to: address, at: toIso(nowMs) }
       })
     },

@@ -17,6 +17,7 @@ import type { Kind } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
 import { createDedicatedNodes } from './nodes.ts'
+import type { Outages } from './outages/service.ts'
 import {
   credentialRandomBytes,
   isHeld,
@@ -64,6 +65,7 @@ export type DedicatedDeps = {
   readonly orders: Orders
   readonly events: Pick<Events, 'note'>
   readonly pricing: Pricing
+  readonly outages: Pick<Outages, 'endBySwap'>
   readonly stock: Stock
   readonly clock: Clock
   readonly random: RandomBytes
@@ -123,6 +125,8 @@ export function createDedicated(deps: DedicatedDeps) {
         replacedAt: null,
         replacedBy: null,
         endedAt: null,
+        interruptedAt: null,
+        interruptedBy: null,
         renewPeriod: null,
         renewToken: null,
         changedAt: of.nowMs,
@@ -249,7 +253,7 @@ export function createDedicated(deps: DedicatedDeps) {
 
     /** Swaps the address for a free one of the same kind. The old one rests; id, credentials and term stay. */
     async replace(customer: CustomerId, id: number): Promise<OpenProxy> {
-      const [unlocked] = await store.findProxies(db, customer, [id])
+      const [[unlocked], catalogue] = await Promise.all([store.findProxies(db, customer, [id]), pricing.current()])
       if (!unlocked) throw noSuchProxy([id])
       const spareIds = await stock.spareIds(kindOf(unlocked), 1)
       return db.transact(async (tx) => {
@@ -262,7 +266,8 @@ export function createDedicated(deps: DedicatedDeps) {
         const againAt = replaceableAt(proxy)
         if (nowMs < againAt) throw replacedLately(toIso(againAt))
         const cause = { by: 'customer', reason: null } as const
-        return openProxy(await swapAddress(deps, tx, proxy, { spareIds, cause, nowMs }))
+        const usable = await deps.outages.endBySwap(tx, proxy, catalogue.dedicated.outage)
+        return openProxy(await swapAddress(deps, tx, usable, { spareIds, cause, nowMs }))
       })
     },
 

@@ -23,6 +23,8 @@ type Row = {
   replaced_at: bigint | null
   replaced_by: string | null
   ended_at: bigint | null
+  interrupted_at: bigint | null
+  interrupted_by: string | null
   renew_period: bigint | null
   renew_token_id: string | null
   changed_at: bigint
@@ -47,6 +49,8 @@ const toProxy = (row: Row): Proxy => ({
   replacedAt: numberOrNull(row.replaced_at),
   replacedBy: row.replaced_by as ReplacedBy | null,
   endedAt: numberOrNull(row.ended_at),
+  interruptedAt: numberOrNull(row.interrupted_at),
+  interruptedBy: row.interrupted_by as Proxy['interruptedBy'],
   renewPeriod: numberOrNull(row.renew_period),
   renewToken: row.renew_token_id as TokenId | null,
   changedAt: Number(row.changed_at),
@@ -118,8 +122,9 @@ export type ListFilter = {
 export async function listProxies(reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> {
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies
-     WHERE customer_id = $1 AND id < $2 AND state = 'held' AND expires_at > $3
-       AND ($4 = '' OR ($4 = 'active' AND expires_at > $5) OR ($4 = 'expired' AND expires_at <= $5))
+     WHERE customer_id = $1 AND id < $2 AND state = 'held' AND (expires_at > $3 OR interrupted_at IS NOT NULL)
+       AND ($4 = '' OR ($4 = 'active' AND (expires_at > $5 OR interrupted_at IS NOT NULL))
+         OR ($4 = 'expired' AND expires_at <= $5 AND interrupted_at IS NULL))
        AND ($6 = '' OR country = $6) AND ($7 = 0 OR ipv = $7) AND expires_at < $8 AND ($9 = '' OR comment = $9)
      ORDER BY id DESC LIMIT $10`,
     [
@@ -193,7 +198,7 @@ export function setAddress(
 /** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */
 export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<Proxy[]> {
   const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1
+    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
      ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     [nowMs - graceMs, most],
   )
@@ -202,6 +207,33 @@ export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<
 
 export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
   tx.send(`UPDATE proxies SET state = 'gone', changed_at = $1 WHERE id IN (${list(ids.length, 1)})`, [nowMs, ...ids])
+}
+
+/** Proxies of any customers, locked in the order of their numbers. */
+export async function lockMany(tx: Tx, ids: readonly number[]): Promise<Proxy[]> {
+  if (ids.length === 0) return []
+  const asked = padded(ids)
+  const rows = await tx.all<Row>(
+    `SELECT * FROM proxies WHERE id IN (${list(asked.length)}) ORDER BY id FOR UPDATE`,
+    asked,
+  )
+  return rows.map(toProxy)
+}
+
+/** Makes nodes look again at these. */
+export function touch(tx: Tx, ids: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(ids)) {
+    tx.send(`UPDATE proxies SET changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`, [nowMs, ...chunk])
+  }
+}
+
+/** What cannot be used now, in the order of its numbers, a page at a time. */
+export async function interruptedAfter(reader: Reader, after: number, limit: number): Promise<Proxy[]> {
+  const rows = await reader.all<Row>(
+    'SELECT * FROM proxies WHERE interrupted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2',
+    [after, limit],
+  )
+  return rows.map(toProxy)
 }
 
 /** Gone before their time. They are renewed no more, and what was paid for stays as it was. */
@@ -232,7 +264,7 @@ export async function findToRenew(
 ): Promise<{ proxy: Proxy; period: number }[]> {
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies
-     WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1
+     WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
        AND (renew_tried_at IS NULL OR renew_tried_at <= $2)
      ORDER BY expires_at LIMIT $3`,
     [before, triedBefore, most],
@@ -254,7 +286,7 @@ export async function changedAfter(
   limit: number,
   heldAt: number | undefined,
 ): Promise<Proxy[]> {
-  const held = heldAt === undefined ? '' : `AND state = 'held' AND expires_at > $4`
+  const held = heldAt === undefined ? '' : `AND state = 'held' AND (expires_at > $4 OR interrupted_at IS NOT NULL)`
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies WHERE (changed_at, id) > ($1, $2) ${held} ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit, ...(heldAt === undefined ? [] : [heldAt - graceMs])],

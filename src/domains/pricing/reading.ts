@@ -1,7 +1,7 @@
 import { readCountry } from '../../kernel/country.ts'
 import { type Kopecks, readRoubles } from '../../kernel/money.ts'
 import { badCatalogue } from './errors.ts'
-import type { Catalogue, DedicatedKind, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
 
 /**
  * A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted.
@@ -85,7 +85,7 @@ export function readCatalogue(version: number, value: unknown): Catalogue {
 }
 
 function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated'] {
-  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods'])
+  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods', 'outage'])
   const kinds = new Map<number, DedicatedKind>()
   for (const [name, kind] of Object.entries(reading.object(root['kinds'] ?? {}, 'dedicated.kinds'))) {
     const path = `dedicated.kinds.${name}`
@@ -96,6 +96,20 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
   return {
     kinds,
     prolongPeriods: prolong === undefined ? [] : reading.rising(prolong, 'dedicated.prolong_periods', 3650),
+    outage: readOutage(reading, root['outage'] ?? {}),
+  }
+}
+
+/** Whoever says nothing waits for the address and gives the time. */
+function readOutage(reading: Reading, value: unknown): OutageRule {
+  const root = reading.object(value, 'dedicated.outage', ['address', 'after_minutes', 'time'])
+  const { address = 'wait', after_minutes: minutes = 60, time = 'extend' } = root
+  if (address !== 'wait' && address !== 'replace') reading.wrong('dedicated.outage.address', 'must be wait or replace')
+  if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
+  return {
+    address: address === 'replace' ? 'replace' : 'wait',
+    afterMs: reading.whole(minutes, 'dedicated.outage.after_minutes', 1, 43_200) * 60_000,
+    time: time === 'refund' ? 'refund' : 'extend',
   }
 }
 

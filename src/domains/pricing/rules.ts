@@ -33,12 +33,20 @@ export type VpnPlan = {
   readonly refund: 'pro_rata' | 'none'
 }
 
+/** What becomes of proxies that cannot be used: of their address, after how long, and of the time that was lost. */
+export type OutageRule = {
+  readonly address: 'wait' | 'replace'
+  readonly afterMs: number
+  readonly time: 'extend' | 'refund'
+}
+
 /** A whole price list. */
 export type Catalogue = {
   readonly version: number
   readonly dedicated: {
     readonly kinds: ReadonlyMap<number, DedicatedKind>
     readonly prolongPeriods: readonly number[]
+    readonly outage: OutageRule
   }
   readonly premium: { readonly pools: ReadonlyMap<string, PremiumPool> }
   readonly vpn: VpnPlan | null

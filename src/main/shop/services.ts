@@ -12,6 +12,7 @@ import {
   createDedicated,
   createDedicatedUpkeep,
   createDedicatedVerifier,
+  createOutages,
   createProxyDesk,
 } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
@@ -88,8 +89,10 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
+  const outages = createOutages({ db, ledger, orders, events, pricing, stock, ...around })
   const dedicated = createDedicated({
     db,
+    outages,
     ledger,
     customers,
     events,
@@ -103,7 +106,18 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   })
   const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
   const once = createOnce({ db, ...around })
-  const proxyDesk = createProxyDesk({ db, ledger, orders, stock, stockDesk, events, traffic, once, ...around })
+  const proxyDesk = createProxyDesk({
+    db,
+    ledger,
+    orders,
+    stock,
+    stockDesk,
+    events,
+    traffic,
+    once,
+    outages,
+    ...around,
+  })
   const vpnDeps = {
     db,
     ledger,
@@ -130,6 +144,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
     createDedicatedVerifier({
       db,
+      outages,
       orders,
       pricing,
       stockDesk,
@@ -165,6 +180,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     stockDesk,
     dedicated,
     dedicatedUpkeep,
+    outages,
     proxyDesk,
     refunds,
     fleet,
