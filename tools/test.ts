@@ -7,6 +7,7 @@ import { constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
+import { isOfGateways } from './gateway-tests.ts'
 import { addTallies, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
 type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
@@ -80,24 +81,10 @@ async function runStaticSteps(): Promise<Tally> {
   return tally
 }
 
-/**
- * Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once
- * more on the portable one.
- */
-const ofGateways = [
-  'attack/gateway-*',
-  'journeys/gateway*',
-  'journeys/dedicated-check',
-  'durability/gateway-*',
-  'browser/gateway',
-]
-/** About one engine alone. */
-const ofOneEngine = 'test/attack/gateway-reactor.test.ts'
-
 function gatewayFiles(): string[] {
-  const files = ofGateways.flatMap((pattern) => [...new Bun.Glob(`test/${pattern}.test.ts`).scanSync({ cwd: root })])
   const isWanted = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter))
-  return files.filter((file) => file !== ofOneEngine && isWanted(file)).toSorted()
+  const files = [...new Bun.Glob('test/**/*.test.ts').scanSync({ cwd: root })]
+  return files.filter((file) => isOfGateways(file) && isWanted(file)).toSorted()
 }
 
 async function runTests(postgres: Postgres): Promise<Tally> {

@@ -8,6 +8,7 @@ const tagBytes = 16
 export function createVault(key: Uint8Array): Vault {
   const derived = new Uint8Array(hkdfSync('sha256', key, 'turnpike', 'vault 1', 32))
   return {
+    fingerprint: new Uint8Array(hkdfSync('sha256', key, 'turnpike', 'fingerprint 1', 32)),
     seal(text, context) {
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', derived, nonce)

@@ -187,6 +187,7 @@ function responsesOf(operation: Operation): Record<string, unknown> {
       },
       content: {
         'application/json': { schema: successSchema(operation.answer), example: { ok: true, data: operation.example } },
+        ...Object.fromEntries(operation.files.map((type) => [type, { schema: { type: 'string' } }])),
       },
     },
     ...Object.fromEntries(refusals),

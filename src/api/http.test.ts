@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../test/harness/database.ts'
 import { sendRaw } from '../../test/harness/raw.ts'
-import { openTill, type Till } from '../../test/harness/till.ts'
+import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
 import { getBalance } from './customer/account/shapes.ts'
@@ -33,20 +33,20 @@ test('a refusal has the status that the contract gives to its code', () => {
 })
 
 describe.each([...engines])('HTTP on %s', (engine) => {
-  let till: Till
+  let shop: ThingsShop
   beforeAll(async () => {
-    till = await openTill(engine)
+    shop = await openThingsShop(engine)
   })
-  afterAll(() => till.stop())
+  afterAll(() => shop.stop())
 
   test('every answer, good or bad, forbids sniffing, framing, caching and being told where one came from', async () => {
     for (const [path, token] of [
-      ['/balance', till.token],
+      ['/balance', shop.token],
       ['/balance', null],
-      ['/nothing', till.token],
-      ['/things/buy', till.token],
+      ['/nothing', shop.token],
+      ['/things/buy', shop.token],
     ] as const) {
-      const { headers } = await till.get(path, { token })
+      const { headers } = await shop.get(path, { token })
       expect(headers.get('x-content-type-options')).toBe('nosniff')
       expect(headers.get('x-frame-options')).toBe('DENY')
       expect(headers.get('referrer-policy')).toBe('no-referrer')
@@ -58,25 +58,25 @@ describe.each([...engines])('HTTP on %s', (engine) => {
 
   test('every answer has a request id of its own', async () => {
     const ids = new Set<string | null>()
-    for (let index = 0; index < 20; index += 1) ids.add((await till.get('/balance')).headers.get('x-request-id'))
+    for (let index = 0; index < 20; index += 1) ids.add((await shop.get('/balance')).headers.get('x-request-id'))
     expect(ids.size).toBe(20)
     expect([...ids].every((id) => /^[0-9a-f]{24}$/.test(id ?? ''))).toBe(true)
   })
 
   test('a wrong method is told which ones are right', async () => {
-    const read = await till.post('/balance', {})
+    const read = await shop.post('/balance', {})
     expect([read.status, read.error.code, read.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
-    const bought = await till.get('/things/buy')
+    const bought = await shop.get('/things/buy')
     expect([bought.status, bought.error.code, bought.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST'])
   })
 
   test('HEAD answers like GET, without a body', async () => {
-    const headers = { Authorization: `Bearer ${till.token}` }
-    const head = await fetch(`${till.url}/api/v1/balance`, { method: 'HEAD', headers })
+    const headers = { Authorization: `Bearer ${shop.token}` }
+    const head = await fetch(`${shop.url}/api/v1/balance`, { method: 'HEAD', headers })
     expect([head.status, await head.text()]).toEqual([200, ''])
     expect(head.headers.get('x-request-id')).toBeTruthy()
-    expect((await fetch(`${till.url}/api/v1/balance`, { method: 'HEAD' })).status).toBe(401)
-    expect((await fetch(`${till.url}/healthz`, { method: 'HEAD' })).status).toBe(200)
+    expect((await fetch(`${shop.url}/api/v1/balance`, { method: 'HEAD' })).status).toBe(401)
+    expect((await fetch(`${shop.url}/healthz`, { method: 'HEAD' })).status).toBe(200)
   })
 
   test('HEAD tells the length that GET has, for answers, refusals and pages alike', async () => {
@@ -85,9 +85,9 @@ describe.each([...engines])('HTTP on %s', (engine) => {
         `${method} ${path} HTTP/1.1`,
         'Host: shop',
         'Connection: close',
-        `Authorization: Bearer ${till.token}`,
+        `Authorization: Bearer ${shop.token}`,
       ]
-      const [answer] = await sendRaw(till.port, [`${lines.join('\r\n')}\r\n\r\n`])
+      const [answer] = await sendRaw(shop.port, [`${lines.join('\r\n')}\r\n\r\n`])
       return {
         status: answer?.status,
         length: /content-length: (\d+)/i.exec(answer?.head ?? '')?.[1],
@@ -106,22 +106,22 @@ describe.each([...engines])('HTTP on %s', (engine) => {
       customers: { authenticate: () => Promise.reject(new Error('the disk is gone')) },
       bound: [bind(getBalance, async () => getBalance.example)],
       version: '0.0.0',
-      publicUrl: () => till.url,
+      publicUrl: () => shop.url,
       readsPerMinute: 0,
       chargesPerMinute: 0,
-      clock: till.clock.read,
+      clock: shop.clock.read,
       requestId: () => 'x',
       isReady: async () => true,
       isStopping: () => false,
       note: () => {},
     })
-    const answer = await http(new Request(`${till.url}/api/v1/balance`), undefined)
+    const answer = await http(new Request(`${shop.url}/api/v1/balance`), undefined)
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([500, null])
     expect(await answer.json()).toMatchObject({ error: { code: 'internal_error', details: null } })
   })
 
   test('a purchase that cannot be paid says what it costs, what there is, and that nothing was charged', async () => {
-    const answer = await till.post('/things/buy', { count: 1000 })
+    const answer = await shop.post('/things/buy', { count: 1000 })
     expect(answer.status).toBe(402)
     expect(answer.error).toMatchObject({
       code: 'insufficient_funds',
@@ -131,60 +131,60 @@ describe.each([...engines])('HTTP on %s', (engine) => {
 
   test('a token with the scope to read cannot buy, one with the scope to trade cannot read', async () => {
     const issue = async (scope: 'read' | 'trade') =>
-      (await till.services.customers.issueToken(till.customer, { name: scope, scopes: [scope] })).text
+      (await shop.services.customers.issueToken(shop.customer, { name: scope, scopes: [scope] })).text
     const [read, trade] = [await issue('read'), await issue('trade')]
-    expect((await till.get('/balance', { token: read })).status).toBe(200)
-    const bought = await till.post('/things/buy', { count: 1 }, { token: read })
+    expect((await shop.get('/balance', { token: read })).status).toBe(200)
+    const bought = await shop.post('/things/buy', { count: 1 }, { token: read })
     expect([bought.status, bought.error.code, bought.error.details]).toEqual([
       403,
       'forbidden',
       { needed: 'trade', charged: false },
     ])
-    expect((await till.get('/balance', { token: trade })).error).toMatchObject({
+    expect((await shop.get('/balance', { token: trade })).error).toMatchObject({
       code: 'forbidden',
       details: { needed: 'read' },
     })
   })
 
   test('a token with a cap spends up to it and not a kopeck further, and a refund gives it room again', async () => {
-    const { text } = await till.services.customers.issueToken(till.customer, { name: 'capped', cap: kopecks(1800n) })
-    const buy = (count: number) => till.post('/things/buy', { count }, { token: text })
+    const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'capped', cap: kopecks(1800n) })
+    const buy = (count: number) => shop.post('/things/buy', { count }, { token: text })
     const first = await buy(2)
     expect(first.status).toBe(200)
     const second = await buy(1)
     expect(second.error).toMatchObject({ code: 'forbidden', details: { cap_rub: 18, spent_rub: 18, charged: false } })
-    await till.services.orders.refund(first.data.order_id, kopecks(900n), 'half')
+    await shop.services.orders.refund(first.data.order_id, kopecks(900n), 'half')
     expect([(await buy(1)).status, (await buy(1)).status]).toEqual([200, 403])
   })
 
   test('while it shuts down the shop refuses everything but the question whether it lives', async () => {
-    till.refuseNew(true)
+    shop.refuseNew(true)
     for (const path of ['/balance', '/orders/ord_0000000000000000000000000z', '/openapi.json/z', '/viz']) {
-      const answer = await till.get(path)
+      const answer = await shop.get(path)
       expect([answer.status, answer.error.code]).toEqual([503, 'unavailable'])
       expect(answer.error.details).toEqual({ charged: false })
       expect(answer.headers.get('retry-after')).toBe('1')
     }
-    expect((await fetch(`${till.url}/healthz`)).status).toBe(200)
-    expect((await fetch(`${till.url}/readyz`)).status).toBe(503)
-    till.refuseNew(false)
-    expect((await fetch(`${till.url}/readyz`)).status).toBe(200)
+    expect((await fetch(`${shop.url}/healthz`)).status).toBe(200)
+    expect((await fetch(`${shop.url}/readyz`)).status).toBe(503)
+    shop.refuseNew(false)
+    expect((await fetch(`${shop.url}/readyz`)).status).toBe(200)
   })
 })
 
 describe('rate limits as shipped', () => {
-  let till: Till
+  let shop: ThingsShop
   beforeAll(async () => {
-    till = await openTill('sqlite', { reads: 1200, charges: 300 })
+    shop = await openThingsShop('sqlite', { reads: 1200, charges: 300 })
   })
-  afterAll(() => till.stop())
+  afterAll(() => shop.stop())
 
   const standing = (headers: Headers) =>
     ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`)))
 
   test('a token reads 1,200 times in a minute, is then told how long to wait, and after that long may again', async () => {
-    const { text } = await till.services.customers.issueToken(till.customer, { name: 'busy' })
-    const read = () => till.get('/balance', { token: text })
+    const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'busy' })
+    const read = () => shop.get('/balance', { token: text })
     expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
     for (let count = 2; count < 1200; count += 1) await read()
     expect(standing((await read()).headers)).toEqual([1200, 0, 60])
@@ -196,39 +196,39 @@ describe('rate limits as shipped', () => {
     ])
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(standing(refused.headers)).toEqual([1200, 0, 60])
-    till.clock.advance(1000)
+    shop.clock.advance(1000)
     const again = await read()
     expect(again.status).toBe(200)
     expect(standing(again.headers)).toEqual([1200, 19, 60])
-    till.clock.advance(60_000)
+    shop.clock.advance(60_000)
     expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
   }, 60_000)
 
   test('it buys 300 times in a minute, and neither limit uses up the other or that of another token', async () => {
-    const issue = async () => (await till.services.customers.issueToken(till.customer, { name: 'buyer' })).text
+    const issue = async () => (await shop.services.customers.issueToken(shop.customer, { name: 'buyer' })).text
     const [mine, another] = [await issue(), await issue()]
-    const buy = (token: string) => till.post('/things/buy', { count: 0 }, { token })
+    const buy = (token: string) => shop.post('/things/buy', { count: 0 }, { token })
     for (let count = 0; count < 300; count += 1) expect((await buy(mine)).status).toBe(400)
     const refused = await buy(mine)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
     expect(standing(refused.headers)).toEqual([300, 0, 60])
-    expect((await till.get('/balance', { token: mine })).status).toBe(200)
+    expect((await shop.get('/balance', { token: mine })).status).toBe(200)
     expect((await buy(another)).status).toBe(400)
-    till.clock.advance(200)
+    shop.clock.advance(200)
     expect((await buy(mine)).status).toBe(400)
     expect((await buy(mine)).status).toBe(429)
   }, 60_000)
 
   test('a clock that steps back gives nothing and takes nothing', async () => {
-    const { text } = await till.services.customers.issueToken(till.customer, { name: 'early' })
-    const left = async () => standing((await till.get('/balance', { token: text })).headers)[1]
+    const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'early' })
+    const left = async () => standing((await shop.get('/balance', { token: text })).headers)[1]
     expect(await left()).toBe(1199)
-    till.clock.advance(-30_000)
+    shop.clock.advance(-30_000)
     expect(await left()).toBe(1198)
   })
 
   test('a shop without limits says nothing of them', async () => {
-    const free = await openTill('sqlite')
+    const free = await openThingsShop('sqlite')
     expect((await free.get('/balance')).headers.has('ratelimit-limit')).toBe(false)
     await free.stop()
   })

@@ -40,7 +40,7 @@ export type Call<Op extends Operation> = {
 /** An operation with what it does, down to the body of its answer. */
 export type Bound = {
   readonly operation: Operation
-  readonly run: (call: Call<Operation>) => Promise<Answer>
+  readonly run: (call: Call<Operation>) => Promise<Answer & { readonly mediaType?: string }>
 }
 
 export function bind<Op extends Operation>(
@@ -50,6 +50,25 @@ export function bind<Op extends Operation>(
   return {
     operation,
     run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
+  }
+}
+
+/** A text as a file, of one of the media types that its operation names. */
+export type TextFile = { readonly text: string; readonly mediaType: string }
+
+/** An operation that answers with a file where its query asks for one. */
+export function bindFile<Op extends Operation>(
+  operation: Op,
+  run: (call: Call<Op>) => Promise<TextFile | { readonly data: z.input<Op['answer']> }>,
+): Bound {
+  return {
+    operation,
+    run: async (call) => {
+      const told = await run(call)
+      return 'data' in told
+        ? { body: toSuccess(operation, told.data, call.warnings), replayed: false }
+        : { body: told.text, mediaType: told.mediaType, replayed: false }
+    },
   }
 }
 
@@ -233,6 +252,7 @@ async function answer(
     warnings,
   })
   const response = new Response(answered.body, { headers: apiHeaders })
+  if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.replayed) response.headers.set('Idempotent-Replayed', 'true')
   return response
 }

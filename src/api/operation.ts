@@ -57,6 +57,8 @@ export type Operation<
   readonly codes: readonly Code[]
   /** What such a refusal looks like here, where the general example would say too little. */
   readonly refusals: Partial<Record<Code, RefusalExample>>
+  /** Media types of a file that it can answer with in place of JSON, as its query asks. */
+  readonly files: readonly string[]
   /** Whether it places an order, and so takes an `Idempotency-Key` and has the stricter rate limit. */
   readonly charges: boolean
   /** Whether that order has no price: nobody is too poor for it. */
@@ -88,6 +90,7 @@ export function operation<
     see: {},
     codes: [],
     refusals: {},
+    files: [],
     charges: false,
     isFree: false,
     ...shape,

@@ -5,10 +5,15 @@ import { nodeBase } from './node/http.ts'
 
 /** Bodies are counted as they arrive and cut at 64 KiB with a proper refusal; this only bounds what is thrown away. */
 const mostBodyBytes = 64 * 1024 * 1024
+/** Longer than a node waits for a change. */
+const idleSeconds = 30
 /** How often a server that stops looks whether its last request has ended. */
 const lookEveryMs = 10
 
+export type ToNodes = (request: Request, url: URL, from: Address | undefined) => Promise<Response>
+
 export type Server = {
+  /** 0 where there is none. */
   readonly port: number
   /** How many requests run or wait now. */
   readonly pending: () => number
@@ -25,7 +30,7 @@ export function serve(deps: {
   readonly port: number
   readonly trustedProxies: readonly Prefix[]
   readonly toCustomers: (request: Request, from: Address | undefined) => Promise<Response>
-  readonly toNodes: (request: Request, url: URL, from: Address | undefined) => Promise<Response>
+  readonly toNodes: ToNodes
   /** A customer has changed something. The nodes are told before the answer is on its way to the customer. */
   readonly onChange: () => void
 }): Server {
@@ -42,22 +47,38 @@ export function serve(deps: {
     hostname: deps.hostname,
     port: deps.port,
     reusePort: false,
-    idleTimeout: 30,
+    idleTimeout: idleSeconds,
     maxRequestBodySize: mostBodyBytes,
     development: false,
     fetch: (request, self) => answer(request, sourceOf(request, self.requestIP(request)?.address, deps.trustedProxies)),
   })
-  return {
-    port: server.port ?? deps.port,
-    pending: () => server.pendingRequests,
-    async stop(drainMs) {
-      const giveUpAt = performance.now() + drainMs
-      // Counted until the answer is written, not only made.
-      while (server.pendingRequests > 0 && performance.now() < giveUpAt) await Bun.sleep(lookEveryMs)
-      await server.stop(true)
-    },
-  }
+  return { port: server.port ?? deps.port, ...stopping(server) }
 }
+
+/** It holds for sockets too, which Bun's types do not know. */
+const patience: object = { idleTimeout: idleSeconds }
+
+/** Opens a socket in the file system for nodes alone: nobody else's business is done there. */
+export function serveSocket(path: string, toNodes: ToNodes): Server {
+  const server = Bun.serve({
+    ...patience,
+    unix: path,
+    maxRequestBodySize: mostBodyBytes,
+    development: false,
+    fetch: (request) => toNodes(request, new URL(request.url), undefined),
+  })
+  return { port: 0, ...stopping(server) }
+}
+
+const stopping = (server: Bun.Server<unknown>): Pick<Server, 'pending' | 'stop'> => ({
+  pending: () => server.pendingRequests,
+  async stop(drainMs) {
+    const giveUpAt = performance.now() + drainMs
+    // Counted until the answer is written, not only made.
+    while (server.pendingRequests > 0 && performance.now() < giveUpAt) await Bun.sleep(lookEveryMs)
+    await server.stop(true)
+  },
+})
 
 /**
  * Where a request came from. A trusted reverse proxy says it in X-Forwarded-For: the last address there that is not

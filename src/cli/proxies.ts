@@ -1,18 +1,18 @@
-import type { ProxyDesk, ProxySight } from '../domains/dedicated/index.ts'
+import type { ProxyOperator, ProxySight } from '../domains/dedicated/index.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import { keyOption, noteOption, type Opened, readKey, readNote } from './typed.ts'
 
 const proxyWord = { name: 'PROXY', meaning: "the proxy's id, a number" }
 
-export function proxyCommands(open: Opened<{ proxyDesk: ProxyDesk }>): readonly Command[] {
+export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator }>): readonly Command[] {
   return [
     {
       name: 'proxy show',
       summary: "Shows a customer's dedicated proxy: its order, term, state, bytes, and every address it has had.",
       takes: [proxyWord],
       options: [],
-      run: (given) => open(given, async ({ proxyDesk }) => toOutcome(await proxyDesk.show(readProxy(given)))),
+      run: (given) => open(given, async ({ proxyOperator }) => toOutcome(await proxyOperator.show(readProxy(given)))),
     },
     {
       name: 'proxy end',
@@ -20,10 +20,10 @@ export function proxyCommands(open: Opened<{ proxyDesk: ProxyDesk }>): readonly 
       takes: [proxyWord],
       options: [{ flag: 'no-refund', meaning: 'give nothing back' }, noteOption, keyOption],
       run: (given) =>
-        open(given, async ({ proxyDesk }) => {
+        open(given, async ({ proxyOperator }) => {
           const give = given.has('no-refund') ? 'nothing' : 'unused'
           const note = readNote(given, 'ended by the operator')
-          const told = await proxyDesk.end(readProxy(given), { give, note, key: readKey(given) })
+          const told = await proxyOperator.end(readProxy(given), { give, note, key: readKey(given) })
           return { json: told, lines: [`Proxy ${told['proxy']} is ended. Gave back ${told['amount_rub']} RUB.`] }
         }),
     },
@@ -33,9 +33,9 @@ export function proxyCommands(open: Opened<{ proxyDesk: ProxyDesk }>): readonly 
       takes: [proxyWord],
       options: [noteOption, keyOption],
       run: (given) =>
-        open(given, async ({ proxyDesk }) => {
+        open(given, async ({ proxyOperator }) => {
           const wish = { note: readNote(given, 'replaced by the operator'), key: readKey(given) }
-          const told = await proxyDesk.replace(readProxy(given), wish)
+          const told = await proxyOperator.replace(readProxy(given), wish)
           return {
             json: told,
             lines: [`Proxy ${told['proxy']} leaves from ${told['to']}, no longer from ${told['from']}.`],

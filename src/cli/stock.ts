@@ -1,4 +1,4 @@
-import type { Stock, StockDesk } from '../domains/stock/index.ts'
+import type { Stock, StockOperator } from '../domains/stock/index.ts'
 import { allIpv, type Ipv, type Kind, placeStates } from '../domains/stock/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
 import { readCountry } from '../kernel/country.ts'
@@ -6,7 +6,7 @@ import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import { type Opened, readWhole } from './typed.ts'
 
-type Deps = { stock: Stock; stockDesk: StockDesk }
+type Deps = { stock: Stock; stockOperator: StockOperator }
 
 const addressWord = { name: 'ADDRESS', meaning: 'an address in stock' }
 const kindOptions = [
@@ -34,8 +34,8 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
         { flag: 'after', value: 'N', meaning: 'begin after this place' },
       ],
       run: (given) =>
-        open(given, async ({ stockDesk }) => {
-          const places = await stockDesk.list({
+        open(given, async ({ stockOperator }) => {
+          const places = await stockOperator.list({
             country: given.flags['country'] === undefined ? '' : readKindCountry(given.flags['country']),
             ipv: given.flags['ipv'] === undefined ? 0 : readKindIpv(given.flags['ipv']),
             state: readState(given.flags['state']),
@@ -72,8 +72,8 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       takes: [],
       options: [],
       run: (given) =>
-        open(given, async ({ stockDesk }) => {
-          const counts = await stockDesk.counts()
+        open(given, async ({ stockOperator }) => {
+          const counts = await stockOperator.counts()
           return {
             json: counts,
             lines: table(
@@ -89,8 +89,8 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       takes: [],
       options: [],
       run: (given) =>
-        open(given, async ({ stockDesk }) => {
-          const blocks = await stockDesk.blocks()
+        open(given, async ({ stockOperator }) => {
+          const blocks = await stockOperator.blocks()
           return {
             json: blocks.map((block) => ({
               prefix: block.prefix,
@@ -110,7 +110,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       summary: 'Takes an address, or a whole IPv6 block, off sale; what is leased retires when its lease ends.',
       takes: [{ name: 'WHAT', meaning: 'an address in stock, or an IPv6 block' }],
       options: [{ flag: 'undo', meaning: 'put it back on sale' }],
-      run: (given) => open(given, ({ stockDesk }) => retire(stockDesk, given)),
+      run: (given) => open(given, ({ stockOperator }) => retire(stockOperator, given)),
     },
     {
       name: 'stock quarantine',
@@ -118,10 +118,10 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       takes: [addressWord],
       options: [{ flag: 'days', value: 'N', meaning: 'how long; 7 unless said' }],
       run: (given) =>
-        open(given, async ({ stockDesk }) => {
+        open(given, async ({ stockOperator }) => {
           const address = readStockAddress(given.words[0])
           const days = readWhole(given, 'days', 7, { min: 0, max: 3650 })
-          const places = await stockDesk.quarantine(address, days)
+          const places = await stockOperator.quarantine(address, days)
           return {
             json: { address: formatAddress(address), places, days },
             lines: [`${places} resting for ${days} days.`],
@@ -165,20 +165,20 @@ async function addFile(stock: Stock, path: string): Promise<number> {
   return added
 }
 
-async function retire(stockDesk: StockDesk, given: Given) {
+async function retire(stockOperator: StockOperator, given: Given) {
   const what = given.words[0] ?? ''
   if (what.includes('/')) {
     const prefix = readPrefix(what)
     if (!prefix) throw mistyped(`${what} is not a prefix.`)
     if (given.has('undo')) {
-      await stockDesk.restorePrefix(prefix)
+      await stockOperator.restorePrefix(prefix)
       return { json: { restored: what }, lines: [`${what} is on sale again.`] }
     }
-    await stockDesk.retirePrefix(prefix)
+    await stockOperator.retirePrefix(prefix)
     return { json: { retired: what }, lines: [`${what} is retired: no new address of it is sold.`] }
   }
   const address = readStockAddress(what)
-  const places = await (given.has('undo') ? stockDesk.restore(address) : stockDesk.retire(address))
+  const places = await (given.has('undo') ? stockOperator.restore(address) : stockOperator.retire(address))
   return { json: { address: what, places }, lines: [`${places} place${places === 1 ? '' : 's'} changed.`] }
 }
 

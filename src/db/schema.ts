@@ -1,6 +1,6 @@
 import { type Migration, migrate, migrationsTable, statementsOf } from './migrate.ts'
 import { sectionFor } from './portable.ts'
-import { openSqlite } from './sqlite.ts'
+import { inMemory, openSqlite } from './sqlite.ts'
 import type { Database, Reader } from './transaction.ts'
 
 /** One thing of a schema: what it is called, and all that there is to say of it. */
@@ -55,7 +55,7 @@ async function currentSchema(reader: Reader): Promise<string> {
 }
 
 async function makeInMemory(migrations: readonly Migration[]): Promise<Schema> {
-  const empty = openSqlite(':memory:')
+  const empty = openSqlite(inMemory)
   try {
     await migrate(empty, migrations)
     // A database in memory is its writer's own.

@@ -1,9 +1,9 @@
 import { Database as Connection } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { makePlace, type Place } from '../../test/harness/database.ts'
 import { refusalOf } from '../../test/harness/failure.ts'
-import { openSqlite } from './sqlite.ts'
+import { inMemory, openSqlite } from './sqlite.ts'
 import type { Database } from './transaction.ts'
 
 describe('SQLite', () => {
@@ -67,6 +67,18 @@ describe('SQLite', () => {
       process.umask(before)
       await other.remove()
     }
+  })
+
+  test('a database in memory leaves no file behind where the process stands', async () => {
+    const other = await makePlace('sqlite')
+    const before = process.cwd()
+    process.chdir(other.folder)
+    const fresh = openSqlite(inMemory)
+    process.chdir(before)
+    expect(await fresh.transact((tx) => tx.first('SELECT 1 AS one'))).toEqual({ one: 1n })
+    await fresh.close()
+    expect(readdirSync(other.folder)).toEqual([])
+    await other.remove()
   })
 
   test('a file that others could read is kept from them when it is opened', async () => {

@@ -21,13 +21,16 @@ type Job = {
 type Watchdog = ReturnType<typeof createWatchdog>
 type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unknown }
 
+/** SQLite's own name for a database that has no file and is its writer's alone. */
+export const inMemory = ':memory:'
+
 /**
  * One writer, whose concurrent transactions share a commit: each runs in a savepoint of its own, one after another,
  * and all are answered after the one fsync. A failing one is rolled back to its savepoint and disturbs nobody.
  * Reads go over connections of their own, so they never see what is not committed.
  */
 export function openSqlite(path: string): Database {
-  keepToOwner(path)
+  if (path !== inMemory) keepToOwner(path)
   const writer = connect(path)
   const reader = connect(path)
   reader.connection.run('PRAGMA query_only = ON')

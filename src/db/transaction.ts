@@ -1,6 +1,9 @@
 /** What goes into a statement. Whole numbers travel as bigint or as safe integers, never as floats. */
 export type Value = string | bigint | number | Uint8Array | null
 
+/** A question that somebody else asks, in one statement with his own. */
+export type Question = { readonly sql: string; readonly values: readonly Value[] }
+
 /** Reads with SQL. A row's whole numbers are bigint on both engines, its bytes Uint8Array, its texts string. */
 export type Reader = {
   all<Row>(sql: string, values?: readonly Value[]): Promise<Row[]>

@@ -16,11 +16,13 @@ import type { NewNode } from '../domains/fleet/index.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
-import { configOf, logOf, untilStopped } from './process.ts'
+import { configOf, logOf, tellOpened, untilStopped } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
 import { openConfigured, readMigrations } from './shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
+import { unshownTokenIn } from './shop/unshown-token.ts'
+import { openVault } from './shop/vault.ts'
 import { upCommand } from './up.ts'
 
 type Credit = Parameters<Services['ledger']['credit']>
@@ -61,7 +63,8 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
-    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config)), config))
+    const { vault } = await openVault(config, db)
+    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config))
   } finally {
     await db.close()
   }
@@ -77,7 +80,10 @@ const roleCommands: readonly Command[] = [
       const config = configOf(given)
       const stopped = untilStopped()
       const shop = await openShop(config, logOf(config, 'shop'))
-      process.stdout.write(shop.banner)
+      if (!tellOpened({ banner: shop.banner })) {
+        process.stdout.write(shop.banner)
+        unshownTokenIn(config.folder).forget()
+      }
       await stopped
       await shop.stop()
       return { json: null, lines: [], exit: 0 }

@@ -3,6 +3,7 @@ import { createLog } from '../adapters/log.ts'
 import type { Given, Option } from '../cli/command.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Config, readConfig, settings } from './settings/config.ts'
+import type { Opened } from './supervise.ts'
 
 /** What every command takes: how to answer, and all settings. */
 export const commonOptions: readonly Option[] = [
@@ -18,6 +19,22 @@ export const commonOptions: readonly Option[] = [
 export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
 export const logOf = (config: Config, role: string): Log =>
   createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+
+/**
+ * Tells whoever looks after this process that it has opened. Only the one that started it can hear that: whoever
+ * else has taken its place on a port cannot say it. False when nobody looks after it.
+ */
+export function tellOpened(opened: Opened): boolean {
+  if (process.env['TURNPIKE_SUPERVISED'] !== '1' || !process.send) return false
+  process.send(opened)
+  return true
+}
+
+/** What a child has said. */
+export const readOpened = (said: unknown): Opened =>
+  typeof said === 'object' && said !== null && 'banner' in said && typeof said.banner === 'string'
+    ? { banner: said.banner }
+    : {}
 
 /**
  * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly.

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { engines } from '../harness/database.ts'
 import { type RawAnswer, sendRaw } from '../harness/raw.ts'
 import { scaled } from '../harness/scale.ts'
-import { openTill, type Till } from '../harness/till.ts'
+import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const encoder = new TextEncoder()
@@ -123,18 +123,18 @@ const wrongTypes = [
 ]
 
 describe.each([...engines])('bad input on %s', (engine) => {
-  let till: Till
+  let shop: ThingsShop
   let before: { balance: bigint; postings: number }
   let allowed = 0
   const standing = async () => ({
-    balance: (await till.services.ledger.balance(till.customer)).balance as bigint,
-    postings: Number((await till.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM postings'))?.n),
+    balance: (await shop.services.ledger.balance(shop.customer)).balance as bigint,
+    postings: Number((await shop.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM postings'))?.n),
   })
 
   beforeAll(async () => {
-    till = await openTill(engine)
+    shop = await openThingsShop(engine)
   })
-  afterAll(() => till.stop())
+  afterAll(() => shop.stop())
   beforeEach(async () => {
     allowed = 0
     before = await standing()
@@ -144,7 +144,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
     const after = await standing()
     expect(after.postings - before.postings).toBe(allowed)
     expect(before.balance - after.balance).toBe(900n * BigInt(allowed))
-    expect(till.notes.splice(0).filter((note) => note.fault !== undefined)).toEqual([])
+    expect(shop.notes.splice(0).filter((note) => note.fault !== undefined)).toEqual([])
   })
 
   function expectRefusal(answer: RawAnswer | undefined, status: number, code: string): void {
@@ -155,20 +155,20 @@ describe.each([...engines])('bad input on %s', (engine) => {
 
   test('a good purchase goes through, so the rest of these tests mean something', async () => {
     const [answer] = await sendRaw(
-      till.port,
-      post(till.token, '{"count": 1, "colour": "red", "extra": [1, {"a": null}]}'),
+      shop.port,
+      post(shop.token, '{"count": 1, "colour": "red", "extra": [1, {"a": null}]}'),
     )
     expect(answer?.status).toBe(200)
     allowed = 1
   })
 
   test.each(Object.entries(badBodies))('%s is refused as invalid_request', async (_, body) => {
-    const [answer] = await sendRaw(till.port, post(till.token, body))
+    const [answer] = await sendRaw(shop.port, post(shop.token, body))
     expectRefusal(answer, 400, 'invalid_request')
   })
 
   test('all faulty fields are named at once', async () => {
-    const [answer] = await sendRaw(till.port, post(till.token, '{"count": "x", "colour": "green", "note": 5}'))
+    const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": "x", "colour": "green", "note": 5}'))
     const { error } = JSON.parse(answer?.body ?? '') as { error: { details: { field: string; allowed?: string[] }[] } }
     expect(error.details.map((each) => each.field)).toEqual(['count', 'colour', 'note'])
     expect(error.details[1]?.allowed).toEqual(['red', 'blue'])
@@ -176,14 +176,14 @@ describe.each([...engines])('bad input on %s', (engine) => {
 
   test('a body that is not declared to be JSON is an unsupported type', async () => {
     for (const headers of wrongTypes) {
-      const [answer] = await sendRaw(till.port, post(till.token, '{"count": 1}', headers))
+      const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', headers))
       expectRefusal(answer, 415, 'unsupported_media_type')
     }
   })
 
   test('an empty body lacks what is required, whatever type it claims', async () => {
     for (const headers of [[], ['Content-Type: application/json'], ['Content-Type: text/plain']]) {
-      const [answer] = await sendRaw(till.port, post(till.token, '', headers))
+      const [answer] = await sendRaw(shop.port, post(shop.token, '', headers))
       expectRefusal(answer, 400, 'invalid_request')
     }
   })
@@ -191,27 +191,27 @@ describe.each([...engines])('bad input on %s', (engine) => {
   test('a body over 64 KiB is too large, by its word or by its weight, and one of exactly 64 KiB is read', async () => {
     const filled = (bytes: number) => `{"count": 1, "filler": "${'x'.repeat(bytes - 26)}"}`
     expect(size(filled(65_536))).toBe(65_536)
-    const [fits] = await sendRaw(till.port, post(till.token, filled(65_536)))
+    const [fits] = await sendRaw(shop.port, post(shop.token, filled(65_536)))
     expect(fits?.status).toBe(200)
     allowed = 1
-    const [declared] = await sendRaw(till.port, post(till.token, filled(65_537)))
+    const [declared] = await sendRaw(shop.port, post(shop.token, filled(65_537)))
     expectRefusal(declared, 413, 'payload_too_large')
-    const [bold] = await sendRaw(till.port, [
-      post(till.token, filled(100))[0]?.toString().replace('Content-Length: 100', 'Content-Length: 99999999999') ?? '',
+    const [bold] = await sendRaw(shop.port, [
+      post(shop.token, filled(100))[0]?.toString().replace('Content-Length: 100', 'Content-Length: 99999999999') ?? '',
       '{',
     ])
     expect(bold?.status).toBe(413)
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
-    const head = post(till.token, '', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])[0]
+    const head = post(shop.token, '', ['Content-Type: application/json', 'Transfer-Encoding: chunked'])[0]
     const chunked = String(head).replace('Content-Length: 0\r\n', '')
-    const [weighed] = await sendRaw(till.port, [chunked, ...Array.from({ length: 8 }, () => chunk), '0\r\n\r\n'])
+    const [weighed] = await sendRaw(shop.port, [chunked, ...Array.from({ length: 8 }, () => chunk), '0\r\n\r\n'])
     expectRefusal(weighed, 413, 'payload_too_large')
   })
 
   test('a chunked purchase in one-byte pieces is the same purchase', async () => {
-    const head = String(post(till.token, '')[0]).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
+    const head = String(post(shop.token, '')[0]).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
     const pieces = '{"count": 1}'.split('').map((character) => `1\r\n${character}\r\n`)
-    const [answer] = await sendRaw(till.port, [head, ...pieces, '0\r\n\r\n'])
+    const [answer] = await sendRaw(shop.port, [head, ...pieces, '0\r\n\r\n'])
     expect(answer?.status).toBe(200)
     allowed = 1
   })
@@ -221,7 +221,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
       post('', '{"count": 1}', ['Content-Type: application/json']).map((piece) =>
         typeof piece === 'string' ? piece.replace('Authorization: Bearer ', authorization) : piece,
       )
-    const { token } = till
+    const { token } = shop
     const flipped = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
     for (const authorization of [
       `Authorization: Bearer ${token} ${token}`,
@@ -244,11 +244,11 @@ describe.each([...engines])('bad input on %s', (engine) => {
       `X-Authorization: Bearer ${token}`,
       `Cookie: token=${token}`,
     ]) {
-      const [answer] = await sendRaw(till.port, line(authorization))
+      const [answer] = await sendRaw(shop.port, line(authorization))
       expectRefusal(answer, 401, 'invalid_token')
       expect(answer?.head.toLowerCase()).toContain('www-authenticate: bearer')
     }
-    const [inQuery] = await sendRaw(till.port, [
+    const [inQuery] = await sendRaw(shop.port, [
       `GET /api/v1/balance?token=${token} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n`,
     ])
     expectRefusal(inQuery, 401, 'invalid_token')
@@ -256,8 +256,8 @@ describe.each([...engines])('bad input on %s', (engine) => {
 
   test('the scheme may be written in any case, and a token may be followed by spaces', async () => {
     for (const scheme of ['bearer', 'BEARER', 'Bearer']) {
-      const [head = '', body = ''] = post(till.token, '{"count": 1}')
-      const [answer] = await sendRaw(till.port, [String(head).replace('Bearer', scheme), body])
+      const [head = '', body = ''] = post(shop.token, '{"count": 1}')
+      const [answer] = await sendRaw(shop.port, [String(head).replace('Bearer', scheme), body])
       expect(answer?.status).toBe(200)
       allowed += 1
     }
@@ -266,11 +266,11 @@ describe.each([...engines])('bad input on %s', (engine) => {
   test('keys that are not 1 to 255 visible characters are refused', async () => {
     for (const key of ['', ' ', 'with space', 'x'.repeat(256), 'caf\u00e9', 'tab\there']) {
       const headers = ['Content-Type: application/json', `Idempotency-Key: ${key}`]
-      const [answer] = await sendRaw(till.port, post(till.token, '{"count": 1}', headers))
+      const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', headers))
       expectRefusal(answer, 400, 'invalid_request')
     }
     const twice = ['Content-Type: application/json', 'Idempotency-Key: a', 'Idempotency-Key: b']
-    const [answer] = await sendRaw(till.port, post(till.token, '{"count": 1}', twice))
+    const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', twice))
     expectRefusal(answer, 400, 'invalid_request')
   })
 
@@ -300,7 +300,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
       '%zz',
       '%ff',
     ]) {
-      const [answer] = await sendRaw(till.port, get(`/api/v1/transactions?limit=${limit}`, till.token))
+      const [answer] = await sendRaw(shop.port, get(`/api/v1/transactions?limit=${limit}`, shop.token))
       expectRefusal(answer, 400, 'invalid_request')
     }
     for (const cursor of [
@@ -316,7 +316,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
       '%27%20OR%201=1',
     ]) {
       for (const list of ['transactions', 'orders']) {
-        const [answer] = await sendRaw(till.port, get(`/api/v1/${list}?cursor=${cursor}`, till.token))
+        const [answer] = await sendRaw(shop.port, get(`/api/v1/${list}?cursor=${cursor}`, shop.token))
         expectRefusal(answer, 400, 'invalid_request')
       }
     }
@@ -331,7 +331,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
       '?',
       'a'.repeat(2000),
     ]) {
-      const [answer] = await sendRaw(till.port, get(`/api/v1/transactions?${oddity}`, till.token))
+      const [answer] = await sendRaw(shop.port, get(`/api/v1/transactions?${oddity}`, shop.token))
       expect(answer?.status).toBe(200)
     }
   })
@@ -362,12 +362,12 @@ describe.each([...engines])('bad input on %s', (engine) => {
       '/docs/..%2f..%2fpackage.json',
       '//evil.example/api/v1/balance',
     ]) {
-      const [answer] = await sendRaw(till.port, get(path, till.token))
+      const [answer] = await sendRaw(shop.port, get(path, shop.token))
       expectRefusal(answer, 404, 'not_found')
     }
     // These are where people look first. There is nothing above the root, so that is the root itself.
     for (const path of ['/', '/..', '/api/v1', '/api/v1/']) {
-      const [answer] = await sendRaw(till.port, get(path, till.token))
+      const [answer] = await sendRaw(shop.port, get(path, shop.token))
       expect([answer?.status, answer?.body]).toEqual([302, ''])
     }
   })
@@ -381,16 +381,16 @@ describe.each([...engines])('bad input on %s', (engine) => {
       ['OPTIONS', 405],
       ['HEAD', 405],
     ] as const) {
-      const [head = '', body = ''] = post(till.token, method === 'GET' || method === 'HEAD' ? '' : '{"count": 1}')
-      const [answer] = await sendRaw(till.port, [String(head).replace('POST', method), body])
+      const [head = '', body = ''] = post(shop.token, method === 'GET' || method === 'HEAD' ? '' : '{"count": 1}')
+      const [answer] = await sendRaw(shop.port, [String(head).replace('POST', method), body])
       expect(answer?.status).toBe(status)
       expect(answer?.head).toMatch(/^allow: POST\r?$/im)
       if (method !== 'HEAD')
         expectRefusal({ ...answer, body: answer?.body ?? '' } as RawAnswer, status, 'method_not_allowed')
     }
     for (const method of ['TRACE', 'CONNECT', 'BREW', 'post', 'PO ST', '\u0000', 'X'.repeat(3000)]) {
-      const [head = ''] = post(till.token, '')
-      const answers = await sendRaw(till.port, [String(head).replace('POST', method)], 500)
+      const [head = ''] = post(shop.token, '')
+      const answers = await sendRaw(shop.port, [String(head).replace('POST', method)], 500)
       for (const answer of answers) expect(answer.status).toBeLessThan(500)
     }
   })
@@ -425,7 +425,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
     for (const headers of extra) {
       const [head = ''] = post('nobody', '{"count": 1}')
       const answers = await sendRaw(
-        till.port,
+        shop.port,
         [`${String(head).trimEnd()}\r\n${headers.join('\r\n')}\r\n\r\n`, '{"count": 1}'],
         700,
       )
@@ -453,17 +453,17 @@ describe.each([...engines])('bad input on %s', (engine) => {
       '\u00ff',
       '<script>',
     ]) {
-      const request = `GET /api/v1/balance HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${till.token}\r\n\r\n`
-      const answers = await sendRaw(till.port, [request], 700)
+      const request = `GET /api/v1/balance HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${shop.token}\r\n\r\n`
+      const answers = await sendRaw(shop.port, [request], 700)
       expect(answers.length).toBeGreaterThan(0)
       for (const answer of answers) expect([200, 400, 404, 431]).toContain(answer.status)
     }
-    const answers = await sendRaw(till.port, [`GET /api/v1/balance HTTP/1.1\r\nConnection: close\r\n\r\n`], 700)
+    const answers = await sendRaw(shop.port, [`GET /api/v1/balance HTTP/1.1\r\nConnection: close\r\n\r\n`], 700)
     for (const answer of answers) expect([400, 401]).toContain(answer.status)
   })
 
   test('two lengths for one body never make two requests of it', async () => {
-    const inner = `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${till.token}\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"count": 1}`
+    const inner = `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${shop.token}\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"count": 1}`
     const smuggled = (headers: string[], body: string) =>
       `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\n${headers.join('\r\n')}\r\n\r\n${body}`
     for (const request of [
@@ -480,26 +480,26 @@ describe.each([...engines])('bad input on %s', (engine) => {
       ),
       smuggled(['Transfer-Encoding: identity, chunked', `Content-Length: ${inner.length + 5}`], `0\r\n\r\n${inner}`),
     ]) {
-      const answers = await sendRaw(till.port, [request], 500)
+      const answers = await sendRaw(shop.port, [request], 500)
       for (const answer of answers) expect(answer.status).toBeLessThan(500)
       expect(answers.filter((answer) => answer.status === 200)).toEqual([])
     }
   })
 
   test('requests sent one behind the other without waiting are answered in their order or not at all, never twice', async () => {
-    const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${till.token}\r\n\r\n`
-    const [head, body] = post(till.token, '{"count": 1}', ['Content-Type: application/json', 'Idempotency-Key: piped'])
+    const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${shop.token}\r\n\r\n`
+    const [head, body] = post(shop.token, '{"count": 1}', ['Content-Type: application/json', 'Idempotency-Key: piped'])
     const buy = `${String(head).replace('Connection: close\r\n', '')}${String(body)}`
     const reads = await sendRaw(
-      till.port,
+      shop.port,
       [one('/api/v1/balance') + one('/api/v1/nothing') + one('/api/v1/balance')],
       700,
     )
     expect(reads.map((answer) => answer.status)).toEqual([200, 404, 200].slice(0, reads.length))
-    const mixed = await sendRaw(till.port, [buy + buy + one('/api/v1/balance')], 700)
+    const mixed = await sendRaw(shop.port, [buy + buy + one('/api/v1/balance')], 700)
     expect(mixed.map((answer) => answer.status)).toEqual([200, 200, 200].slice(0, mixed.length))
     // The runtime hangs up when a request comes in behind one that still runs. The key tells how that one ended.
-    const ask = () => sendRaw(till.port, [buy.replace('Host: shop', 'Host: shop\r\nConnection: close')])
+    const ask = () => sendRaw(shop.port, [buy.replace('Host: shop', 'Host: shop\r\nConnection: close')])
     let [settled] = await ask()
     for (let attempt = 0; settled?.status === 409 && attempt < 100; attempt += 1) [settled] = await ask()
     expect(settled?.status).toBe(200)
@@ -518,7 +518,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
     )
     await fc.assert(
       fc.asyncProperty(body, async (bytes) => {
-        const answer = await till.call('POST', '/things/buy', { raw: bytes })
+        const answer = await shop.call('POST', '/things/buy', { raw: bytes })
         expect(answer.status).toBe(400)
         expect(answer.error.code).toBe('invalid_request')
       }),
@@ -554,7 +554,7 @@ describe.each([...engines])('bad input on %s', (engine) => {
       .map((parts) => parts.join(''))
     await fc.assert(
       fc.asyncProperty(request, async (text) => {
-        const answers = await sendRaw(till.port, [text, '\r\n\r\n'], 30)
+        const answers = await sendRaw(shop.port, [text, '\r\n\r\n'], 30)
         // 505 is HTTP's own word for a version of HTTP that is not spoken.
         const faults = answers.filter((answer) => answer.status >= 500 && answer.status !== 505)
         expect(faults).toEqual([])
@@ -564,25 +564,25 @@ describe.each([...engines])('bad input on %s', (engine) => {
   })
 
   test('after all that every promise about money holds', async () => {
-    expect(await findingsOf(till.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 })
 
 test('a body that drips in byte by byte is cut off after ten seconds, and others are served meanwhile', async () => {
-  const till = await openTill('sqlite')
-  const head = String(post(till.token, '{"count": 1}')[0])
+  const shop = await openThingsShop('sqlite')
+  const head = String(post(shop.token, '{"count": 1}')[0])
   const slow = sendRaw(
-    till.port,
+    shop.port,
     // The last byte goes well before the ten seconds are over: one that meets a closed connection would destroy the
     // answer.
     [head, ...'{"cou'.split('').flatMap((character) => [character, 1500]), 5000],
     15_000,
   )
-  const served = await sendRaw(till.port, get('/api/v1/balance', till.token))
+  const served = await sendRaw(shop.port, get('/api/v1/balance', shop.token))
   expect(served[0]?.status).toBe(200)
   const [answer] = await slow
   expect(answer?.status).toBe(400)
   expect(answer?.body).toContain('did not arrive within 10 seconds')
-  expect((await till.services.ledger.balance(till.customer)).balance as bigint).toBe(100_000n)
-  await till.stop()
+  expect((await shop.services.ledger.balance(shop.customer)).balance as bigint).toBe(100_000n)
+  await shop.stop()
 }, 60_000)

@@ -21,25 +21,29 @@ const block = Buffer.alloc(256 * 1024, 97)
 let network: OwnNetwork
 let machine: UserTcp
 let stand: Stand
-let origin: TCPSocketListener<{ left: number }>
+let origin: TCPSocketListener<Pouring>
 let billed: number
 
-/** Gives as many bytes as it is asked for: `1000000.` is a million. */
-function startOrigin(): TCPSocketListener<{ left: number }> {
-  const pour = (socket: Socket<{ left: number }>): void => {
+type Pouring = { left: number; ends: boolean }
+
+/** Gives as many bytes as it is asked for; `1000 and no more` are a thousand, and the end. */
+function startOrigin(): TCPSocketListener<Pouring> {
+  const pour = (socket: Socket<Pouring>): void => {
     while (socket.data.left > 0) {
       const gone = socket.write(block.subarray(0, Math.min(block.length, socket.data.left)))
       if (gone <= 0) return
       socket.data.left -= gone
     }
+    if (socket.data.ends) socket.end()
   }
-  return Bun.listen<{ left: number }>({
+  return Bun.listen<Pouring>({
     hostname: origin4,
     port: 0,
     socket: {
-      open: (socket) => void (socket.data = { left: 0 }),
+      open: (socket) => void (socket.data = { left: 0, ends: false }),
       data(socket, bytes) {
-        socket.data.left = Number(bytes.toString())
+        const asked = bytes.toString()
+        socket.data = { left: Number.parseInt(asked, 10), ends: asked.endsWith('no more') }
         pour(socket)
       },
       drain: pour,
@@ -182,6 +186,26 @@ describe('acknowledgements', () => {
     await until(isClosed, 10_000)
     expect(await untilStill(look)).toBeGreaterThanOrEqual(got - inDoubt)
   })
+
+  test.each(['normal', 'sack', 'none'] as const)(
+    'the end of what was said is nobody’s byte, however it is acknowledged (%s) before a reset',
+    async (ackPolicy) => {
+      let got = 0
+      for (const bytes of [0, 1, 2, 1459, 1460, 1461, 100_000]) {
+        const client = await tunnel()
+        const head = client.receivedBytes
+        client.ackPolicy = ackPolicy
+        client.send(`${bytes} and no more`)
+        await client.hear(({ hasEnded, receivedBytes }) => hasEnded || receivedBytes - head >= 10 * segmentBytes)
+        client.reset()
+        got += client.receivedBytes - head
+      }
+      await until(isClosed)
+      const bill = await untilStill(look)
+      if (ackPolicy === 'normal') expect(bill).toBe(got)
+      expect(bill).toBeLessThanOrEqual(got)
+    },
+  )
 
   test('a customer whose line drops pays for what his machine has acknowledged, to the byte, ten times in a row', async () => {
     let acknowledged = 0

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openEngine } from '../harness/engine.ts'
+import { openEngine, until } from '../harness/engine.ts'
 import { converse, fillIn, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
@@ -326,16 +326,17 @@ describe('a body that turns out malformed is no request to the origin', () => {
 
   test('a length that 32 bits cannot hold is waited for', async () => {
     const { stand, origin } = place
+    await until(() => stand.engine.standing.open === 0 && origin.open === 0)
     origin.records.length = 0
     const client = await RawClient.open(stand.port)
     client.send(fillIn(`${post}Content-Length: 4294967301\r\n\r\nhello${hidden}`, origin))
     client.finish()
     expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
     expect(client.text).toBe('')
-    // What is hidden is no request. The origin may be told that it is over before it has looked at what it got.
-    const seen = origin.records
-      .map(tellSeen)
-      .filter((each) => !['unfinished POST /a HTTP/1.1', 'unfinished '].includes(each))
-    expect(seen).toEqual([])
+    await until(() => origin.open === 0 && origin.records.length === 1)
+    // What will never be whole is broken off with a reset, which overtakes what the origin has not read yet: all of what
+    // came, or nothing. What is hidden is no request in either case.
+    const [seen = ''] = origin.records.map(tellSeen)
+    expect(['unfinished POST /a HTTP/1.1', 'unfinished ']).toContain(seen)
   })
 })

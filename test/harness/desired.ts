@@ -10,6 +10,8 @@ export const someProxy = (wish: Partial<NodeProxy> = {}): NodeProxy => ({
   digest: digestOf('secret'),
   port_type: 'http',
   leave_from: '127.0.0.1',
+  sources: [],
+  entry_port: null,
   expires_at: 1_000_000,
   state: 'active',
   owner: '0123456789abcdef',

@@ -63,6 +63,8 @@ function proxy(id: number, username: string, options: Partial<NodeProxy> = {}): 
     digest: digestOf(username),
     port_type: 'http',
     leave_from: '127.0.0.1',
+    sources: [],
+    entry_port: null,
     expires_at: Date.now() + 86_400_000,
     state: 'active',
     owner: id.toString(16).padStart(16, '0'),

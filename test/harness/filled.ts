@@ -122,7 +122,7 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
 }
 
 async function addStock({ services }: Shop): Promise<void> {
-  const { stock, stockDesk } = services
+  const { stock, stockOperator } = services
   const read = (text: string) => {
     const prefix = readPrefix(text)
     if (!prefix) throw new Error(`${text} is no prefix`)
@@ -133,10 +133,10 @@ async function addStock({ services }: Shop): Promise<void> {
   await stock.add(read('203.0.113.0/30'), { country: 'FR' as never, ipv: 4 })
   await stock.add(read('2001:db8:1::/64'), { country: 'DE' as never, ipv: 6 })
   await stock.add(read('2001:db8:2::/64'), { country: 'FR' as never, ipv: 6 })
-  await stockDesk.retirePrefix(read('2001:db8:2::/64'))
-  const [first, second] = await stockDesk.list({ country: 'FR', ipv: 4, state: 'free', after: -1, limit: 2 })
-  await stockDesk.retire(read(first?.address ?? '').base)
-  await stockDesk.quarantine(read(second?.address ?? '').base, 30)
+  await stockOperator.retirePrefix(read('2001:db8:2::/64'))
+  const [first, second] = await stockOperator.list({ country: 'FR', ipv: 4, state: 'free', after: -1, limit: 2 })
+  await stockOperator.retire(read(first?.address ?? '').base)
+  await stockOperator.quarantine(read(second?.address ?? '').base, 30)
 }
 
 async function addExits({ services, clock }: Shop): Promise<void> {
@@ -201,6 +201,8 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await keyed(anna.by, 'prolong', (request) => dedicated.prolong(request as never, [first, second], 14))
   await dedicated.setProtocol(anna.customer, [second], 'socks')
   await dedicated.setComment(anna.customer, [third], 'the third')
+  await dedicated.allowSource(anna.customer, [first, third], '8.8.4.4')
+  await dedicated.disallowSource(anna.customer, [first], '8.8.4.4')
   const [slot = 0] = shared.proxies.map((proxy) => proxy.id)
   await dedicated.setRenewal(anna.customer, [slot], 7, anna.by.token?.id)
   await dedicated.setRenewal(anna.customer, [third], 7)
@@ -208,7 +210,7 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
   await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
   const [ended = 0] = short.proxies.map((proxy) => proxy.id)
-  await services.proxyDesk.end(ended, { give: 'unused', note: 'a lost address', key: 'end one' })
+  await services.proxyOperator.end(ended, { give: 'unused', note: 'a lost address', key: 'end one' })
   const proxies = [
     { id: first, received: 1000, sent: 100 },
     { id: second, received: 2000, sent: 200 },

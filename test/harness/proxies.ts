@@ -92,6 +92,6 @@ export async function prolongProxies(
 /** Places by state; every place is in exactly one. */
 export async function placesByState(services: Services): Promise<Record<string, number>> {
   const sums: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
-  for (const each of await services.stockDesk.counts()) sums[each.state] = (sums[each.state] ?? 0) + each.count
+  for (const each of await services.stockOperator.counts()) sums[each.state] = (sums[each.state] ?? 0) + each.count
   return sums
 }

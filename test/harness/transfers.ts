@@ -196,7 +196,7 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
     const isReset = cut === 'client resets within' || cut === 'client resets'
     const isRefused = (): boolean => client.kept.includes('X-Turnpike-Error')
     if (isReset) await untilTrue(() => origin.arrived(request.id) >= request.body || isRefused())
-    else await client.until(() => client.hasEnded || isRefused() || client.total - answerFrom >= request.answerBytes)
+    else await client.until(() => client.hasEnded || isRefused() || hasWhole(client, answerFrom, request.answerBody))
     // What the gateway refuses is nobody's traffic.
     if (isRefused()) {
       client.close()
@@ -227,19 +227,29 @@ function makeRequest(pass: Pass, origin: ByteOrigin, draw: Draw, cut: Cut) {
   const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length + within}`
   const head = `POST http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic(pass)}\r\n${length}\r\n\r\n`
   const framed = isChunked ? toChunks(body) : body
-  const answerHead = `HTTP/1.1 200 OK\r\nContent-Length: ${promised}\r\n\r\n`
   return {
     id,
     down,
     body: isChunked ? 0 : body.length,
     bytes: Buffer.concat([Buffer.from(head), framed]),
-    answerBytes:
+    answerBody:
       cut === 'origin ends'
         ? Number.POSITIVE_INFINITY
         : framing === 'chunked'
-          ? chunked(down).length
-          : answerHead.length + down,
+          ? chunked(down).length - chunked(0).length + lastChunk.length
+          : down,
   }
+}
+
+const lastChunk = '0\r\n\r\n'
+
+/**
+ * A head, whatever the gateway has put into it, and so many bytes behind it. Whoever hangs up before that leaves bytes
+ * unread that his machine has, and has to pay for.
+ */
+function hasWhole(client: WireClient, answerFrom: number, bodyBytes: number): boolean {
+  const end = client.kept.indexOf('\r\n\r\n')
+  return end >= 0 && client.total - answerFrom >= end + 4 + bodyBytes
 }
 
 function toChunks(body: Buffer): Buffer {

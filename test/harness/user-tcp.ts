@@ -1,4 +1,5 @@
 import { ptr } from 'bun:ffi'
+import { writeFileSync } from 'node:fs'
 import { until } from './engine.ts'
 import type { OwnNetwork } from './own-network.ts'
 import { flag, readSegment, type Segment, writeSegment } from './tcp-segment.ts'
@@ -20,8 +21,15 @@ export type UserTcp = {
   close(): void
 }
 
-const kernelAddress = 0x0a420001
-const firstAddress = 0x0a420002
+/** Where the system and the first of the machines are; the network is the machines' whole one, a /24. */
+type Place = { readonly system: number; readonly first: number; readonly network: string }
+
+/** A private network, whose first address is the system's. */
+const apart: Place = { system: 0x0a420001, first: 0x0a420002, network: '10.66.0.1/24' }
+/** Machines that pass for this one, for programs that serve nobody but the machine they run on. */
+const loopback: Place = { system: 0x7f000001, first: 0x7f420002, network: '127.66.0.0/24' }
+const places = { apart, loopback } as const
+
 const windowScale = 10
 const packetBytes = 2048
 const mostPacketsAtOnce = 4096
@@ -49,6 +57,7 @@ export class UserConnection {
 
   constructor(
     private readonly address: number,
+    private readonly peer: number,
     private readonly port: number,
     private readonly peerPort: number,
     private readonly mss: number,
@@ -167,7 +176,7 @@ export class UserConnection {
     if (this.isDown) return
     this.emit({
       from: { address: this.address, port: this.port },
-      to: { address: kernelAddress, port: this.peerPort },
+      to: { address: this.peer, port: this.peerPort },
       seq: this.seq,
       ack: flags & flag.syn ? 0 : this.ackedSeq,
       flags,
@@ -182,10 +191,16 @@ export class UserConnection {
  * Machines of their own at the other end of a TUN device: the system has no connection there, so it says nothing of its
  * own to what arrives, and none of them costs a descriptor. What is sent elsewhere through the device has no answer.
  */
-export function openUserTcp(network: OwnNetwork): UserTcp {
+export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apart'): UserTcp {
+  const place = places[at]
   const device = network.openTun('usertcp')
-  network.ip('address', 'add', '10.66.0.1/24', 'dev', 'usertcp')
+  if (at === 'apart') network.ip('address', 'add', place.network, 'dev', 'usertcp')
   network.ip('link', 'set', 'usertcp', 'up', 'mtu', '1500', 'txqueuelen', '10000')
+  if (at === 'loopback') {
+    // Linux takes loopback addresses from no other device unless it is told to.
+    writeFileSync('/proc/sys/net/ipv4/conf/usertcp/route_localnet', '1')
+    network.ip('route', 'add', 'unicast', place.network, 'dev', 'usertcp', 'table', 'local', 'src', '127.0.0.1')
+  }
   const connections = new Map<number, UserConnection>()
   const packet = new Uint8Array(packetBytes)
   let nextPort = 20_000
@@ -213,10 +228,10 @@ export function openUserTcp(network: OwnNetwork): UserTcp {
   listen()
 
   return {
-    address: '10.66.0.1',
+    address: at === 'apart' ? '10.66.0.1' : '127.0.0.1',
     async connect(port, { machine = 1, mss = 1460, window = 16 * 1024 * 1024 } = {}) {
       nextPort += 1
-      const connection = new UserConnection(firstAddress + machine - 1, nextPort, port, mss, window, emit)
+      const connection = new UserConnection(place.first + machine - 1, place.system, nextPort, port, mss, window, emit)
       connections.set(nextPort, connection)
       return connection.open()
     },

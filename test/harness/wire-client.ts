@@ -21,6 +21,9 @@ const patienceMs = 60_000
  */
 const standsStillMs = 250
 
+/** Nothing came within a client's patience. */
+export class OutOfPatience extends Error {}
+
 /** A client that knows what its own system has got, byte by byte, whether it has read it or not. */
 export class WireClient {
   /** All bytes read, from the first. */
@@ -70,7 +73,10 @@ export class WireClient {
   async until(isSo: () => boolean): Promise<void> {
     const giveUpAt = performance.now() + patienceMs
     while (!isSo() && !this.isClosed) {
-      if (performance.now() > giveUpAt) throw new Error(`nothing came of it: ${this.total} bytes read`)
+      if (performance.now() > giveUpAt) {
+        this.close()
+        throw new OutOfPatience(`nothing came of it: ${this.total} bytes read`)
+      }
       const { promise, resolve } = Promise.withResolvers<void>()
       this.waiting.add(resolve)
       const timer = setTimeout(resolve, 5000)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { kopecks } from '../../src/kernel/money.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { openTill, type Till } from '../harness/till.ts'
+import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, credit } from '../harness/wired.ts'
 
 describe.each([...engines])('account on %s', (engine) => {
@@ -35,21 +35,21 @@ describe.each([...engines])('account on %s', (engine) => {
 })
 
 describe.each([...engines])('the books of a customer on %s', (engine) => {
-  let till: Till
+  let shop: ThingsShop
   beforeAll(async () => {
-    till = await openTill(engine)
+    shop = await openThingsShop(engine)
   })
-  afterAll(() => till.stop())
+  afterAll(() => shop.stop())
 
   test('what was spent through tokens counts, what was given back of it does not, and the console does not count', async () => {
-    const { services, customer } = till
-    const { data: bought } = await till.post('/things/buy', { count: 3 })
-    expect((await till.get('/balance')).data).toEqual({ balance_rub: 973, api_spent_rub: 27 })
+    const { services, customer } = shop
+    const { data: bought } = await shop.post('/things/buy', { count: 3 })
+    expect((await shop.get('/balance')).data).toEqual({ balance_rub: 973, api_spent_rub: 27 })
     await buy(services, { customer, token: null }, 1_050n)
-    expect((await till.get('/balance')).data).toEqual({ balance_rub: 962.5, api_spent_rub: 27 })
+    expect((await shop.get('/balance')).data).toEqual({ balance_rub: 962.5, api_spent_rub: 27 })
     await services.orders.refund(bought.order_id, kopecks(505n), 'one was scratched')
-    expect((await till.get('/balance')).data).toEqual({ balance_rub: 967.55, api_spent_rub: 21.95 })
-    const { transactions } = (await till.get('/transactions?limit=3')).data
+    expect((await shop.get('/balance')).data).toEqual({ balance_rub: 967.55, api_spent_rub: 21.95 })
+    const { transactions } = (await shop.get('/transactions?limit=3')).data
     expect(transactions).toMatchObject([
       { id: 4, kind: 'refund', amount_rub: 5.05, balance_after_rub: 967.55, order_id: bought.order_id, refund_of: 2 },
       { id: 3, kind: 'charge', amount_rub: -10.5, balance_after_rub: 962.5, refund_of: null },
@@ -58,8 +58,8 @@ describe.each([...engines])('the books of a customer on %s', (engine) => {
   })
 
   test('an order keeps what was asked for and how its price came about', async () => {
-    const { data: bought } = await till.post('/things/buy', { count: 2, colour: 'blue' })
-    const { data: order } = await till.get(`/orders/${bought.order_id}`)
+    const { data: bought } = await shop.post('/things/buy', { count: 2, colour: 'blue' })
+    const { data: order } = await shop.get(`/orders/${bought.order_id}`)
     expect(order).toEqual({
       order_id: bought.order_id,
       product: 'things',
@@ -67,17 +67,17 @@ describe.each([...engines])('the books of a customer on %s', (engine) => {
       price_rub: 18,
       request: { count: 2, colour: 'blue', note: null },
       calculation: { each_rub: 9 },
-      created_at: new Date(till.clock.nowMs).toISOString(),
+      created_at: new Date(shop.clock.nowMs).toISOString(),
     })
   })
 
   test("another customer's order looks exactly like one that never was", async () => {
-    const other = await addCustomer(till.services, 10_000n)
-    const { body } = await buy(till.services, { customer: other, token: null }, 900n)
+    const other = await addCustomer(shop.services, 10_000n)
+    const { body } = await buy(shop.services, { customer: other, token: null }, 900n)
     const { order } = JSON.parse(body) as { order: string }
-    const theirs = await till.get(`/orders/${order}`)
-    const nobodys = await till.get(`/orders/${order.slice(0, -1)}${order.endsWith('0') ? '1' : '0'}`)
-    const malformed = await till.get('/orders/17')
+    const theirs = await shop.get(`/orders/${order}`)
+    const nobodys = await shop.get(`/orders/${order.slice(0, -1)}${order.endsWith('0') ? '1' : '0'}`)
+    const malformed = await shop.get('/orders/17')
     expect([theirs.status, theirs.text]).toEqual([404, nobodys.text])
     expect([malformed.status, malformed.text]).toEqual([404, nobodys.text])
     const without = (headers: Headers) => [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name))
@@ -85,25 +85,25 @@ describe.each([...engines])('the books of a customer on %s', (engine) => {
   })
 
   test('page by page every movement and every order comes exactly once, while new ones arrive', async () => {
-    const customer = await addCustomer(till.services, 100_000n)
-    const { text: token } = await till.services.customers.issueToken(customer, { name: 'reader' })
+    const customer = await addCustomer(shop.services, 100_000n)
+    const { text: token } = await shop.services.customers.issueToken(customer, { name: 'reader' })
     const purchase = () => {
-      till.clock.advance(1)
-      return buy(till.services, { customer, token: null }, 100n)
+      shop.clock.advance(1)
+      return buy(shop.services, { customer, token: null }, 100n)
     }
     for (let count = 0; count < 24; count += 1) await purchase()
     for (const [path, list, name] of [
       ['/transactions', 'transactions', 'id'],
       ['/orders', 'orders', 'order_id'],
     ] as const) {
-      const whole: unknown[] = (await till.get(`${path}?limit=500`, { token })).data[list]
+      const whole: unknown[] = (await shop.get(`${path}?limit=500`, { token })).data[list]
       const seen: Record<string, unknown>[] = []
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const { data } = await till.get(`${path}?limit=5${cursor === '' ? '' : `&cursor=${cursor}`}`, { token })
+        const { data } = await shop.get(`${path}?limit=5${cursor === '' ? '' : `&cursor=${cursor}`}`, { token })
         seen.push(...data[list])
         cursor = data.next_cursor
         await purchase()
-        await credit(till.services, customer, 1n)
+        await credit(shop.services, customer, 1n)
         expect(seen.length).toBeLessThanOrEqual(whole.length)
       }
       expect(seen as unknown[]).toEqual(whole)
@@ -112,31 +112,31 @@ describe.each([...engines])('the books of a customer on %s', (engine) => {
   })
 
   test('a list answers with 100 unless told otherwise, and with at most 500', async () => {
-    const customer = await addCustomer(till.services, 0n)
-    const { text: token } = await till.services.customers.issueToken(customer, { name: 'reader' })
-    await Promise.all(Array.from({ length: 120 }, () => credit(till.services, customer, 1n)))
-    const usual = (await till.get('/transactions', { token })).data
+    const customer = await addCustomer(shop.services, 0n)
+    const { text: token } = await shop.services.customers.issueToken(customer, { name: 'reader' })
+    await Promise.all(Array.from({ length: 120 }, () => credit(shop.services, customer, 1n)))
+    const usual = (await shop.get('/transactions', { token })).data
     expect(usual.transactions).toHaveLength(100)
     expect(usual.next_cursor).not.toBeNull()
-    const rest = (await till.get(`/transactions?cursor=${usual.next_cursor}`, { token })).data
+    const rest = (await shop.get(`/transactions?cursor=${usual.next_cursor}`, { token })).data
     expect(rest.transactions.map((each: { id: number }) => each.id)).toEqual(
       Array.from({ length: 20 }, (_, index) => 20 - index),
     )
     expect(rest.next_cursor).toBeNull()
-    expect((await till.get('/transactions?limit=500', { token })).data.transactions).toHaveLength(120)
+    expect((await shop.get('/transactions?limit=500', { token })).data.transactions).toHaveLength(120)
     for (const path of ['/transactions?limit=120', `/transactions?limit=20&cursor=${usual.next_cursor}`]) {
-      expect((await till.get(path, { token })).data.next_cursor).toBeNull()
+      expect((await shop.get(path, { token })).data.next_cursor).toBeNull()
     }
-    expect((await till.get('/transactions?limit=501', { token })).status).toBe(400)
+    expect((await shop.get('/transactions?limit=501', { token })).status).toBe(400)
   })
 
   test('a cursor of one list is refused by the other', async () => {
-    await till.post('/things/buy', { count: 1 })
-    await till.post('/things/buy', { count: 1 })
-    const { data } = await till.get('/orders?limit=1')
-    const all = (await till.get('/orders?limit=500')).data.orders.length
-    expect((await till.get(`/orders?limit=${all}`)).data.next_cursor).toBeNull()
-    const answer = await till.get(`/transactions?cursor=${data.next_cursor}`)
+    await shop.post('/things/buy', { count: 1 })
+    await shop.post('/things/buy', { count: 1 })
+    const { data } = await shop.get('/orders?limit=1')
+    const all = (await shop.get('/orders?limit=500')).data.orders.length
+    expect((await shop.get(`/orders?limit=${all}`)).data.next_cursor).toBeNull()
+    const answer = await shop.get(`/transactions?cursor=${data.next_cursor}`)
     expect([answer.status, answer.error.details[0].field]).toEqual([400, 'cursor'])
   })
 })

@@ -6,6 +6,7 @@ import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '..
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, wire } from '../harness/wired.ts'
 
+const unshown = { find: () => undefined, take: (make: () => string) => make() }
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
 describe.each([...engines])('a sandbox on %s', (engine) => {
@@ -48,7 +49,7 @@ describe.each([...engines])('a sandbox on %s', (engine) => {
       await addStock(services, prefix, prefix.startsWith('127.10') ? 'DE' : 'FR', 4)
     }
     const later = wire(db)
-    expect(await openSandbox(later, shippedCatalogue, undefined)).toBeUndefined()
+    expect(await openSandbox(later, shippedCatalogue, undefined, unshown)).toBeUndefined()
     for (const country of countries) {
       for (const ipv of [3, 4, 6] as const) {
         expect(await wire(db).stock.available(kindIn(country, ipv))).toBeGreaterThanOrEqual(1_000)
@@ -56,7 +57,7 @@ describe.each([...engines])('a sandbox on %s', (engine) => {
     }
     const states = await placesByState(later)
     expect(states).toEqual({ free: 6 * 1024 * 4, leased: 0, resting: 0, retired: 0 })
-    await openSandbox(wire(db), shippedCatalogue, undefined)
+    await openSandbox(wire(db), shippedCatalogue, undefined, unshown)
     expect(await placesByState(later)).toEqual(states)
     expect(await findingsOf(later)).toEqual([])
     await opened.close()

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { kopecks } from '../../src/kernel/money.ts'
 import { engines } from '../harness/database.ts'
-import { openTill, type Till } from '../harness/till.ts'
+import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
 
 describe.each([...engines])('events on %s', (engine) => {
-  let till: Till
+  let till: ThingsShop
   beforeAll(async () => {
-    till = await openTill(engine)
+    till = await openThingsShop(engine)
   })
   afterAll(() => till.stop())
 

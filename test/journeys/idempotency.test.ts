@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'
-import { openTill, type Till } from '../harness/till.ts'
+import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, credit, buy as sellThing } from '../harness/wired.ts'
 
 describe.each([...engines])('a safe retry on %s', (engine) => {
-  let till: Till
+  let shop: ThingsShop
   beforeAll(async () => {
-    till = await openTill(engine)
+    shop = await openThingsShop(engine)
   })
-  afterAll(() => till.stop())
-  const spent = async () => (await till.get('/balance')).data.api_spent_rub as number
-  const buy = (key: string | undefined, body: unknown = { count: 1 }, token: string = till.token) =>
-    till.post('/things/buy', body, { token, ...(key !== undefined && { key }) })
+  afterAll(() => shop.stop())
+  const spent = async () => (await shop.get('/balance')).data.api_spent_rub as number
+  const buy = (key: string | undefined, body: unknown = { count: 1 }, token: string = shop.token) =>
+    shop.post('/things/buy', body, { token, ...(key !== undefined && { key }) })
 
   test('a repeat gets the first answer, byte for byte, is marked as such, and costs nothing', async () => {
     const before = await spent()
@@ -44,21 +44,21 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
       ])
       expect(other.error.message).toContain(`succeeded as order ${first.data.order_id}. Repeat that one exactly`)
     }
-    await till.services.db.transact((tx) => tx.run('UPDATE answers SET order_id = NULL'))
+    await shop.services.db.transact((tx) => tx.run('UPDATE answers SET order_id = NULL'))
     const old = await buy('order-2', { count: 2 })
     expect([old.error.code, old.error.details]).toEqual(['idempotency_key_reused', { charged: false }])
     expect(await spent()).toBe(before)
   })
 
   test('a request is the same however it is spelled: order, white space, escapes and fields that mean nothing', async () => {
-    const first = await till.post('/things/buy', { count: 2, colour: 'red', note: 'é' }, { key: 'order-2b' })
+    const first = await shop.post('/things/buy', { count: 2, colour: 'red', note: 'é' }, { key: 'order-2b' })
     const before = await spent()
     for (const raw of [
       '{"note":"é","colour":"red","count":2}',
       '{ "count" : 2.0,\n\t"colour":"red" , "note":"\\u00e9" }',
       '{"count":2,"colour":"red","note":"é","extra":true}',
     ]) {
-      const again = await till.call('POST', '/things/buy', { raw, key: 'order-2b' })
+      const again = await shop.call('POST', '/things/buy', { raw, key: 'order-2b' })
       expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([200, first.text, 'true'])
     }
     expect(await spent()).toBe(before)
@@ -66,10 +66,10 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
 
   test('an answer that an earlier version stored under the bytes of its request is given to whoever repeats its key', async () => {
     const first = await buy('order-2c')
-    await till.services.db.transact((tx) =>
+    await shop.services.db.transact((tx) =>
       tx.run("UPDATE answers SET request = $1, body = $2 WHERE key = 'order-2c'", [
         new Uint8Array(32).fill(9),
-        till.services.arranged.vault.seal(first.text, `answer ${till.customer} order-2c`).toBase64(),
+        shop.services.arranged.vault.seal(first.text, `answer ${shop.customer} order-2c`).toBase64(),
       ]),
     )
     const before = await spent()
@@ -78,32 +78,32 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   })
 
   test('whoever is shut out while the request is on its way buys nothing', async () => {
-    const late = await addCustomer(till.services, 9_000n)
-    const { text, token } = await till.services.customers.issueToken(late, { name: 'late' })
+    const late = await addCustomer(shop.services, 9_000n)
+    const { text, token } = await shop.services.customers.issueToken(late, { name: 'late' })
     const by = { customer: late, token: { id: token.id, cap: null } }
-    expect((await sellThing(till.services, by, 900n)).replayed).toBe(false)
-    await till.services.customers.revokeToken(token.id)
-    expect((await refusalOf(sellThing(till.services, by, 900n))).code).toBe('invalid_token')
+    expect((await sellThing(shop.services, by, 900n)).replayed).toBe(false)
+    await shop.services.customers.revokeToken(token.id)
+    expect((await refusalOf(sellThing(shop.services, by, 900n))).code).toBe('invalid_token')
     expect((await buy(undefined, { count: 1 }, text)).status).toBe(401)
-    await till.services.setBlocked(late, true)
-    const blocked = await refusalOf(sellThing(till.services, { customer: late, token: null }, 900n))
+    await shop.services.setBlocked(late, true)
+    const blocked = await refusalOf(sellThing(shop.services, { customer: late, token: null }, 900n))
     expect(blocked.code).toBe('forbidden')
-    expect((await till.services.ledger.balance(late)).balance).toBe(8_100n as never)
+    expect((await shop.services.ledger.balance(late)).balance).toBe(8_100n as never)
   })
 
   test('a refusal is not remembered: the retry after a top-up works', async () => {
-    const poor = await addCustomer(till.services, 0n)
-    const { text } = await till.services.customers.issueToken(poor, { name: 'poor' })
+    const poor = await addCustomer(shop.services, 0n)
+    const { text } = await shop.services.customers.issueToken(poor, { name: 'poor' })
     expect((await buy('order-3', { count: 1 }, text)).status).toBe(402)
     expect((await buy('order-3', { count: 0 }, text)).status).toBe(400)
-    await credit(till.services, poor, 900n)
+    await credit(shop.services, poor, 900n)
     const bought = await buy('order-3', { count: 1 }, text)
     expect([bought.status, bought.data.balance_rub, bought.headers.has('idempotent-replayed')]).toEqual([200, 0, false])
   })
 
   test('a key belongs to its customer: another may use the same', async () => {
-    const other = await addCustomer(till.services, 900n)
-    const { text } = await till.services.customers.issueToken(other, { name: 'other' })
+    const other = await addCustomer(shop.services, 900n)
+    const { text } = await shop.services.customers.issueToken(other, { name: 'other' })
     const mine = await buy('order-4')
     const theirs = await buy('order-4', { count: 1 }, text)
     expect(theirs.headers.has('idempotent-replayed')).toBe(false)
@@ -111,17 +111,17 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   })
 
   test("a key holds for all of a customer's tokens", async () => {
-    const { text } = await till.services.customers.issueToken(till.customer, { name: 'second' })
+    const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'second' })
     const first = await buy('order-5')
     expect((await buy('order-5', { count: 1 }, text)).text).toBe(first.text)
   })
 
   test('a key is kept for seven days and then is free again', async () => {
     const first = await buy('order-6')
-    till.clock.advanceDays(7)
-    till.clock.advance(-1)
+    shop.clock.advanceDays(7)
+    shop.clock.advance(-1)
     expect((await buy('order-6')).text).toBe(first.text)
-    till.clock.advance(1)
+    shop.clock.advance(1)
     const later = await buy('order-6')
     expect(later.data.order_id).not.toBe(first.data.order_id)
     expect((await buy('order-6')).text).toBe(later.text)
@@ -129,10 +129,10 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
 
   test('answers past their time are forgotten, a bounded number at a time, and no other', async () => {
     await buy('order-7')
-    till.clock.advanceDays(8)
+    shop.clock.advanceDays(8)
     const kept = await buy('order-8')
-    while ((await till.services.orders.forgetAnswers(3)) === 3);
-    expect(await till.services.db.all('SELECT key FROM answers')).toEqual([{ key: 'order-8' }])
+    while ((await shop.services.orders.forgetAnswers(3)) === 3);
+    expect(await shop.services.db.all('SELECT key FROM answers')).toEqual([{ key: 'order-8' }])
     expect((await buy('order-8')).text).toBe(kept.text)
   })
 

@@ -146,6 +146,7 @@ describe.each([...engines])('premium access on %s', (engine) => {
     ['format', { format: 'plain' }],
     ['format', { format: '{host}\n{port}' }],
     ['format', { format: '' }],
+    ['format', { format: '{host}'.padEnd(501, '.') }],
     ['format', { format: '{host}', format_id: 1 }],
     ['subuser_id', { subuser_id: '!' }],
   ])('what cannot be generated is refused saying which part: %s of %o', async (field, body) => {

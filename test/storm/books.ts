@@ -25,6 +25,9 @@ const noteMs = 1_000
 export const kopecksOf = (roubles: number): bigint => BigInt(Math.round(roubles * 100))
 export const bytesOf = (gigabytes: number): number => Math.round(gigabytes * 1e9)
 
+/** Of the purchases that were answered, those that cost something, and what the statement has of them. */
+export type Purchases = { readonly acknowledged: number; readonly lost: number; readonly doubled: number }
+
 /** What a customer has been told about money: nothing here was read from the shop's statement. */
 export class MoneyBooks {
   /** By order, what it cost, as the purchase was answered. */
@@ -64,6 +67,17 @@ export class MoneyBooks {
     return [...problems, ...this.judgeRefunds(given)]
   }
 
+  /** How many purchases were answered, and of these how many the statement has not, or more than once. */
+  count(movements: readonly Movement[]): Purchases {
+    const times = new Map<string, number>()
+    for (const { kind, order } of movements) {
+      if (kind === 'charge' && order !== null) times.set(order, (times.get(order) ?? 0) + 1)
+    }
+    const paid = [...this.charged].filter(([, price]) => price > 0n).map(([order]) => times.get(order) ?? 0)
+    const [lost, doubled] = [paid.filter((each) => each === 0).length, paid.filter((each) => each > 1).length]
+    return { acknowledged: paid.length, lost, doubled }
+  }
+
   private judgeCharge(order: string, amount: bigint, proxy: number | undefined, renewed: Set<number>): string[] {
     const known = this.charged.get(order)
     if (known !== undefined) return known === amount ? [] : [`order ${order} cost ${known} and is charged ${amount}`]
@@ -100,6 +114,8 @@ export class ByteBooks {
   isUncertain = false
   /** What the shop had billed when these books were last compared. */
   private billed = 0
+  /** What was carried until then: at least, and at most, where lines were cut. */
+  readonly carried = { least: 0, most: 0 }
   private transfers: Transfer[] = []
 
   note(transfer: Transfer): void {
@@ -138,7 +154,9 @@ export class ByteBooks {
 
   /** From here on a new period is compared. Tells how many bytes of this one were not billed. */
   settle(used: number): number {
-    const { least } = this.expected([])
+    const { least, most } = this.expected([])
+    this.carried.least += least
+    this.carried.most += most
     const unbilled = Math.max(0, least - (used - this.billed))
     this.billed = used
     this.transfers = []

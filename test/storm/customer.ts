@@ -5,7 +5,7 @@ import type { Dice } from '../harness/dice.ts'
 import { ByteBooks, bytesOf, kopecksOf, MoneyBooks } from './books.ts'
 import { carry } from './lines.ts'
 import type { Gate, Quality } from './quality.ts'
-import { Shopper, type Told, unanswered } from './shopper.ts'
+import { Shopper, type Told, tooSlow, unanswered } from './shopper.ts'
 import type { Account, World } from './world.ts'
 
 export type CustomerDeps = {
@@ -144,7 +144,8 @@ export class Customer {
       const told = await ask()
       const isAgain = told.status === unanswered || told.status >= 500 || told.status === 429
       const isBusy = told.code === 'request_in_progress'
-      this.deps.quality.note(what, fromMs, isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : '')
+      const why = isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : ''
+      this.deps.quality.note(what, fromMs, why, told === tooSlow)
       if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
       if (!isAgain && !isBusy) return told
       if (performance.now() > giveUpAt) {
@@ -387,7 +388,7 @@ export class Customer {
       const pass = { port, username: `${line.login}-pool-${pool}`, password: line.password }
       const carried = await carry(pass, dice(2) === 0 ? 'connect' : 'socks', origin, dice)
       this.bytes.get(`${line.subuser} ${pool}`)?.note(carried)
-      quality.note(`${this.name} by ${pool}`, fromMs, carried.outcome === 'whole' ? '' : carried.why)
+      quality.note(`${this.name} by ${pool}`, fromMs, carried.outcome === 'whole' ? '' : carried.why, carried.isLate)
       return
     }
     await this.useProxy()
@@ -404,7 +405,7 @@ export class Customer {
     const carried = await carry(pass, via, origin, dice)
     // The other half of this program has changed it meanwhile: no wonder that the line ended.
     if (proxy.changes !== changes) return
-    quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' ? '' : carried.why)
+    quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' ? '' : carried.why, carried.isLate)
     if (carried.outcome !== 'whole' || carried.from === ip || !isSure) return
     // A gateway that has not heard of a replacement yet goes on as before: the old address rests, and is nobody's.
     const sinceMs = Math.round(fromMs - proxy.replacedAtMs)

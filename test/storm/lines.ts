@@ -2,7 +2,7 @@ import type { ByteOrigin } from '../harness/byte-origin.ts'
 import type { Dice } from '../harness/dice.ts'
 import { basic, lineOf, openTunnel, type Pass, Refused, type Via } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
-import { WireClient } from '../harness/wire-client.ts'
+import { OutOfPatience, WireClient } from '../harness/wire-client.ts'
 import type { Transfer } from './books.ts'
 
 /**
@@ -11,6 +11,8 @@ import type { Transfer } from './books.ts'
 export type Carried = Transfer & {
   readonly outcome: 'whole' | 'cut' | 'refused'
   readonly why: string
+  /** Whether somebody's patience was at its end. */
+  readonly isLate: boolean
   /** The address that the origin saw. */
   readonly from: string
 }
@@ -48,20 +50,22 @@ export async function carry(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice
       way === 'request' && via === 'connect'
         ? await request(pass, origin, id, size)
         : await tunnel(pass, via, origin, id, size, way)
-    return { ...carried, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
+    return { ...carried, isLate: false, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const outcome = error instanceof Refused ? ('refused' as const) : ('cut' as const)
     // Refused, or never connected: nothing was sent behind the handshake, so nothing can have been counted.
     const isNothing = outcome === 'refused' || /connect/i.test(why)
     const most = isNothing ? 0 : size.up + size.down + headBytes
-    return { outcome, why: why.slice(0, 200), least: 0, most, from: '', fromMs, toMs: performance.now() }
+    // A gateway that waits for the shop in vain says so: its patience is at its end, and not the customer's.
+    const isLate = error instanceof OutOfPatience || why.includes('shop_unreachable')
+    return { outcome, why: why.slice(0, 200), isLate, least: 0, most, from: '', fromMs, toMs: performance.now() }
   } finally {
     origin.forget(id)
   }
 }
 
-type Bare = Omit<Carried, 'fromMs' | 'toMs' | 'from'>
+type Bare = Omit<Carried, 'fromMs' | 'toMs' | 'from' | 'isLate'>
 
 async function tunnel(
   pass: Pass,

@@ -1,4 +1,4 @@
-import type { TroubleLog } from './trouble.ts'
+import type { World } from './world.ts'
 
 const mostKept = 20
 
@@ -9,17 +9,23 @@ const mostKept = 20
 export class Quality {
   tried = 0
   failedInTrouble = 0
+  /** Not answered in time, or failed while the machine had no time for anybody. */
+  late = 0
   failedOutside = 0
   readonly failures: string[] = []
 
-  constructor(private readonly troubles: TroubleLog) {}
+  constructor(private readonly world: Pick<World, 'troubles' | 'machine'>) {}
 
   /** One attempt, of whatever kind. `why` is empty when it went well. */
-  note(what: string, fromMs: number, why: string): void {
+  note(what: string, fromMs: number, why: string, isLate = false): void {
     this.tried += 1
     if (why === '') return
-    if (this.troubles.wasAmiss(fromMs, performance.now())) {
+    if (this.world.troubles.wasAmiss(fromMs, performance.now())) {
       this.failedInTrouble += 1
+      return
+    }
+    if (isLate || this.world.machine.wasLate(fromMs)) {
+      this.late += 1
       return
     }
     this.failedOutside += 1

@@ -3,7 +3,10 @@
  * [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
  */
 import { parseArgs } from 'node:util'
+import { findObstacle } from '../harness/netns.ts'
+import { enterOwnNetwork } from '../harness/own-network.ts'
 import { type AttackName, bounds } from './bounds.ts'
+import { openStealthyClient } from './stealthy-client.ts'
 import { runStorm } from './storm.ts'
 import { toTable } from './table.ts'
 
@@ -37,12 +40,17 @@ if (only && !only.every(isAttack)) mistyped(`--only names attackers: ${Object.ke
 
 const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
 say(`seed ${seed}`)
+// All of it in a network of its own, where no other storm is met, and where a client can have a TCP of its own.
+const obstacle = await findObstacle()
+if (obstacle !== undefined) say(`without a client that has a TCP of its own: ${obstacle}`)
+const network = obstacle === undefined ? enterOwnNetwork() : undefined
 const outcome = await runStorm({
   engine,
   minutes,
   seed,
   customers,
   say,
+  ...(network && { openStealthyClient: () => openStealthyClient(network) }),
   ...(only && { attackers: only.filter(isAttack) }),
 })
 process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toTable(outcome)}\n`)

@@ -1,4 +1,4 @@
-import { bytesOf, kopecksOf, type Movement } from './books.ts'
+import { bytesOf, kopecksOf, type Movement, type Purchases } from './books.ts'
 import type { Customer } from './customer.ts'
 import type { World } from './world.ts'
 
@@ -10,9 +10,10 @@ export type Settled = {
   readonly bounded: number
   readonly unbilledBytes: number
   readonly usedBytes: number
+  readonly purchases: Purchases
 }
 
-const billWithinMs = 30_000
+const billWithinMs = 90_000
 /** Longer than a gateway takes between two reports: what is still to come has come by then. */
 const afterwardsMs = 2_500
 const attempts = 5
@@ -22,14 +23,21 @@ type Shown = { kind: Movement['kind']; amount_rub: number; order_id: string | nu
 /** Holds the statement, the proxies and the traffic that the shop shows against the books of the customer. */
 export async function settle(customer: Customer, world: World): Promise<Settled> {
   const problems = customer.problems.splice(0)
-  problems.push(...(await settleMoney(customer)), ...(await settleProxies(customer)))
+  const money = await settleMoney(customer)
+  problems.push(...money.problems, ...(await settleProxies(customer)))
   const traffic = await settleTraffic(customer, world)
-  return { ...traffic, problems: [...problems, ...traffic.problems].map((each) => `${customer.name}: ${each}`) }
+  const { purchases } = money
+  return {
+    ...traffic,
+    purchases,
+    problems: [...problems, ...traffic.problems].map((each) => `${customer.name}: ${each}`),
+  }
 }
 
 /** The shop renews by itself meanwhile: a statement counts if the balance was the same before and after it. */
-async function settleMoney({ shopper, money }: Customer): Promise<string[]> {
+async function settleMoney({ shopper, money }: Customer): Promise<Pick<Settled, 'problems' | 'purchases'>> {
   let problems: string[] = ['the statement was not answered']
+  let purchases = money.count([])
   for (let attempt = 0; attempt < attempts && problems.length > 0; attempt += 1) {
     const before = await shopper.get('/balance')
     const shown = await shopper.list<Shown>('/transactions', 'transactions')
@@ -47,8 +55,9 @@ async function settleMoney({ shopper, money }: Customer): Promise<string[]> {
       if (data.action === 'renew') renewals.set(order, data.request.ids[0])
     }
     problems = money.compare(movements, kopecksOf(before.data.balance_rub), renewals)
+    purchases = money.count(movements)
   }
-  return problems
+  return { problems, purchases }
 }
 
 async function settleProxies({ shopper, proxies }: Customer): Promise<string[]> {
@@ -65,7 +74,7 @@ async function settleProxies({ shopper, proxies }: Customer): Promise<string[]> 
   return [...problems, ...[...proxies.keys()].filter((id) => !there.has(id)).map((id) => `proxy ${id} is lost`)]
 }
 
-async function settleTraffic({ shopper, bytes }: Customer, world: World): Promise<Settled> {
+async function settleTraffic({ shopper, bytes }: Customer, world: World): Promise<Omit<Settled, 'purchases'>> {
   const kills = world.troubles.gatewayKills
   const problems: string[] = []
   const sums = { exact: 0, bounded: 0, unbilledBytes: 0, usedBytes: 0 }

@@ -18,6 +18,9 @@ export const unanswered = 0
 const patienceMs = 8_000
 const noAnswer: Told = { status: unanswered, text: '', replayed: false, retryAfterSeconds: 0, data: {}, code: 'none' }
 
+/** No answer within the time that a program waits. */
+export const tooSlow: Told = { ...noAnswer, code: 'too slow' }
+
 export type Ask = {
   readonly body?: unknown
   readonly key?: string
@@ -74,9 +77,9 @@ export class Shopper {
         data: content.data ?? {},
         code: content.error?.code ?? '',
       }
-    } catch {
+    } catch (error) {
       // Refused, reset, cut within its body, or too slow: whoever asked does not know whether it was done.
-      return noAnswer
+      return error instanceof DOMException && error.name === 'TimeoutError' ? tooSlow : noAnswer
     }
   }
 }

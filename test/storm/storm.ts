@@ -6,10 +6,11 @@ import { runTurnpike } from '../harness/turnpike.ts'
 import { attacks } from './attackers/all.ts'
 import type { AttackDeps, Attacker } from './attackers/attacker.ts'
 import { openUnacknowledged, type StealthyClient } from './attackers/unacknowledged.ts'
+import type { Purchases } from './books.ts'
 import { type AttackName, bounds } from './bounds.ts'
 import { Customer } from './customer.ts'
 import { Gate, Quality } from './quality.ts'
-import { settle } from './settle.ts'
+import { type Settled, settle } from './settle.ts'
 import { blow, type Climate, climates } from './weather.ts'
 import { World } from './world.ts'
 
@@ -23,7 +24,7 @@ export type StormOptions = {
   /** All that there are, unless said. */
   readonly attackers?: readonly AttackName[]
   /** With a client that has a TCP of its own, what is not acknowledged is tried too. */
-  readonly stealthyClient?: StealthyClient
+  readonly openStealthyClient?: () => StealthyClient
   readonly say?: (line: string) => void
 }
 
@@ -53,6 +54,16 @@ type PartRow = {
   readonly problems: readonly string[]
 }
 
+/** One honest customer's line of the summary, as it was when the books were last compared. */
+type HonestRow = Purchases & {
+  readonly customer: string
+  readonly exactBills: number
+  readonly boundedBills: number
+  readonly carriedLeast: number
+  readonly carriedMost: number
+  readonly billedBytes: number
+}
+
 export type StormOutcome = {
   readonly engine: Engine
   readonly seed: number
@@ -67,12 +78,19 @@ export type StormOutcome = {
     readonly failedInTrouble: number
     readonly failedOutside: number
     readonly failures: readonly string[]
+    /** Not answered in time: the machine had none for them. */
+    readonly late: number
     readonly usedBytes: number
+    readonly rows: readonly HonestRow[]
   }
+  /** How often the machine had no time for anybody, and for how long at most. */
+  readonly machine: { readonly lateTimes: number; readonly longestMs: number; readonly busySeconds: number }
   /** Lines of error that shop and gateway logged, by what they say. */
   readonly logged: Record<string, number>
   /** Whatever was beyond its bound. Empty is well. */
   readonly problems: readonly string[]
+  /** When nobody did anything any more. */
+  readonly lastVerify: string
 }
 
 /** All honest actors together do about so many things a second. */
@@ -108,7 +126,8 @@ class Storm {
   private readonly customers: Customer[] = []
   private readonly attackers: { readonly attacker: Attacker; readonly errors: string[] }[] = []
   private readonly parts: PartRow[] = []
-  private usedBytes = 0
+  private readonly openedMs = performance.now()
+  private readonly settled = new Map<Customer, Settled & { allExact: number; allBounded: number }>()
   private isOver = false
 
   constructor(
@@ -116,7 +135,7 @@ class Storm {
     private readonly world: World,
     private readonly origin: Origin,
   ) {
-    this.quality = new Quality(world.troubles)
+    this.quality = new Quality(world)
     this.dice = createDice(options.seed)
   }
 
@@ -169,14 +188,15 @@ class Storm {
       origin: this.origin,
       dice: createDice(this.options.seed + 1_000_000 + number),
     })
-    const names = this.options.attackers ?? (Object.keys(attacks) as AttackName[])
+    const names = this.options.attackers ?? (Object.keys(bounds) as AttackName[])
+    const { openStealthyClient } = this.options
     for (const [number, name] of names.entries()) {
-      if (name === 'bytes not acknowledged') continue
-      this.attackers.push({ attacker: await attacks[name](deps(number)), errors: [] })
+      if (name !== 'bytes not acknowledged') {
+        this.attackers.push({ attacker: await attacks[name](deps(number)), errors: [] })
+      } else if (openStealthyClient) {
+        this.attackers.push({ attacker: await openUnacknowledged(deps(number), openStealthyClient()), errors: [] })
+      }
     }
-    if (!this.options.stealthyClient) return
-    const attacker = await openUnacknowledged(deps(names.length), this.options.stealthyClient)
-    this.attackers.push({ attacker, errors: [] })
   }
 
   /** Steps of one attacker, one after another. While the shop or the gateway is away it has nobody to attack. */
@@ -205,7 +225,7 @@ class Storm {
     const settled = await Promise.all(this.customers.map((each) => settle(each, this.world)))
     problems.push(...settled.flatMap((each) => each.problems), ...this.findShared())
     const sum = (of: (each: (typeof settled)[number]) => number) => settled.reduce((total, each) => total + of(each), 0)
-    this.usedBytes = sum((each) => each.usedBytes)
+    for (const [at, customer] of this.customers.entries()) this.keep(customer, settled[at])
     const verify = await this.verify()
     if (verify !== 'clean') problems.push(`verify: ${verify}`)
     const part: PartRow = {
@@ -226,6 +246,29 @@ class Storm {
         `  unbilled ${part.unbilledBytes}  shop ${part.shopMb} MB  gateway ${part.gatewayMb} MB, ${part.gatewayDescriptors} descriptors`,
     )
     for (const problem of problems) this.say(`  WRONG ${problem}`)
+  }
+
+  private keep(customer: Customer, last: Settled | undefined): void {
+    if (!last) return
+    const before = this.settled.get(customer)
+    const allExact = (before?.allExact ?? 0) + last.exact
+    const allBounded = (before?.allBounded ?? 0) + last.bounded
+    this.settled.set(customer, { ...last, allExact, allBounded })
+  }
+
+  private toHonestRows(): HonestRow[] {
+    return [...this.settled].map(([{ name, bytes }, { purchases, usedBytes, allExact, allBounded }]) => {
+      const sum = (of: 'least' | 'most') => [...bytes.values()].reduce((total, each) => total + each.carried[of], 0)
+      return {
+        customer: name,
+        ...purchases,
+        exactBills: allExact,
+        boundedBills: allBounded,
+        carriedLeast: sum('least'),
+        carriedMost: sum('most'),
+        billedBytes: usedBytes,
+      }
+    })
   }
 
   /** Addresses of one's own that two honest customers were both answered with. */
@@ -251,7 +294,7 @@ class Storm {
     const rows: AttackRow[] = []
     for (const { attacker, errors } of this.attackers) {
       const { tried, gained, note } = await attacker.count()
-      const bound = bounds[attacker.name](this.options.minutes)
+      const bound = bounds[attacker.name]((performance.now() - this.openedMs) / 60_000)
       rows.push({ attacker: attacker.name, tried, gained, bound, unit: attacker.unit, note: note ?? '', errors })
     }
     for (const { attacker } of this.attackers) attacker.stop?.()
@@ -288,10 +331,18 @@ class Storm {
         failedInTrouble: quality.failedInTrouble,
         failedOutside: quality.failedOutside,
         failures: quality.failures,
-        usedBytes: this.usedBytes,
+        late: quality.late,
+        usedBytes: [...this.settled.values()].reduce((sum, each) => sum + each.usedBytes, 0),
+        rows: this.toHonestRows(),
+      },
+      machine: {
+        lateTimes: world.machine.lateTimes,
+        longestMs: world.machine.longestMs,
+        busySeconds: Math.round(world.machine.busyMs / 1000),
       },
       logged: countErrors([world.shop.logFile, world.gateway.logFile]),
       problems,
+      lastVerify,
     }
   }
 }

@@ -13,6 +13,24 @@ function columns(rows: readonly (readonly (string | number)[])[]): string[] {
   )
 }
 
+/** Every honest customer's purchases and bytes, and all of them together. */
+function honestRows({ honest: { rows } }: StormOutcome): (string | number)[][] {
+  const cells = (of: (key: Exclude<keyof (typeof rows)[number], 'customer'>) => number) => [
+    of('acknowledged'),
+    of('lost'),
+    of('doubled'),
+    of('carriedLeast'),
+    of('carriedMost'),
+    of('billedBytes'),
+    of('exactBills'),
+    of('boundedBills'),
+  ]
+  const all = cells((key) => rows.reduce((sum, row) => sum + row[key], 0))
+  return [...rows.map((row) => [row.customer, ...cells((key) => row[key])]), ['all', ...all]]
+}
+
+const honestHead = 'customer,purchases,lost,doubled,carried at least,at most,billed,bills exact,within bounds'
+
 /** The outcome for a reader: attackers first, then how honest customers fared, then what was wrong. */
 export function toTable(outcome: StormOutcome): string {
   const { honest } = outcome
@@ -33,8 +51,12 @@ export function toTable(outcome: StormOutcome): string {
       ]),
     ]),
     '',
+    ...columns([honestHead.split(','), ...honestRows(outcome)]),
+    '',
     `honest: ${honest.customers} customers, ${honest.orders} orders, ${honest.attempts} requests and lines, ${honest.usedBytes} bytes billed`,
-    `failed: ${failed} (${rate} %)`,
+    `failed: ${failed} (${rate} %), ${honest.late} too late`,
+    `the machine had no time for a second or more: ${outcome.machine.lateTimes} times, ${outcome.machine.longestMs} ms at most; busy for ${outcome.machine.busySeconds} s`,
+    `verify: clean ${outcome.parts.filter(({ verify }) => verify === 'clean').length} of ${outcome.parts.length} times while it went on, ${outcome.lastVerify === 'clean' ? 'clean' : 'WRONG'} at the end`,
     ...honest.failures.map((each) => `  ${each.replaceAll(/\s+/g, ' ')}`),
     `done to the processes: ${Object.entries(outcome.troubles)
       .map(([what, count]) => `${what} ${count}`)

@@ -7,11 +7,13 @@ import { kopecks } from '../../src/kernel/money.ts'
 import { type Config, readConfig } from '../../src/main/settings/config.ts'
 import { openConfigured } from '../../src/main/shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { openVault } from '../../src/main/shop/vault.ts'
 import type { Engine } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../harness/postgres.ts'
 import { shipped } from '../harness/proxies.ts'
 import { untilTrue } from '../harness/turnpike.ts'
+import { Machine } from './machine.ts'
 import { RoleProcess } from './role-process.ts'
 import { TroubleLog } from './trouble.ts'
 
@@ -28,6 +30,7 @@ const oneDay = 1
 /** A real shop and a real gateway on a fresh database, with an operator who can do what the operator's tool does. */
 export class World {
   readonly troubles = new TroubleLog()
+  readonly machine = new Machine()
   readonly shop: RoleProcess
   readonly gateway: RoleProcess
   readonly url: string
@@ -84,7 +87,9 @@ export class World {
   async operate<Result>(work: (services: Services) => Promise<Result>): Promise<Result> {
     const db = openConfigured(this.config)
     try {
-      return await work(createServices(db, realSurroundings, arrangementsOf(this.config)))
+      return await work(
+        createServices(db, realSurroundings, arrangementsOf(this.config, (await openVault(this.config, db)).vault)),
+      )
     } finally {
       await db.close()
     }
@@ -127,6 +132,7 @@ export class World {
   }
 
   async close(): Promise<void> {
+    this.machine.stop()
     await this.gateway.stop()
     await this.shop.stop()
     await this.postgres?.stop()

@@ -51,6 +51,11 @@ describe.each([...engines])('the schema on %s', (engine) => {
     return findings.map((each) => `${each.where}: ${each.problem}`)
   }
 
+  test('is the same when the engine has taken stock of it for its planner', async () => {
+    await opened.db.transact((tx) => tx.run('ANALYZE'))
+    expect(await wrong()).toEqual([])
+  })
+
   test('is what the migrations make; a guard that is taken away or added is named', async () => {
     expect(await wrong()).toEqual([])
     const guards = await guardsOf(engine, opened.place.address)

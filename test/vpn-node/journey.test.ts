@@ -20,7 +20,7 @@ const startsWithinMs = 20_000
 /** The shop, the node and the operator's tool as processes of their own, all in the node's namespace. */
 describe('a subscription bought over the API', () => {
   let net: Net
-  let desk: Inside
+  let caller: Inside
   let folder: string
   let node: Bun.Subprocess
   let client: Client
@@ -61,7 +61,7 @@ describe('a subscription bought over the API', () => {
     )
   /** Every answer is checked against the description that the shop serves. */
   const call = async (path: string, body?: unknown) => {
-    const answer = await desk.ask<Pick<Answer, 'status' | 'data'>>('call', { url: shop, token, path, body })
+    const answer = await caller.ask<Pick<Answer, 'status' | 'data'>>('call', { url: shop, token, path, body })
     expect(answer.status).toBe(200)
     return answer.data
   }
@@ -79,14 +79,14 @@ describe('a subscription bought over the API', () => {
     net.atEnd(() => rmSync(folder, { recursive: true, force: true }))
     const origin = await net.start(net.origin)
     await origin.ask('serve', { ports: [80] })
-    desk = await net.start(net.node)
+    caller = await net.start(net.node)
     const running = Bun.spawn(under('shop'), { env: env('shop'), stdout: 'ignore', stderr: 'inherit' })
     net.atEnd(async () => {
       running.kill()
       await running.exited
     })
     const isUp = () =>
-      desk.ask('fetch', { url: `${shop}/healthz` }).then(
+      caller.ask('fetch', { url: `${shop}/healthz` }).then(
         () => true,
         () => false,
       )

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { inBatches, orderTests, readLinks } from './order.ts'
+import { byEngine, inBatches, orderTests, readLinks } from './order.ts'
 
 const files = new Map([
   ['src/domains/ledger/rules.ts', ''],
@@ -34,6 +34,17 @@ test('of the journeys those come first that are named for the deepest part of a 
     'test/journeys/refusals.test.ts',
     'test/journeys/vpn.test.ts',
   ])
+})
+
+test('what a gateway does is tried on each engine that uses the file', () => {
+  const tests = ['src/plane/gateway/carry/relay.test.ts', 'test/attack/gateway-socks.test.ts']
+  const [unit = '', ofBoth = ''] = tests
+  const linux = { engine: 'linux' as const, tests: [unit, ofBoth] }
+  const portable = { engine: 'portable' as const, tests: [ofBoth] }
+  expect(byEngine('src/plane/gateway/carry/relay.ts', tests)).toEqual([portable, linux])
+  expect(byEngine('src/plane/gateway/decide/admit.ts', tests)).toEqual([linux, portable])
+  expect(byEngine('src/plane/gateway/carry/linux/channel.ts', tests)).toEqual([linux])
+  expect(byEngine('src/domains/ledger/rules.ts', tests)).toEqual([linux])
 })
 
 test('quick tests share a process and a slow one has its own', () => {

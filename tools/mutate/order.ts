@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { isOfGateways } from '../gateway-tests.ts'
 
 /** Source files and tests by path, with their text. */
 type Files = ReadonlyMap<string, string>
@@ -42,7 +43,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   stock: ['dedicated', 'operator'],
   fleet: ['nodes'],
   traffic: ['premium', 'gateway-lease', 'nodes-report', 'metering'],
-  premium: ['gateway-premium'],
+  premium: ['gateway-premium', 'nodes', 'gateway-revoked'],
   agent: ['nodes', 'metering', 'gateway-partition', 'gateway-alone'],
   node: ['nodes'],
   wireguard: ['vpn-node'],
@@ -80,6 +81,24 @@ export function orderTests(
       .toSorted((a, b) => a.rank - b.rank || (a.rank === 4 ? a.steps - b.steps : 0) || costMs(a.test) - costMs(b.test))
       .map(({ test }) => test)
   )
+}
+
+const ofPlane = /^src\/plane\/(?:gateway|agent|protocol)\//
+const ofLinux = 'src/plane/gateway/carry/linux/'
+const ofEitherEngine = 'src/plane/gateway/carry/'
+
+/**
+ * Which of these tests run on which engine of the gateway, one after the other: what only the portable one uses is
+ * tried there first, and what the other one uses is not tried there at all.
+ */
+export function byEngine(
+  target: string,
+  tests: readonly string[],
+): { engine: 'linux' | 'portable'; tests: string[] }[] {
+  const linux = { engine: 'linux' as const, tests: [...tests] }
+  if (!ofPlane.test(target) || target.startsWith(ofLinux)) return [linux]
+  const portable = { engine: 'portable' as const, tests: tests.filter(isOfGateways) }
+  return target.startsWith(ofEitherEngine) ? [portable, linux] : [linux, portable]
 }
 
 /** Tests that are run by one process, so that it starts once for many quick ones. */

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { startPostgres } from '../../test/harness/postgres.ts'
 import { findChanges } from './changes.ts'
 import { draw, isChanged, type Mutant, nameOf, toMutant } from './draw.ts'
-import { inBatches, orderTests, readLinks } from './order.ts'
+import { byEngine, inBatches, orderTests, readLinks } from './order.ts'
 import { addRecord, type Explained, type Record, readRecords, toSummary, writeSurvivors } from './record.ts'
 import { type Ground, tryMutant } from './trial.ts'
 
@@ -89,7 +89,12 @@ async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>):
         continue
       }
       if (earlier && !(options.again && earlier.outcome === 'survived')) continue
-      const batches = inBatches(orderTests(links, mutant.path, costMs), costMs, batchMs)
+      const batches = byEngine(mutant.path, orderTests(links, mutant.path, costMs)).flatMap(({ engine, tests }) =>
+        inBatches(tests, costMs, batchMs).map((each) => ({
+          tests: each,
+          env: { TURNPIKE_TEST_GATEWAY_ENGINE: engine },
+        })),
+      )
       const outcome = await tryMutant(ground, mutant, batches, Number(options.seconds) * 1000)
       const { path, line, kind, before, after } = mutant
       const record = { path, line, kind, before, after, ...outcome }

@@ -35,7 +35,7 @@ async function outcomeOf(tests: { readonly [name: string]: string }) {
   const outcome = await tryMutant(
     ground,
     mutant,
-    Object.keys(tests).map((name) => [name]),
+    Object.keys(tests).map((name) => ({ tests: [name] })),
     60_000,
   )
   expect(readFileSync(join(ground.root, path), 'utf8')).toBe(source)

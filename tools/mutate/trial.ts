@@ -21,6 +21,9 @@ export type Outcome = {
   readonly tookMs: number
 }
 
+/** Files of tests that one process runs, with what it finds in its environment besides. */
+export type Batch = { readonly tests: readonly string[]; readonly env?: Readonly<Record<string, string>> }
+
 type Ended = { readonly exitCode: number; readonly output: string; readonly isCut: boolean }
 
 /** One test may take so long: a change that makes something wait for ever is noticed by this. */
@@ -34,7 +37,7 @@ const batchesBeforeTypes = 2
 export async function tryMutant(
   ground: Ground,
   mutant: Mutant,
-  batches: readonly string[][],
+  batches: readonly Batch[],
   withinMs: number,
 ): Promise<Outcome> {
   const startedMs = performance.now()
@@ -51,15 +54,19 @@ export async function tryMutant(
       if (leftMs <= 0) break
       const failure = findFailure(await runTests(ground, batch, leftMs, only))
       if (failure === 'none') {
-        ran += batch.length
-      } else if (failure !== 'unknown' && (await isReal(ground, mutant, failure, only))) {
+        ran += batch.tests.length
+      } else if (failure !== 'unknown' && (await isReal(ground, mutant, failure, { only, env: batch.env ?? {} }))) {
         return { outcome: 'noticed', by: `${failure.file}: ${failure.test}`, tookMs: tookMs() }
       }
     }
     if (batches.length <= batchesBeforeTypes && (await failsTypes(ground))) {
       return { outcome: 'noticed', by: 'types', tookMs: tookMs() }
     }
-    return { outcome: 'survived', by: `${ran} of ${batches.flat().length} files of tests`, tookMs: tookMs() }
+    return {
+      outcome: 'survived',
+      by: `${ran} of ${batches.flatMap(({ tests }) => tests).length} files of tests`,
+      tookMs: tookMs(),
+    }
   } finally {
     restore(ground, mutant)
   }
@@ -82,11 +89,17 @@ function restore({ root, sources }: Ground, mutant: Mutant): void {
  * Whether it is the change that makes a test fail: it fails a second time, alone or in its file, and passes so without
  * the change. A test that is late on a busy machine, or that cannot pass here, notices nothing.
  */
-async function isReal(ground: Ground, mutant: Mutant, failure: Failure, only: string | undefined): Promise<boolean> {
+async function isReal(
+  ground: Ground,
+  mutant: Mutant,
+  failure: Failure,
+  { only, env }: { only: string | undefined; env: Readonly<Record<string, string>> },
+): Promise<boolean> {
+  const alone = { tests: [failure.file], env }
   for (const scope of failure.test === undefined ? [only] : [patternOf(failure.test), only]) {
-    const fails = async () => findFailure(await runTests(ground, [failure.file], perTestMs * 2, scope)) !== 'none'
+    const fails = async () => findFailure(await runTests(ground, alone, perTestMs * 2, scope)) !== 'none'
     if (!(await fails())) continue
-    const name = `${failure.file}: ${failure.test} ${scope}`
+    const name = `${failure.file}: ${failure.test} ${scope} ${JSON.stringify(env)}`
     if (ground.sound.has(name)) return true
     restore(ground, mutant)
     const failsWithout = await fails()
@@ -118,18 +131,18 @@ const patternOf = (test: string): string => test.replace(/[^\w\s]/g, '.').replac
 /** What is said in a statement is noticed on one engine; only `src/db` knows a difference. */
 const notOnPostgres = '^(?!.*postgres)'
 
-async function runTests(ground: Ground, files: readonly string[], withinMs: number, only?: string): Promise<Ended> {
+async function runTests(ground: Ground, { tests, env }: Batch, withinMs: number, only?: string): Promise<Ended> {
   const flags = ['--no-env-file', 'test', '--bail=1', '--no-orphans', `--timeout=${perTestMs}`]
   const filter = only === undefined ? [] : ['-t', only]
-  return run(ground, [process.execPath, ...flags, ...filter, ...files.map((file) => `./${file}`)], withinMs)
+  return run(ground, [process.execPath, ...flags, ...filter, ...tests.map((file) => `./${file}`)], withinMs, env)
 }
 
 /** Runs a program in a group of its own, all of which ends with it or with the time. */
-async function run(ground: Ground, command: readonly string[], withinMs: number): Promise<Ended> {
+async function run(ground: Ground, command: readonly string[], withinMs: number, env = {}): Promise<Ended> {
   mkdirSync(ground.temporary, { recursive: true })
   const child = Bun.spawn([...command], {
     cwd: ground.root,
-    env: { ...process.env, ...ground.env, TMPDIR: ground.temporary },
+    env: { ...process.env, ...ground.env, ...env, TMPDIR: ground.temporary },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',

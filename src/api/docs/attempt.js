@@ -180,7 +180,8 @@ async function send(operation, form, outcome, example) {
     const text = await response.text()
     outcome.line.replaceChildren(...toStatus(response, performance.now() - startedAt))
     outcome.rest.replaceChildren(toHeaders(response), codeBlock(prettyOf(text), 'The answer'))
-    if (response.ok) learn(example, JSON.parse(text))
+    const isJson = response.headers.get('Content-Type')?.startsWith('application/json')
+    if (response.ok && isJson) learn(example, JSON.parse(text))
   } catch (error) {
     outcome.line.replaceChildren(el('span', { class: 'trouble' }, troubleOf(error)))
   } finally {

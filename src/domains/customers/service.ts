@@ -1,10 +1,11 @@
-import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
 import type { Address, Prefix } from '../../kernel/address.ts'
 import { type CustomerId, makeId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import {
   customerBlocked,
@@ -30,6 +31,7 @@ import {
   tokenRandomBytes,
   whyClosed,
 } from './rules.ts'
+import type { StandingRow } from './store.ts'
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A revocation in another process is known after this long at most. */
@@ -58,11 +60,14 @@ export function createCustomers(deps: {
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
+  vault: Pick<Vault, 'fingerprint'>
 }) {
   const { db, clock, random } = deps
+  const decideMode = (tx: Tx, mode: ShopMode): Promise<boolean> =>
+    store.decideMode(tx, mode, clock(), deps.vault.fingerprint)
   /** Many requests of one token share a look-up. What is not a token is forgotten at once. */
   const tokens = remember({
-    ask: (text: string) => store.findTokenByDigest(db, deps.sha256(text)),
+    ask: findToken,
     clock,
     forMs: rememberMs,
     most: mostRemembered,
@@ -70,6 +75,13 @@ export function createCustomers(deps: {
   })
   /** The one text without a checksum that is let through to the look-up, in a sandbox that was given it. */
   let sandboxText: string | undefined
+
+  /** Compared again here: what an index takes for equal is not what opens a door. */
+  async function findToken(text: string) {
+    const digest = deps.sha256(text)
+    const found = await store.findTokenByDigest(db, digest)
+    return found && sameBytes(found.digest, digest) ? found : undefined
+  }
 
   async function addCustomer(tx: Tx, name: string): Promise<Customer> {
     const nowMs = clock()
@@ -102,7 +114,7 @@ export function createCustomers(deps: {
     async authenticate(text: string | undefined, from: Address | undefined, needed: Scope): Promise<Caller> {
       if (text === undefined || !(isTokenText(text) || text === sandboxText)) throw invalidToken()
       const known = await tokens.get(text)
-      if (!known || !sameBytes(known.digest, deps.sha256(text))) throw invalidToken()
+      if (!known) throw invalidToken()
       const { token } = known
       if (whyClosed(token, clock())) throw invalidToken()
       if (known.blocked) throw customerBlocked()
@@ -112,15 +124,16 @@ export function createCustomers(deps: {
     },
 
     /**
-     * Why nothing may be bought for a customer now, through a token or without one; undefined if it may. Asked inside
-     * the purchase's transaction: whoever was let in when the request began may have been shut out before its body had
-     * come.
+     * What to ask a purchase's database, in its transaction, about the customer (`$1`) who buys through a token or
+     * without one: whoever was let in when the request began may have been shut out before its body had come.
      */
-    async findObjection(reader: Reader, customer: CustomerId, token: TokenId | null): Promise<Refusal | undefined> {
-      const standing = await store.findStanding(reader, customer, token)
-      if (!standing) return noSuchCustomer()
-      if (token !== null && (!standing.token || whyClosed(standing.token, clock()))) return invalidToken()
-      return standing.blocked ? customerBlocked() : undefined
+    standingQuestion: (token: TokenId | null): Question => store.standingQuestion(token),
+
+    /** Why nothing may be bought now, by what was found; undefined if it may. */
+    toObjection(customer: CustomerId, token: TokenId | null, found: StandingRow): Refusal | undefined {
+      if (token !== null && found.owner_id !== customer) return invalidToken()
+      if (token !== null && whyClosed(store.toTerm(found), clock())) return invalidToken()
+      return found.blocked_at === null ? undefined : customerBlocked()
     },
 
     /**
@@ -135,14 +148,14 @@ export function createCustomers(deps: {
     mode: (): Promise<ShopMode | undefined> => store.findMode(db),
 
     /** Decides what kind of shop this is, once. Tells whether this call was the one that decided. */
-    decideMode: (tx: Tx, mode: ShopMode): Promise<boolean> => store.decideMode(tx, mode, clock()),
+    decideMode,
 
     addCustomer,
 
     /** An operator's customer makes an undecided shop a production one: real business has begun. */
     create: (name: string): Promise<Customer> =>
       db.transact(async (tx) => {
-        await store.decideMode(tx, 'production', clock())
+        await decideMode(tx, 'production')
         return addCustomer(tx, name)
       }),
 
@@ -192,12 +205,16 @@ export function createCustomers(deps: {
       tokens.forget()
     },
 
-    /** Makes the sandbox customer's token, with the text that scripts were promised or a fresh one. */
-    async giveSandboxToken(tx: Tx, customer: CustomerId, fixed: string | undefined): Promise<string> {
-      const text = fixed ?? makeTokenText('sandbox', random(tokenRandomBytes))
+    /** Makes the sandbox customer's token: the text that scripts were promised, or a fresh one. */
+    giveSandboxToken(tx: Tx, customer: CustomerId, text: string): void {
       addToken(tx, customer, text, { name: 'sandbox' })
-      return text
     },
+
+    makeSandboxToken: (): string => makeTokenText('sandbox', random(tokenRandomBytes)),
+
+    /** Whether a text is a token here. */
+    isToken: async (text: string): Promise<boolean> =>
+      (await store.findTokenByDigest(db, deps.sha256(text))) !== undefined,
 
     /** Lets a sandbox's fixed token in although it has no checksum, and adds it if the sandbox has none like it yet. */
     async admitSandboxToken(text: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { chunked, list, numberOrNull, padded } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Question, Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -57,12 +57,24 @@ export async function findMode(reader: Reader): Promise<ShopMode | undefined> {
 /**
  * The first word on what kind of shop this is stands; a later one changes nothing. Tells whether this was the first.
  */
-export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number): Promise<boolean> {
+export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number, keyFingerprint: Uint8Array): Promise<boolean> {
   const added = await tx.run(
-    'INSERT INTO shop (one, mode, opened_at) VALUES (1, $1, $2) ON CONFLICT (one) DO NOTHING',
-    [mode, nowMs],
+    'INSERT INTO shop (one, mode, opened_at, key_fingerprint) VALUES (1, $1, $2, $3) ON CONFLICT (one) DO NOTHING',
+    [mode, nowMs, keyFingerprint],
   )
   return added === 1
+}
+
+/** Undefined where there is no shop yet. */
+export async function findKeyFingerprint(reader: Reader): Promise<{ fingerprint: Uint8Array | null } | undefined> {
+  return reader.first<{ fingerprint: Uint8Array | null }>(
+    'SELECT key_fingerprint AS fingerprint FROM shop WHERE one = 1',
+  )
+}
+
+/** The first key that is noted stands. */
+export async function noteKeyFingerprint(tx: Tx, fingerprint: Uint8Array): Promise<void> {
+  await tx.run('UPDATE shop SET key_fingerprint = $1 WHERE one = 1 AND key_fingerprint IS NULL', [fingerprint])
 }
 
 export function insertCustomer(tx: Tx, customer: Customer): void {
@@ -137,23 +149,28 @@ export async function findTokenByDigest(
   return row && { token: toToken(row), digest: row.digest, blocked: row.blocked_at !== null }
 }
 
-/** Whether a customer is blocked, and until when one of its tokens is good, in one look. */
-export async function findStanding(
-  reader: Reader,
-  customer: CustomerId,
-  token: TokenId | null,
-): Promise<{ blocked: boolean; token: Pick<Token, 'expiresAt' | 'revokedAt'> | undefined } | undefined> {
-  const row = await reader.first<
-    Pick<TokenRow, 'expires_at' | 'revoked_at'> & { blocked_at: bigint | null; id: string | null }
-  >(
-    `SELECT customers.blocked_at, tokens.id, tokens.expires_at, tokens.revoked_at
-     FROM customers LEFT JOIN tokens ON tokens.customer_id = customers.id AND tokens.id = $2 WHERE customers.id = $1`,
-    [customer, token ?? ''],
-  )
-  if (!row) return undefined
-  const found = { expiresAt: numberOrNull(row.expires_at), revokedAt: numberOrNull(row.revoked_at) }
-  return { blocked: row.blocked_at !== null, token: row.id === null ? undefined : found }
+/** Whether a customer, `$1`, is blocked, and whose and until when a token is: a row, or none if there is none such. */
+export type StandingRow = {
+  blocked_at: bigint | null
+  owner_id: string | null
+  expires_at: bigint | null
+  revoked_at: bigint | null
 }
+
+export const toTerm = (row: StandingRow): Pick<Token, 'expiresAt' | 'revokedAt'> => ({
+  expiresAt: numberOrNull(row.expires_at),
+  revokedAt: numberOrNull(row.revoked_at),
+})
+
+export const standingQuestion = (token: TokenId | null): Question =>
+  token === null
+    ? { sql: 'SELECT blocked_at FROM customers WHERE id = $1', values: [] }
+    : {
+        sql: `SELECT (SELECT blocked_at FROM customers WHERE id = $1) AS blocked_at,
+                customer_id AS owner_id, expires_at, revoked_at
+              FROM tokens WHERE id = $2`,
+        values: [token],
+      }
 
 export async function findCap(reader: Reader, id: TokenId): Promise<{ cap: Kopecks | null } | undefined> {
   const row = await reader.first<Pick<TokenRow, 'cap_kopecks'>>('SELECT cap_kopecks FROM tokens WHERE id = $1', [id])

@@ -83,19 +83,19 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     const id = proxies[0]?.id ?? 0
     floor.clock.advance(10 * dayMs)
     const before = await balance()
-    const told = await floor.services.proxyDesk.end(id, { give: 'unused', note: 'complaint' })
+    const told = await floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n))
     expect(told).toMatchObject({ customer, proxy: id, amount_rub: Number((price * 20n) / 60n) / 100 })
-    expect(await floor.services.proxyDesk.show(id)).toMatchObject({ status: 'gone', addresses: [{}] })
+    expect(await floor.services.proxyOperator.show(id)).toMatchObject({ status: 'gone', addresses: [{}] })
     expect((await events()).map((each) => [each.type, each.order])).toEqual([
       ['order.refunded', receipt.order],
       ['proxy.ended', receipt.order],
     ])
-    const again = floor.services.proxyDesk.end(id, { give: 'unused', note: 'complaint' })
+    const again = floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     expect((await refusalOf(again)).code).toBe('not_found')
     // The other one of the same order, later: a second part of the same charge.
     floor.clock.advance(5 * dayMs)
-    await floor.services.proxyDesk.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'complaint' })
+    await floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'complaint' })
     expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n + (price * 15n) / 60n))
     expect(await free()).toBe(6)
   })
@@ -103,9 +103,9 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
   test('gives nothing back when that is not wanted, and in grace there is nothing to give', async () => {
     const { proxies } = await buy(2, 7)
     const before = await balance()
-    await floor.services.proxyDesk.end(proxies[0]?.id ?? 0, { give: 'nothing', note: 'abuse' })
+    await floor.services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'nothing', note: 'abuse' })
     floor.clock.advance(8 * dayMs)
-    await floor.services.proxyDesk.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'abuse' })
+    await floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'abuse' })
     expect(await balance()).toBe(before)
     expect((await events()).map((each) => each.type)).toEqual(['proxy.ended', 'proxy.ended'])
   })
@@ -116,7 +116,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     const prolonged = await prolongProxies(floor.services, customer, [id], 30)
     floor.clock.advance(dayMs)
     const before = await balance()
-    await floor.services.proxyDesk.end(id, { give: 'unused', note: 'complaint' })
+    await floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     const refunds = (await events()).filter((each) => each.type === 'order.refunded')
     expect(refunds.map((each) => each.order)).toEqual([proxies[0]?.order ?? null, prolonged.receipt.order])
     // A rouble a day in this country, 30 days less 5 %: 6 days of the first, all of the second.
@@ -170,7 +170,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     await services.refunds.refund({ ...wish, amount: kopecks(4n), again: true })
     const tooMuch = services.refunds.refund({ ...wish, amount: kopecks(7n), again: true })
     expect((await refusalOf(tooMuch)).details).toMatchObject({ left_rub: 0.06 })
-    const told = await services.proxyDesk.end(proxies[0]?.id ?? 0, { give: 'unused', note: 'complaint' })
+    const told = await services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'unused', note: 'complaint' })
     expect(told['amount_rub']).toBe(0.06)
   })
 
@@ -181,14 +181,14 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     await services.dedicated.replace(customer, id)
     clock.advance(1000)
     expect((await refusalOf(services.dedicated.replace(customer, id))).code).toBe('conflict')
-    const told = await services.proxyDesk.replace(id, { note: 'range lost', key: `${engine} swap` })
-    expect(await services.proxyDesk.replace(id, { note: 'range lost', key: `${engine} swap` })).toEqual({
+    const told = await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })
+    expect(await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })).toEqual({
       ...told,
       replayed: true,
     })
     clock.advance(1000)
     await services.dedicated.replace(customer, id)
-    const sight = await services.proxyDesk.show(id)
+    const sight = await services.proxyOperator.show(id)
     expect(sight.addresses).toHaveLength(4)
     expect(sight.addresses[0]).toMatchObject({ address })
     expect((await events()).map((each) => each.data['by'])).toEqual(['customer', 'operator', 'customer'])

@@ -10,6 +10,22 @@ export const noSuchProxy = (ids: readonly number[]): Refusal =>
     { ids: ids.slice(0, 1000), charged: false },
   )
 
+export const tooManySources = (most: number, ids: readonly number[]): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `A proxy may have ${most} addresses that need no password. Nothing was changed.`,
+    { limit: most, ids: ids.slice(0, 1000) },
+  )
+
+export const noEntrance = (ids: readonly number[]): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'A line without a login is for proxies with a whitelisted address, and some have none. Whitelist one first.',
+    { ids: ids.slice(0, 1000) },
+  )
+
 export const replacedLately = (againAt: string): Refusal =>
   new Refusal(
     'conflict',

@@ -237,7 +237,7 @@ class Replay {
     for (const { code, ipv, prefix } of kinds) {
       if (prefix) await addStock(floor.services, prefix, code, ipv)
       const filter = { country: code, ipv, state: '', after: 0, limit: 1000 }
-      const places = prefix ? await floor.services.stockDesk.list(filter) : []
+      const places = prefix ? await floor.services.stockOperator.list(filter) : []
       addresses.push([...new Set(places.map((place) => place.address))])
     }
     const customers: CustomerId[] = []
@@ -395,7 +395,7 @@ class Replay {
 
   async comparePlaces(): Promise<void> {
     const states: Record<string, number> = {}
-    for (const each of await this.floor.services.stockDesk.counts()) {
+    for (const each of await this.floor.services.stockOperator.counts()) {
       if (this.model.kinds.some(({ code }) => code === each.country)) {
         states[each.state] = (states[each.state] ?? 0) + each.count
       }

@@ -1,11 +1,13 @@
 export { createOutages, type Outages } from './outages/service.ts'
+export { noEntrance } from './errors.ts'
 export {
   type Bought,
+  type Carried,
   createDedicated,
   type Dedicated,
   type OpenProxy,
   type Prolonged,
 } from './service.ts'
 export { createDedicatedVerifier } from './service-audit.ts'
-export { createProxyDesk, type ProxyDesk, type ProxySight } from './service-operator.ts'
+export { createProxyOperator, type ProxyOperator, type ProxySight } from './service-operator.ts'
 export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'

@@ -38,11 +38,19 @@ export function createDedicatedNodes(deps: {
         digest: proxy.passwordDigest.toHex(),
         port_type: proxy.portType,
         leave_from: proxy.address,
+        sources: [...proxy.sources],
+        entry_port: proxy.entryPort,
         expires_at: proxy.expiresAt,
         state: !isHeld(proxy, clock()) ? 'gone' : isWithheld(proxy) ? 'blocked' : 'active',
         owner: ownerName(proxy.customer, deps.sha256),
       },
     }))
+  }
+
+  async function findNamed(username: string): Promise<Proxy | undefined> {
+    const id = readUsername(username)
+    const proxy = id === undefined ? undefined : await store.findProxy(db, id)
+    return proxy?.username === username ? proxy : undefined
   }
 
   return {
@@ -62,9 +70,8 @@ export function createDedicatedNodes(deps: {
     mark: (sinceAt) => store.changeMark(db, sinceAt),
 
     async find(asked) {
-      const id = 'username' in asked ? readUsername(asked.username) : undefined
-      const proxy = id === undefined ? undefined : await store.findProxy(db, id)
-      if (!proxy || !('username' in asked) || proxy.username !== asked.username) return undefined
+      const proxy = 'username' in asked ? await findNamed(asked.username) : await store.findByEntryPort(db, asked.port)
+      if (!proxy) return undefined
       const [told] = await tell([proxy])
       return { proxy: told && told.shape.state !== 'gone' ? told.shape : null, subuser: null }
     },

@@ -6,6 +6,7 @@ import {
   credentialRandomBytes,
   isHeld,
   isToRenew,
+  leftAt,
   makeCredentials,
   prolonged,
   readUsername,

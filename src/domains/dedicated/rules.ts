@@ -1,9 +1,13 @@
+import { formatAddress, readAddress, unmap } from '../../kernel/address.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
+import type { FieldProblem } from '../../kernel/refusal.ts'
+import { isPublic } from '../../kernel/reserved.ts'
 import { addDays } from '../../kernel/terms.ts'
 import type { EventData, EventType, Happening } from '../events/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
-export type PortType = 'http' | 'socks'
+/** What a proxy speaks. */
+export type PortType = 'http' | 'socks' | 'both'
 
 /** Who swaps a proxy's address: its customer, the operator, or the rule for outages. */
 export type ReplacedBy = 'customer' | 'operator' | 'outage'
@@ -32,6 +36,9 @@ export type Proxy = {
   readonly interruptedBy: 'outage' | 'quarantine' | null
   /** When the operator ended it before its time. */
   readonly endedAt: number | null
+  /** Addresses that need no password, at a port that stands for this proxy alone. */
+  readonly sources: readonly string[]
+  readonly entryPort: number | null
   readonly renewPeriod: number | null
   /** The token that has set it to renew, whose spending the renewal is. */
   readonly renewToken: TokenId | null
@@ -105,6 +112,35 @@ export function readUsername(username: string): number | undefined {
   const match = /^tp([0-9a-z]{1,11})[0-9a-hjkmnp-tv-z]{4}$/.exec(username)
   const id = match ? Number.parseInt(match[1] ?? '', 36) : Number.NaN
   return Number.isSafeInteger(id) ? id : undefined
+}
+
+export const newPasswordBytes = passwordLength
+export const makePassword = (random: Uint8Array): string => letters(random)
+
+/** So many addresses may enter a proxy without a password. */
+export const mostSources = 10
+/** A customer's proxies hold so many ports at once, of those that all customers share. */
+export const mostEntryPorts = 1000
+
+/** What a proxy's sources become, or that there are too many. The order is that of adding. */
+export function withSource(sources: readonly string[], source: string): readonly string[] | 'too many' {
+  if (sources.includes(source)) return sources
+  return sources.length < mostSources ? [...sources, source] : 'too many'
+}
+
+/**
+ * Reads an address that somebody may come from into its one spelling. One that no stranger can come from is refused,
+ * unless the shop is a sandbox on a laptop.
+ */
+export function readSource(text: string, sandbox: boolean): { source: string } | { problem: FieldProblem } {
+  const refuse = (problem: string) => ({ problem: { field: 'ip', problem } })
+  const read = readAddress(text.trim())
+  const address = read && unmap(read)
+  if (!address) return refuse('must be an IPv4 or IPv6 address')
+  if (address.bytes.every((byte) => byte === 0)) return refuse('must be an address that somebody can have')
+  if (!sandbox && !isPublic({ base: address, length: address.bytes.length * 8 }))
+    return refuse('must be a public address; this one is reserved')
+  return { source: formatAddress(address) }
 }
 
 export const vaultContext = (id: number): string => `proxy ${id}`

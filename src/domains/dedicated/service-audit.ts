@@ -5,7 +5,7 @@ import type { Orders } from '../orders/index.ts'
 import type { Order, Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
-import type { StockDesk } from '../stock/index.ts'
+import type { StockOperator } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { type Outage, problemsOfTerm } from './outages/rules.ts'
 import type { Outages } from './outages/service.ts'
@@ -21,7 +21,7 @@ export function createDedicatedVerifier(deps: {
   orders: Orders
   outages: Pick<Outages, 'all'>
   pricing: Pricing
-  stockDesk: StockDesk
+  stockOperator: StockOperator
   vault: Vault
   traffic: Pick<Traffic, 'counts'>
   sha256: (text: string) => Uint8Array
@@ -47,7 +47,7 @@ export function createDedicatedVerifier(deps: {
         }
         checkHeld(proxies, findings)
         const leases = new Map<number, WalkedLease[]>()
-        const stock = await deps.stockDesk.verify(reader, (lease) => {
+        const stock = await deps.stockOperator.verify(reader, (lease) => {
           leases.set(lease.proxy, [...(leases.get(lease.proxy) ?? []), lease])
           return checkLease(lease, proxies.get(lease.proxy))
         })

@@ -3,6 +3,7 @@ import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Events } from '../events/index.ts'
+import type { Ports } from '../fleet/index.ts'
 import type { Ending, GivenBack } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Stock } from '../stock/index.ts'
@@ -10,11 +11,13 @@ import { nothingToEnd, notBought } from './errors.ts'
 import { closeOutage } from './outages/service.ts'
 import { eventOf, isHeld, leftAt, restMs } from './rules.ts'
 import { sumByCharge, type Unused } from './rules-refund.ts'
+import { closeEntrances } from './service-access.ts'
 import { createProxyMoney, type MoneyDeps } from './service-money.ts'
 import * as store from './store.ts'
 
 export type EndingDeps = MoneyDeps & {
   readonly stock: Pick<Stock, 'release'>
+  readonly ports: Ports
   readonly events: Pick<Events, 'note'>
   readonly clock: Clock
 }
@@ -48,6 +51,7 @@ export function createProxyEnding(deps: EndingDeps) {
       tx,
       proxies.map((proxy) => ({ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs })),
     )
+    closeEntrances(tx, deps.ports, proxies, nowMs)
     const gone = proxies.map((proxy) => proxy.id)
     store.setEnded(tx, gone, nowMs)
     const data = { refunded: refunded > 0n, reason: how.note }

@@ -2,7 +2,7 @@ import type { Database } from '../../db/transaction.ts'
 import { toRoubles } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
 import type { GivenBack, Once, Told } from '../orders/index.ts'
-import type { Stock, StockDesk } from '../stock/index.ts'
+import type { Stock, StockOperator } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, nothingToEnd } from './errors.ts'
 import type { Outages } from './outages/service.ts'
@@ -11,7 +11,7 @@ import { createProxyEnding, type EndingDeps } from './service-ending.ts'
 import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
 
-export type ProxyDesk = ReturnType<typeof createProxyDesk>
+export type ProxyOperator = ReturnType<typeof createProxyOperator>
 
 /** A proxy as the operator sees it: everything but its password. */
 export type ProxySight = {
@@ -28,11 +28,11 @@ export type ProxySight = {
 }
 
 /** What an operator does with a customer's proxies. */
-export function createProxyDesk(
+export function createProxyOperator(
   deps: EndingDeps & {
     readonly db: Database
     readonly stock: Stock
-    readonly stockDesk: Pick<StockDesk, 'leasesOf'>
+    readonly stockOperator: Pick<StockOperator, 'leasesOf'>
     readonly traffic: Pick<Traffic, 'counts'>
     readonly once: Once
     readonly outages: Pick<Outages, 'endBySwap' | 'rule'>
@@ -59,7 +59,7 @@ export function createProxyDesk(
         status: isHeld(proxy, clock()) ? statusAt(proxy, clock()) : 'gone',
         received: count?.received ?? 0n,
         sent: count?.sent ?? 0n,
-        addresses: await deps.stockDesk.leasesOf(id),
+        addresses: await deps.stockOperator.leasesOf(id),
       }
     },
 

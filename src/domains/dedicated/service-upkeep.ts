@@ -2,9 +2,11 @@ import type { Database } from '../../db/transaction.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Ports } from '../fleet/index.ts'
 import type { Stock } from '../stock/index.ts'
 import { graceEnd, type Proxy, renewAheadMs, renewRetryMs, restMs } from './rules.ts'
 import type { Dedicated } from './service.ts'
+import { closeEntrances } from './service-access.ts'
 import * as store from './store.ts'
 
 export type DedicatedUpkeep = ReturnType<typeof createDedicatedUpkeep>
@@ -13,6 +15,7 @@ export type DedicatedUpkeep = ReturnType<typeof createDedicatedUpkeep>
 export function createDedicatedUpkeep(deps: {
   db: Database
   stock: Stock
+  ports: Ports
   customers: Pick<Customers, 'payerOf'>
   dedicated: Pick<Dedicated, 'prolong'>
   clock: Clock
@@ -49,6 +52,7 @@ export function createDedicatedUpkeep(deps: {
           tx,
           overdue.map((proxy) => ({ id: proxy.place, endedAt: graceEnd(proxy), restUntil: graceEnd(proxy) + restMs })),
         )
+        closeEntrances(tx, deps.ports, overdue, nowMs)
         store.setGone(
           tx,
           overdue.map((proxy) => proxy.id),

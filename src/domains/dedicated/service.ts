@@ -6,6 +6,7 @@ import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
+import type { Ports } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
@@ -29,9 +30,11 @@ import {
   prolonged,
   replaceableAt,
   statusAt,
+  subjectOf,
   vaultContext,
 } from './rules.ts'
 import { kindOf, swapAddress } from './service-swap.ts'
+import { createProxyAccess } from './service-access.ts'
 import * as store from './store.ts'
 
 export type Dedicated = ReturnType<typeof createDedicated>
@@ -60,7 +63,8 @@ export type Prolonged = { readonly receipt: Receipt; readonly period: number } &
 export type DedicatedDeps = {
   readonly db: Database
   readonly ledger: Pick<Ledger, 'lock'>
-  readonly customers: Pick<Customers, 'blockedAmong'>
+  readonly customers: Pick<Customers, 'blockedAmong' | 'mode'>
+  readonly ports: Ports
   readonly traffic: Pick<Traffic, 'counts'>
   readonly orders: Orders
   readonly events: Pick<Events, 'note'>
@@ -74,7 +78,13 @@ export type DedicatedDeps = {
   readonly proxyIds: Counter
 }
 
+/** Bytes that went to the customer, and that came from the customer. */
+export type Carried = { readonly received: bigint; readonly sent: bigint }
+const nothing: Carried = { received: 0n, sent: 0n }
+
 const product = 'dedicated'
+const mostListed = 10_000
+const listedAtOnce = 1000
 
 export function createDedicated(deps: DedicatedDeps) {
   const { db, orders, pricing, stock, clock, vault } = deps
@@ -94,6 +104,9 @@ export function createDedicated(deps: DedicatedDeps) {
 
   const lockAll = async (tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<readonly Proxy[]> =>
     assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
+
+  const access = createProxyAccess({ ...deps, lockAll })
+  const openAll = async (proxies: Promise<readonly Proxy[]>): Promise<OpenProxy[]> => (await proxies).map(openProxy)
 
   function makeProxies(
     wish: Wish,
@@ -127,6 +140,8 @@ export function createDedicated(deps: DedicatedDeps) {
         endedAt: null,
         interruptedAt: null,
         interruptedBy: null,
+        sources: [],
+        entryPort: null,
         renewPeriod: null,
         renewToken: null,
         changedAt: of.nowMs,
@@ -221,11 +236,48 @@ export function createDedicated(deps: DedicatedDeps) {
       return (await store.listProxies(db, customer, { ...filter, nowMs: clock() })).map(openProxy)
     },
 
+    /** These proxies, or all that are in use, newest first, as far as a file goes. */
+    async listAll(customer: CustomerId, ids: readonly number[] | undefined): Promise<OpenProxy[]> {
+      if (ids) return assertAll(ids, await store.findProxies(db, customer, ids), clock()).map(openProxy)
+      const found: Proxy[] = []
+      for (let before = Number.MAX_SAFE_INTEGER; found.length < mostListed; before = found.at(-1)?.id ?? 0) {
+        const filter = { country: '', ipv: 0, expiresBefore: Number.MAX_SAFE_INTEGER, comment: '' }
+        const batch = await store.listProxies(db, customer, {
+          ...filter,
+          status: 'active',
+          before,
+          limit: listedAtOnce,
+          nowMs: clock(),
+        })
+        found.push(...batch)
+        if (batch.length < listedAtOnce) break
+      }
+      return found.map(openProxy)
+    },
+
     setProtocol: (customer: CustomerId, ids: readonly number[], portType: PortType): Promise<void> =>
       db.transact(async (tx) => {
         await lockAll(tx, customer, ids)
         store.setPortType(tx, ids, portType, clock())
       }),
+
+    /** Lets whoever comes from an address in without a password, or no longer. */
+    allowSource: (customer: CustomerId, ids: readonly number[], source: string): Promise<OpenProxy[]> =>
+      openAll(access.allow(customer, ids, source)),
+    disallowSource: (customer: CustomerId, ids: readonly number[], source: string): Promise<OpenProxy[]> =>
+      openAll(access.disallow(customer, ids, source)),
+
+    resetPasswords: (customer: CustomerId, ids: readonly number[]): Promise<OpenProxy[]> =>
+      openAll(access.resetPasswords(customer, ids)),
+
+    /** What each has carried, both ways, as far as nodes have told. */
+    async carried(proxies: readonly { readonly id: number }[]): Promise<ReadonlyMap<number, Carried>> {
+      const totals = await deps.traffic.counts.totals(
+        db,
+        proxies.map((proxy) => subjectOf(proxy.id)),
+      )
+      return new Map(proxies.map((proxy) => [proxy.id, totals.get(subjectOf(proxy.id)) ?? nothing]))
+    },
 
     setComment: (customer: CustomerId, ids: readonly number[], comment: string): Promise<void> =>
       db.transact(async (tx) => {

@@ -25,6 +25,9 @@ type Row = {
   ended_at: bigint | null
   interrupted_at: bigint | null
   interrupted_by: string | null
+  both_protocols: bigint
+  sources: string
+  entry_port: bigint | null
   renew_period: bigint | null
   renew_token_id: string | null
   changed_at: bigint
@@ -38,7 +41,7 @@ const toProxy = (row: Row): Proxy => ({
   address: row.address,
   country: row.country,
   ipv: Number(row.ipv) as Ipv,
-  portType: row.port_type as PortType,
+  portType: row.both_protocols === 1n ? 'both' : (row.port_type as PortType),
   username: row.username,
   sealedPassword: row.password,
   passwordDigest: row.password_digest,
@@ -51,6 +54,8 @@ const toProxy = (row: Row): Proxy => ({
   endedAt: numberOrNull(row.ended_at),
   interruptedAt: numberOrNull(row.interrupted_at),
   interruptedBy: row.interrupted_by as Proxy['interruptedBy'],
+  sources: row.sources === '' ? [] : row.sources.split(' '),
+  entryPort: numberOrNull(row.entry_port),
   renewPeriod: numberOrNull(row.renew_period),
   renewToken: row.renew_token_id as TokenId | null,
   changedAt: Number(row.changed_at),
@@ -163,10 +168,45 @@ export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: num
 }
 
 export function setPortType(tx: Tx, ids: readonly number[], portType: PortType, nowMs: number): void {
-  tx.send(`UPDATE proxies SET port_type = $1, changed_at = $2 WHERE id IN (${list(ids.length, 2)})`, [
-    portType,
+  tx.send(
+    `UPDATE proxies SET port_type = $1, both_protocols = $2, changed_at = $3 WHERE id IN (${list(ids.length, 3)})`,
+    [portType === 'socks' ? 'socks' : 'http', portType === 'both' ? 1 : 0, nowMs, ...ids],
+  )
+}
+
+/** Who enters by address, and at which port; the index keeps a port from standing for two. */
+export function setEntrance(tx: Tx, proxy: Pick<Proxy, 'id' | 'sources' | 'entryPort'>, nowMs: number): void {
+  tx.send('UPDATE proxies SET sources = $2, entry_port = $3, changed_at = $4 WHERE id = $1', [
+    proxy.id,
+    proxy.sources.join(' '),
+    proxy.entryPort,
     nowMs,
-    ...ids,
+  ])
+}
+
+export async function countEntryPorts(reader: Reader, customer: CustomerId): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    'SELECT COUNT(*) AS n FROM proxies WHERE customer_id = $1 AND entry_port IS NOT NULL',
+    [customer],
+  )
+  return Number(row?.n ?? 0n)
+}
+
+export async function findByEntryPort(reader: Reader, port: number): Promise<Proxy | undefined> {
+  const row = await reader.first<Row>('SELECT * FROM proxies WHERE entry_port = $1', [port])
+  return row && toProxy(row)
+}
+
+export function setPassword(
+  tx: Tx,
+  proxy: Pick<Proxy, 'id' | 'sealedPassword' | 'passwordDigest'>,
+  nowMs: number,
+): void {
+  tx.send('UPDATE proxies SET password = $2, password_digest = $3, changed_at = $4 WHERE id = $1', [
+    proxy.id,
+    proxy.sealedPassword,
+    proxy.passwordDigest,
+    nowMs,
   ])
 }
 

@@ -44,7 +44,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
   afterAll(() => floor.close())
   const statesHere = async () => {
     const states: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
-    for (const each of await floor.services.stockDesk.counts()) {
+    for (const each of await floor.services.stockOperator.counts()) {
       if (each.country === code) states[each.state] = each.count
     }
     return states

@@ -1,5 +1,16 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
+export const portsUsedUp = (): Refusal =>
+  new Refusal('conflict', 'out_of_stock', 'No port is free for this. Use a login and a password.', { available: 0 })
+
+export const tooManyPorts = (most: number, free: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `A customer may hold ${most} ports, and ${free} are left. Ask for fewer, or use a login and a password.`,
+    { limit: most, available: free },
+  )
+
 export const noSuchNode = (): Refusal => new Refusal('missing', 'not_found', 'There is no such node.')
 
 export const nameTaken = (): Refusal => new Refusal('conflict', 'conflict', 'There is a node of this name already.')

@@ -1,3 +1,5 @@
+export { tooManyPorts } from './errors.ts'
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'
 export { createFleetVerifier } from './service-audit.ts'
+export { createPorts, type Ports } from './service-ports.ts'

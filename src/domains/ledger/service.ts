@@ -1,4 +1,4 @@
-import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, negate, subtract } from '../../kernel/money.ts'
@@ -34,6 +34,16 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     open: (tx: Tx, customer: CustomerId): void => store.insertAccount(tx, openAccount(customer)),
 
     lock,
+
+    /**
+     * The same without waiting, and in the same statement a question that another domain asks of its own tables: `$1`
+     * in it is the customer, its values follow. Undefined while somebody else has the turn.
+     */
+    tryLock: <Beside>(
+      tx: Tx,
+      customer: CustomerId,
+      question: Question,
+    ): Promise<{ account: Account; beside: Beside } | undefined> => store.tryLockAccount(tx, customer, question),
 
     /** Charges an account that this transaction has locked. A price of nothing moves nothing. */
     async charge(

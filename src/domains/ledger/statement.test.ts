@@ -150,6 +150,23 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
+    'what is given back may be spent again by the token that spent it, and by no other',
+    `
+    open anna                                   → balance 0.00
+    open boris                                  → balance 0.00
+    credit anna 1000 from operator              → #1 balance 1000.00
+    credit boris 1000 from operator             → #1 balance 1000.00
+    charge anna 30 for vpn by phone capped 50   → #2 balance 970.00, api 30.00, phone 30.00
+    charge anna 30 for vpn by laptop capped 50  → #3 balance 940.00, api 60.00, laptop 30.00
+    charge boris 30 for vpn by desk capped 50   → #2 balance 970.00, api 30.00, desk 30.00
+    refund anna #2 all                          → #4 balance 970.00, api 30.00, phone 0.00
+    charge anna 20.01 for vpn by laptop         → refused: forbidden
+    charge boris 20.01 for vpn by desk          → refused: forbidden
+    charge anna 50 for vpn by phone             → #5 balance 920.00, api 80.00, phone 50.00
+    verify                                      → clean
+    `,
+  ],
+  [
     'a cap does not stretch a balance',
     `
     open anna                                   → balance 0.00

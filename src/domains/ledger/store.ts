@@ -1,5 +1,5 @@
-import { numberOrNull } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import { beside, numberOrNull } from '../../db/rows.ts'
+import type { Question, Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { Account, HouseAccount, Posting, PostingKind } from './rules.ts'
@@ -59,6 +59,26 @@ export async function lockAccount(tx: Tx, customer: CustomerId): Promise<Account
     [customer],
   )
   return row && toAccount(row)
+}
+
+/**
+ * The same if nobody holds it now, with another question in the same statement: nothing was waited for, so what that
+ * one finds is as new as the lock. Undefined if somebody does, or if there is none.
+ */
+export async function tryLockAccount<Beside>(
+  tx: Tx,
+  customer: CustomerId,
+  { sql, values }: Question,
+): Promise<{ account: Account; beside: Beside } | undefined> {
+  const row = await tx.first<AccountRow & Beside>(
+    beside(
+      `SELECT customer_id, balance, api_spent, seq, head, last_at FROM accounts
+       WHERE customer_id = $1 FOR UPDATE SKIP LOCKED`,
+      sql,
+    ),
+    [customer, ...values],
+  )
+  return row && { account: toAccount(row), beside: row }
 }
 
 export async function findAccount(reader: Reader, customer: CustomerId): Promise<Account | undefined> {

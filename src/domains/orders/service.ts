@@ -1,9 +1,9 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../kernel/ids.ts'
+import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { Customers } from '../customers/index.ts'
+import type { Customers, StandingRow } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
@@ -61,14 +61,14 @@ export type Sale = {
 export function createOrders(deps: {
   db: Database
   ledger: Ledger
-  customers: Pick<Customers, 'findObjection'>
+  customers: Pick<Customers, 'standingQuestion' | 'toObjection'>
   events: Pick<Events, 'note'>
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
   vault: Vault
 }) {
-  const { db, ledger, clock } = deps
+  const { db, ledger, customers, clock } = deps
   /** The keys whose first request runs in this process now. Another process's is waited for by the account's lock. */
   const running = new Set<string>()
 
@@ -134,6 +134,26 @@ export function createOrders(deps: {
     return posting
   }
 
+  /**
+   * The customer's turn, what speaks against who asks for it, and what was answered to the key. Asked for together, and
+   * taken by the database in this order: whoever held the lock has committed, so its answer is there to see. Where
+   * somebody holds it still, he is waited for, and all is asked again.
+   */
+  async function takeTurn(tx: Tx, by: Payer, key: string | undefined, token: TokenId | null) {
+    const ask = () =>
+      Promise.all([
+        ledger.tryLock<StandingRow>(tx, by.customer, customers.standingQuestion(token)),
+        key === undefined ? undefined : store.findAnswer(tx, by.customer, key, clock() - keyKeptMs),
+      ])
+    let [turn, stored] = await ask()
+    if (!turn) {
+      await ledger.lock(tx, by.customer)
+      ;[turn, stored] = await ask()
+    }
+    if (!turn) throw new Error('an account that is locked is not there')
+    return { account: turn.account, objection: customers.toObjection(by.customer, token, turn.beside), stored }
+  }
+
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
   function sellOnce<Bought>(
     { by, key, toBody, automatic }: PurchaseRequest<Bought>,
@@ -141,13 +161,7 @@ export function createOrders(deps: {
     make: (sale: Sale) => Promise<Bought>,
   ): Promise<Answer> {
     return db.transact(async (tx) => {
-      // Asked for together, and taken by the database in this order: whoever held the lock has committed, so its answer
-      // is there to see.
-      const [account, stored, objection] = await Promise.all([
-        ledger.lock(tx, by.customer),
-        key === undefined ? undefined : store.findAnswer(tx, by.customer, key, clock() - keyKeptMs),
-        deps.customers.findObjection(tx, by.customer, automatic ? null : (by.token?.id ?? null)),
-      ])
+      const { account, objection, stored } = await takeTurn(tx, by, key, automatic ? null : (by.token?.id ?? null))
       if (stored && key !== undefined) return replay(stored, by.customer, key, what)
       if (objection) throw objection
       const sale = openSale(tx, account, by, what)

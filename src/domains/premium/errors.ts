@@ -24,19 +24,6 @@ export const whitelistFull = (most: number): Refusal =>
 
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 
-export const portsUsedUp = (): Refusal =>
-  new Refusal('conflict', 'out_of_stock', 'No port is free for this. Use a format with login and password.', {
-    available: 0,
-  })
-
-export const tooManyPorts = (most: number, free: number): Refusal =>
-  new Refusal(
-    'conflict',
-    'conflict',
-    `A customer may hold ${most} ports, and ${free} are left. Ask for fewer, or use a format with login and password.`,
-    { limit: most, available: free },
-  )
-
 export const noSuchExit = (): Refusal => new Refusal('missing', 'not_found', 'There is no such exit.')
 
 export const noSuchTrafficOrder = (): Refusal =>

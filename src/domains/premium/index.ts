@@ -1,5 +1,4 @@
 export type { NewExit } from './exits/service.ts'
-export { problemOfTemplate, templateOf } from './generate/rules.ts'
 export { createPremium, type Premium } from './service.ts'
 export { createAccessVerifier } from './service-audit.ts'
 export { createPremiumVerifier } from './traffic/service-audit.ts'

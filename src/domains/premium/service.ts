@@ -6,6 +6,7 @@ import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Ports } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Answer, Orders, PurchaseRequest } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -43,6 +44,7 @@ export function createPremium(deps: {
   vault: Vault
   gateway: Gateway
   terms: PremiumTerms
+  ports: Ports
   ledger: Ledger
   customers: Customers
   orders: Orders

@@ -1,2 +1,2 @@
 export { createStock, type Stock } from './service.ts'
-export { createStockDesk, type StockDesk } from './service-operator.ts'
+export { createStockOperator, type StockOperator } from './service-operator.ts'

@@ -8,10 +8,10 @@ import * as store from './store-operator.ts'
 
 const mostShown = 100
 
-export type StockDesk = ReturnType<typeof createStockDesk>
+export type StockOperator = ReturnType<typeof createStockOperator>
 
 /** What an operator does with stock: look, count, take out, put back. */
-export function createStockDesk(deps: {
+export function createStockOperator(deps: {
   db: Database
   clock: Clock
   /** The next number that a counter gives out. */

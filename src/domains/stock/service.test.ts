@@ -113,18 +113,18 @@ describe.each([...engines])('stock on %s', (engine) => {
     await addStock(floor.services, '10.5.0.0/31', code, 4)
     const [held = ''] = await buy(code, 4)
     const other = held.endsWith('0') ? '10.5.0.1' : '10.5.0.0'
-    expect(await floor.services.stockDesk.retire(addressOf(other))).toBe(1)
-    expect(await floor.services.stockDesk.retire(addressOf(held))).toBe(1)
+    expect(await floor.services.stockOperator.retire(addressOf(other))).toBe(1)
+    expect(await floor.services.stockOperator.retire(addressOf(held))).toBe(1)
     expect((await refusalOf(buy(code, 4))).code).toBe('out_of_stock')
     expect(
-      await floor.services.stockDesk.list({ country: code, ipv: 4, state: 'leased', after: 0, limit: 9 }),
+      await floor.services.stockOperator.list({ country: code, ipv: 4, state: 'leased', after: 0, limit: 9 }),
     ).toMatchObject([{ address: held, retiring: true }])
     floor.clock.advanceDays(10)
     await floor.services.dedicatedUpkeep.release(100)
     floor.clock.advanceDays(30)
     await floor.services.stock.endRest(1000)
     expect((await refusalOf(buy(code, 4))).details).toMatchObject({ available: 0 })
-    for (const address of [held, other]) await floor.services.stockDesk.restore(addressOf(address))
+    for (const address of [held, other]) await floor.services.stockOperator.restore(addressOf(address))
     expect(new Set(await buy(code, 4, 2))).toEqual(new Set([held, other]))
   })
 
@@ -132,27 +132,27 @@ describe.each([...engines])('stock on %s', (engine) => {
     const code = freshCountry()
     await addStock(floor.services, '10.6.0.0', code, 4)
     const address = addressOf('10.6.0.0')
-    await floor.services.stockDesk.quarantine(address, 5)
+    await floor.services.stockOperator.quarantine(address, 5)
     // A shorter quarantine does not end a longer one early.
-    await floor.services.stockDesk.quarantine(address, 1)
+    await floor.services.stockOperator.quarantine(address, 1)
     floor.clock.advance(5 * dayMs - 1)
     await floor.services.stock.endRest(1000)
     expect((await refusalOf(buy(code, 4))).code).toBe('out_of_stock')
     floor.clock.advance(1)
     await floor.services.stock.endRest(1000)
     expect(await buy(code, 4)).toEqual(['10.6.0.0'])
-    expect((await refusalOf(floor.services.stockDesk.quarantine(address, 5))).code).toBe('not_found')
+    expect((await refusalOf(floor.services.stockOperator.quarantine(address, 5))).code).toBe('not_found')
     expect(
-      await floor.services.stockDesk.list({ country: code, ipv: 4, state: 'leased', after: 0, limit: 9 }),
+      await floor.services.stockOperator.list({ country: code, ipv: 4, state: 'leased', after: 0, limit: 9 }),
     ).toHaveLength(1)
   })
 
   test('an address that is not in stock can be neither retired nor put back nor quarantined', async () => {
-    const { stockDesk } = floor.services
+    const { stockOperator } = floor.services
     const unknown = addressOf('192.0.2.1')
-    expect((await refusalOf(stockDesk.retire(unknown))).code).toBe('not_found')
-    expect((await refusalOf(stockDesk.restore(unknown))).code).toBe('not_found')
-    expect((await refusalOf(stockDesk.quarantine(unknown, 1))).code).toBe('not_found')
+    expect((await refusalOf(stockOperator.retire(unknown))).code).toBe('not_found')
+    expect((await refusalOf(stockOperator.restore(unknown))).code).toBe('not_found')
+    expect((await refusalOf(stockOperator.quarantine(unknown, 1))).code).toBe('not_found')
   })
 
   test('a /32 of IPv6 is one block, whose addresses become places when they are sold and are all different', async () => {
@@ -186,12 +186,12 @@ describe.each([...engines])('stock on %s', (engine) => {
     if (!block) throw new Error('not a block')
     await floor.services.stock.add(block, kindIn(code, 6))
     await buy(code, 6, 2)
-    await floor.services.stockDesk.retirePrefix(block)
+    await floor.services.stockOperator.retirePrefix(block)
     expect((await refusalOf(buy(code, 6))).code).toBe('out_of_stock')
-    expect((await refusalOf(floor.services.stockDesk.retirePrefix(block))).code).toBe('not_found')
-    await floor.services.stockDesk.restorePrefix(block)
+    expect((await refusalOf(floor.services.stockOperator.retirePrefix(block))).code).toBe('not_found')
+    await floor.services.stockOperator.restorePrefix(block)
     expect(await buy(code, 6, 1)).toHaveLength(1)
-    expect((await refusalOf(floor.services.stockDesk.restorePrefix(block))).code).toBe('not_found')
+    expect((await refusalOf(floor.services.stockOperator.restorePrefix(block))).code).toBe('not_found')
   })
 
   test('a small block of IPv6 is written out, all of it for sale and no more', async () => {

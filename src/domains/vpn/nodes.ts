@@ -9,8 +9,8 @@ import { mostBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { ipv4Text, ipv6Of } from './addresses.ts'
 import { addressesOf } from './render.ts'
-import { addressRestMs, isTrafficUsedUp, mayCarry, usedBy } from './rules.ts'
-import type { VpnDeps } from './service-shelf.ts'
+import { addressRestMs, isTrafficUsedUp, limitOfTerms, mayCarry, usedBy } from './rules.ts'
+import type { VpnDeps } from './service-subscriptions.ts'
 import * as store from './store.ts'
 import * as nodes from './store-nodes.ts'
 import * as peers from './store-peers.ts'
@@ -100,6 +100,12 @@ export function createVpnNodes(
         sent += each.sent
       }
       store.takeTraffic(tx, before.uuid, bytes(received), bytes(sent))
+      const used = bytes(usedBy(before) - received - sent)
+      const terms = (await store.listTerms(tx, [before.uuid])).map((term) => ({
+        ...term,
+        usedBefore: term.usedBefore > used ? used : term.usedBefore,
+      }))
+      store.writeUsedBefore(tx, before.uuid, used, limitOfTerms(terms))
       if (isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
     }
   }

@@ -2,7 +2,7 @@ import type { Bytes } from '../../kernel/bytes.ts'
 import { addMonths } from '../../kernel/terms.ts'
 import type { Order } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
-import { refundOf, type Subscription, type Term, trafficFor, trafficLimitAfter, usedBy } from './rules.ts'
+import { limitOfTerms, refundOf, type Subscription, type Term, trafficFor, usedBy } from './rules.ts'
 
 /** A term begins when it is paid for, give or take what a transaction may take. */
 const paidWithinMs = 60_000
@@ -12,7 +12,6 @@ export function problemsOfTerms(subscription: Subscription, terms: readonly Term
   const problems: string[] = []
   let ends = Number.NaN
   let anchorDay = 0
-  let limit: Bytes | null = null
   for (const [index, term] of terms.entries()) {
     const continues = term.startsAt === ends
     if (term.seq !== index + 1) problems.push(`term ${term.seq} stands where ${index + 1} should`)
@@ -23,8 +22,6 @@ export function problemsOfTerms(subscription: Subscription, terms: readonly Term
     if (term.endsAt !== addMonths(term.startsAt, term.months, anchorDay)) {
       problems.push(`term ${term.seq} does not last ${term.months} months`)
     }
-    const before = { limit: index === 0 ? term.usedBefore : limit, used: term.usedBefore, runs: continues }
-    limit = trafficLimitAfter(before, term.trafficGrant)
     const usedLater = terms[index + 1]?.usedBefore ?? usedBy(subscription)
     if (term.usedBefore > usedLater || (index === 0 && term.usedBefore !== 0n)) {
       problems.push(`term ${term.seq} says that more was used than was`)
@@ -35,7 +32,8 @@ export function problemsOfTerms(subscription: Subscription, terms: readonly Term
   if (terms.length === 0) return ['no order has paid for it']
   if (ends !== subscription.expiresAt) problems.push('it does not end where its terms end')
   if (anchorDay !== subscription.anchorDay) problems.push('it ends on another day than its terms')
-  if (limit !== subscription.trafficLimit) problems.push('its traffic limit is not what its terms granted')
+  if (limitOfTerms(terms) !== subscription.trafficLimit)
+    problems.push('its traffic limit is not what its terms granted')
   return problems
 }
 

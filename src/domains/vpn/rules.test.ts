@@ -5,7 +5,7 @@ import { bytes } from '../../kernel/bytes.ts'
 import { kopecks } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
 import { ipv4Text, ipv6Of, rangeOf } from './addresses.ts'
-import { isDeviceName, makeUuid, readUuid, refundOf, spanAfter, trafficLimitAfter } from './rules.ts'
+import { isDeviceName, limitOfTerms, makeUuid, readUuid, refundOf, spanAfter, trafficLimitAfter } from './rules.ts'
 
 const dayMs = 86_400_000
 /** A century, from 2000 with its leap day to 2100 without one. */
@@ -117,6 +117,22 @@ describe('traffic', () => {
     expect(trafficLimitAfter({ limit: null, used: fifty, runs: true }, ten)).toBeNull()
     expect(trafficLimitAfter({ limit: null, used: fifty, runs: false }, ten)).toBe(bytes(60n))
     expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, null)).toBeNull()
+  })
+
+  test('is what the terms have granted, from what was used when the last time without a limit had ended', () => {
+    const grants = (...terms: [startsAt: number, endsAt: number, grant: bigint | null, usedBefore: bigint][]) =>
+      limitOfTerms(
+        terms.map(([startsAt, endsAt, grant, usedBefore]) => ({
+          startsAt,
+          endsAt,
+          trafficGrant: grant === null ? null : bytes(grant),
+          usedBefore: bytes(usedBefore),
+        })),
+      )
+    expect(grants([0, 1, 10n, 0n], [1, 2, 10n, 7n])).toBe(bytes(20n))
+    expect(grants([0, 1, 10n, 0n], [5, 6, 10n, 7n])).toBe(bytes(20n))
+    expect(grants([0, 1, null, 0n], [1, 2, 10n, 7n])).toBeNull()
+    expect(grants([0, 1, null, 0n], [5, 6, 10n, 7n])).toBe(bytes(17n))
   })
 })
 

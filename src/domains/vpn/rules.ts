@@ -189,6 +189,18 @@ export function trafficLimitAfter(
   return bytes((before.limit ?? before.used) + grant)
 }
 
+/** What these terms have granted, one after another. */
+export function limitOfTerms(
+  terms: readonly Pick<Term, 'startsAt' | 'endsAt' | 'usedBefore' | 'trafficGrant'>[],
+): Bytes | null {
+  let limit: Bytes | null = null
+  for (const [index, { startsAt, usedBefore, trafficGrant }] of terms.entries()) {
+    const runs = startsAt === terms[index - 1]?.endsAt
+    limit = trafficLimitAfter({ limit: index === 0 ? usedBefore : limit, used: usedBefore, runs }, trafficGrant)
+  }
+  return limit
+}
+
 /** Devices survive renewal: neither a running subscription nor one with devices falls below what it has. */
 export const deviceLimitAfter = (
   before: { readonly limit: number; readonly held: number; readonly runs: boolean },

@@ -10,7 +10,7 @@ import type { Count } from '../traffic/counts/rules.ts'
 import { ipv4Text } from './addresses.ts'
 import { deletedNote, type Subscription, type Term } from './rules.ts'
 import { catalogueVersionOf, problemsOfOrder, problemsOfTerms, problemsOfTraffic } from './rules-audit.ts'
-import { createShelf, type Shelf, type VpnDeps } from './service-shelf.ts'
+import { createSubscriptions, type Subscriptions, type VpnDeps } from './service-subscriptions.ts'
 import * as store from './store.ts'
 import * as audits from './store-audit.ts'
 import * as peers from './store-peers.ts'
@@ -19,7 +19,7 @@ const pageSize = 100
 
 /** Recomputes the promises about the VPN: paid time, prices, devices, keys, addresses and bytes. */
 export function createVpnVerifier(deps: VpnDeps & { readonly ledgerAudit: LedgerAudit }): Verifier {
-  const shelf = createShelf(deps)
+  const subscriptions = createSubscriptions(deps)
 
   async function findCatalogue(reader: Reader, order: Order | undefined): Promise<Catalogue | undefined> {
     const version = catalogueVersionOf(order)
@@ -58,7 +58,7 @@ export function createVpnVerifier(deps: VpnDeps & { readonly ledgerAudit: Ledger
   function problemsOfLink(kept: store.Kept): string[] {
     if (kept.subscription.deletedAt !== null)
       return kept.link.sealed === null ? [] : ['it is deleted and keeps its link']
-    const secret = opened(() => shelf.secretOf(kept))
+    const secret = opened(() => subscriptions.secretOf(kept))
     if (secret === undefined || secret === '') return ['its link does not open']
     return deps.sha256(secret).toHex() === kept.link.digest.toHex() ? [] : ['its link is not the one it is found by']
   }
@@ -97,7 +97,7 @@ export function createVpnVerifier(deps: VpnDeps & { readonly ledgerAudit: Ledger
       for (const device of own) {
         const of = { promise: 'vpn', where: `device ${device.peer.id}` }
         await attempt(findings, of, () => {
-          const problems = [...problemsOfPeer(deps, shelf, device), ...problemsOfBytes(device, counts)]
+          const problems = [...problemsOfPeer(deps, subscriptions, device), ...problemsOfBytes(device, counts)]
           for (const problem of problems) findings.push({ ...of, problem })
         })
       }
@@ -110,20 +110,20 @@ export function createVpnVerifier(deps: VpnDeps & { readonly ledgerAudit: Ledger
     verify: (onProgress) =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = await verifyWhole(deps, reader)
-        let subscriptions = 0
+        let seen = 0
         let devices = 0
         for (let after = ''; ; ) {
           const page = await store.pageAll(reader, after, pageSize)
           const outcome = await verifyPage(reader, page)
           findings.push(...outcome.findings)
-          subscriptions += page.length
+          seen += page.length
           devices += outcome.devices
-          onProgress?.(subscriptions)
+          onProgress?.(seen)
           const last = page.at(-1)
           if (!last || page.length < pageSize) break
           after = last.subscription.uuid
         }
-        return { findings, covered: { subscriptions, devices } }
+        return { findings, covered: { subscriptions: seen, devices } }
       }),
   }
 }
@@ -182,11 +182,11 @@ function problemsOfCount(subscription: Subscription, devices: readonly peers.Kep
   return held <= subscription.deviceLimit ? [] : [`it holds ${held} devices of ${subscription.deviceLimit}`]
 }
 
-function problemsOfPeer(deps: VpnDeps, shelf: Shelf, device: peers.KeptPeer): string[] {
+function problemsOfPeer(deps: VpnDeps, subscriptions: Subscriptions, device: peers.KeptPeer): string[] {
   const { peer } = device
   const ipv6 = readAddress(peer.ipv6)
   return [
-    ...problemsOfKey(deps, shelf, device),
+    ...problemsOfKey(deps, subscriptions, device),
     ...(ipv6?.version === 6 && (addressToNumber(ipv6) & 0xffffffffn) === peer.ipv4
       ? []
       : ['its IPv6 address is not the one of its IPv4 address']),
@@ -195,11 +195,11 @@ function problemsOfPeer(deps: VpnDeps, shelf: Shelf, device: peers.KeptPeer): st
 }
 
 /** A key that the shop has made is kept while the device is, opens, and belongs to the public key. */
-function problemsOfKey(deps: VpnDeps, shelf: Shelf, device: peers.KeptPeer): string[] {
+function problemsOfKey(deps: VpnDeps, subscriptions: Subscriptions, device: peers.KeptPeer): string[] {
   const { peer } = device
   const kept = device.sealedKey !== null
   if (peer.removedAt !== null || peer.ownKey) return kept ? ['it keeps a private key that it must not have'] : []
-  const text = opened(() => shelf.privateKeyOf(device))
+  const text = opened(() => subscriptions.privateKeyOf(device))
   const bytes = text === undefined ? undefined : readKey(text)
   if (!bytes) return ['its private key does not open']
   return deps.publicKeyOf(bytes).toBase64() === peer.publicKey ? [] : ['its private key belongs to another public key']

@@ -2,14 +2,17 @@ import type { CustomerId, PeerId, TokenId } from '../../kernel/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { deviceLimitReached, noDevice, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
 import { isLinkSecret, type Peer, type SubscriptionId, statusOf, type View } from './rules.ts'
-import type { Configuration, DeviceWish, Shelf, VpnDeps } from './service-shelf.ts'
+import type { Configuration, DeviceWish, Subscriptions, VpnDeps } from './service-subscriptions.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
 type Which = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
 
 /** Devices, their configurations, the secret link and renewal by itself: what a customer changes without paying. */
-export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing' | 'ledger'>, shelf: Shelf) {
+export function createDevices(
+  deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing' | 'ledger'>,
+  subscriptions: Subscriptions,
+) {
   const { db, clock } = deps
 
   return {
@@ -18,37 +21,37 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       customer: CustomerId,
       wish: DeviceWish & Which,
     ): Promise<{ view: View; configuration: Configuration }> {
-      const offering = await shelf.offering()
+      const offering = await subscriptions.offering()
       const { nodes } = offering
-      shelf.assertOffered(offering, wish.location)
+      subscriptions.assertOffered(offering, wish.location)
       return db.transact(async (tx) => {
         // Money first, as in a purchase: all that gives a customer a device takes turns.
         await deps.ledger.lock(tx, customer)
-        const kept = await shelf.lock(tx, customer, { uuid: wish.uuid })
+        const kept = await subscriptions.lock(tx, customer, { uuid: wish.uuid })
         const { subscription } = kept
         const held = await peers.listHeld(tx, [subscription.uuid])
         const status = statusOf(subscription, held.length, clock())
         if (status === 'EXPIRED' || status === 'DISABLED') throw notRunning(status)
         if (held.length >= subscription.deviceLimit) throw deviceLimitReached(subscription.deviceLimit)
-        await shelf.assertFresh(tx, customer, 0)
-        const device = await shelf.addDevice(tx, subscription.uuid, wish, held.length, nodes)
+        await subscriptions.assertFresh(tx, customer, 0)
+        const device = await subscriptions.addDevice(tx, subscription.uuid, wish, held.length, nodes)
         return {
-          view: shelf.view(kept, [...held, device], nodes),
-          configuration: shelf.configure(device, nodes, undefined),
+          view: subscriptions.view(kept, [...held, device], nodes),
+          configuration: subscriptions.configure(device, nodes, undefined),
         }
       })
     },
 
     /** Removes a device: it is cut off, its private key is erased, and its address rests. */
     async removeDevice(customer: CustomerId, wish: Which & { device: PeerId }): Promise<View> {
-      const nodes = await shelf.nodes()
+      const nodes = await subscriptions.nodes()
       return db.transact(async (tx) => {
-        const kept = await shelf.lock(tx, customer, wish)
+        const kept = await subscriptions.lock(tx, customer, wish)
         const held = await peers.listHeld(tx, [kept.subscription.uuid])
         if (!held.some((each) => each.peer.id === wish.device)) throw noSuchDevice()
-        await shelf.removeDevices(tx, [wish.device])
+        await subscriptions.removeDevices(tx, [wish.device])
         const left = held.filter((each) => each.peer.id !== wish.device)
-        return shelf.view(kept, left, nodes)
+        return subscriptions.view(kept, left, nodes)
       })
     },
 
@@ -57,18 +60,22 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       customer: CustomerId,
       wish: Which & { location?: string | undefined },
     ): Promise<{ uuid: SubscriptionId; configuration: Configuration }> {
-      const { kept, held } = await shelf.load(customer, wish)
+      const { kept, held } = await subscriptions.load(customer, wish)
       const device = chosen(held, wish.device)
       return {
         uuid: kept.subscription.uuid,
-        configuration: shelf.configure(device, await shelf.nodes(), wish.location),
+        configuration: subscriptions.configure(device, await subscriptions.nodes(), wish.location),
       }
     },
 
     /** The same for the operator, who names the subscription. */
     async configurationOf(uuid: SubscriptionId, device: PeerId | undefined): Promise<Configuration> {
       if (!(await store.findSubscription(db, uuid))) throw noSuchSubscription()
-      return shelf.configure(chosen(await peers.listHeld(db, [uuid]), device), await shelf.nodes(), undefined)
+      return subscriptions.configure(
+        chosen(await peers.listHeld(db, [uuid]), device),
+        await subscriptions.nodes(),
+        undefined,
+      )
     },
 
     /**
@@ -82,20 +89,20 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       const kept = await store.findByLink(db, deps.sha256(secret))
       if (!kept) return undefined
       const held = await peers.listHeld(db, [kept.subscription.uuid])
-      const nodes = await shelf.nodes()
-      const view = shelf.view(kept, held, nodes)
+      const nodes = await subscriptions.nodes()
+      const view = subscriptions.view(kept, held, nodes)
       const device = held.find((each) => wish.device === undefined || each.peer.id === wish.device)
-      return { view, configuration: device && shelf.configure(device, nodes, wish.location) }
+      return { view, configuration: device && subscriptions.configure(device, nodes, wish.location) }
     },
 
     /** Makes a new secret link. The old one opens nothing from this commit on. */
     async resetLink(customer: CustomerId, uuid: SubscriptionId | undefined): Promise<View> {
-      const nodes = await shelf.nodes()
+      const nodes = await subscriptions.nodes()
       return db.transact(async (tx) => {
-        const { subscription } = await shelf.lock(tx, customer, { uuid })
-        const link = shelf.makeLink(subscription.uuid)
+        const { subscription } = await subscriptions.lock(tx, customer, { uuid })
+        const link = subscriptions.makeLink(subscription.uuid)
         store.writeLink(tx, subscription.uuid, link)
-        return shelf.view({ subscription, link }, await peers.listHeld(tx, [subscription.uuid]), nodes)
+        return subscriptions.view({ subscription, link }, await peers.listHeld(tx, [subscription.uuid]), nodes)
       })
     },
 
@@ -107,9 +114,9 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
       customer: CustomerId,
       wish: { uuid: SubscriptionId | undefined; enabled: boolean; months: number | undefined; token: TokenId | null },
     ): Promise<View> {
-      const [catalogue, nodes] = await Promise.all([deps.pricing.current(), shelf.nodes()])
+      const [catalogue, nodes] = await Promise.all([deps.pricing.current(), subscriptions.nodes()])
       return db.transact(async (tx) => {
-        const kept = await shelf.lock(tx, customer, { uuid: wish.uuid })
+        const kept = await subscriptions.lock(tx, customer, { uuid: wish.uuid })
         const { uuid } = kept.subscription
         const last = (await store.listTerms(tx, [uuid])).at(-1)
         const months = wish.enabled ? (wish.months ?? last?.months ?? 1) : null
@@ -117,7 +124,7 @@ export function createDevices(deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'p
         store.writeAutoRenew(tx, uuid, months, wish.token)
         const renewal = { autoRenewMonths: months, renewToken: wish.token, renewAfter: 0, renewProblem: null }
         const subscription = { ...kept.subscription, ...renewal }
-        return shelf.view({ ...kept, subscription }, await peers.listHeld(tx, [uuid]), nodes)
+        return subscriptions.view({ ...kept, subscription }, await peers.listHeld(tx, [uuid]), nodes)
       })
     },
   }

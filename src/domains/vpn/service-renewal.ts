@@ -2,7 +2,7 @@ import { Refusal } from '../../kernel/refusal.ts'
 import type { Sale } from '../orders/index.ts'
 import { noLongerDue } from './errors.ts'
 import { keptAfterEndMs, renewAgainMs, renewAheadMs, type Subscription } from './rules.ts'
-import type { Bought, Offering, Shelf, VpnDeps } from './service-shelf.ts'
+import type { Bought, Offering, Subscriptions, VpnDeps } from './service-subscriptions.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
@@ -14,7 +14,7 @@ const atOnce = 100
 /** What happens to subscriptions by themselves: renewal before the end, and oblivion long after it. */
 export function createRenewal(
   deps: Pick<VpnDeps, 'db' | 'clock' | 'orders' | 'customers'>,
-  shelf: Shelf,
+  subscriptions: Subscriptions,
   extend: Extend,
 ) {
   const { db, clock } = deps
@@ -32,13 +32,13 @@ export function createRenewal(
     const wish = { uuid: due.uuid, period: due.autoRenewMonths, automatic: true }
     const late = noLongerDue()
     try {
-      const offering = await shelf.offering()
+      const offering = await subscriptions.offering()
       await deps.orders.sell(request, { product: 'vpn', action: 'renew', wish }, async (sale) => {
         const kept = await store.lockSubscription(sale.tx, due.uuid)
         const months = kept?.subscription.autoRenewMonths ?? null
         if (!kept || months === null || !isDue(kept.subscription, clock())) throw late
         if (kept.subscription.renewToken !== (by.token?.id ?? null)) throw late
-        shelf.assertOffered(offering, undefined)
+        subscriptions.assertOffered(offering, undefined)
         return extend(sale, kept, months, offering)
       })
       return 'renewed'
@@ -79,7 +79,7 @@ export function createRenewal(
           const kept = await store.lockSubscription(tx, uuid)
           if (!kept || kept.subscription.expiresAt > endedBeforeAt) return
           const held = await peers.listHeld(tx, [uuid])
-          await shelf.removeDevices(
+          await subscriptions.removeDevices(
             tx,
             held.map((each) => each.peer.id),
           )

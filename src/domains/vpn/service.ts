@@ -28,7 +28,13 @@ import {
 } from './rules.ts'
 import { createDevices } from './service-devices.ts'
 import { createRenewal } from './service-renewal.ts'
-import { type Bought, createShelf, type DeviceWish, type Offering, type VpnDeps } from './service-shelf.ts'
+import {
+  type Bought,
+  createSubscriptions,
+  type DeviceWish,
+  type Offering,
+  type VpnDeps,
+} from './service-subscriptions.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
@@ -42,7 +48,7 @@ const product = 'vpn'
 
 export function createVpn(deps: VpnDeps) {
   const { db, clock, ledger, orders, pricing } = deps
-  const shelf = createShelf(deps)
+  const subscriptions = createSubscriptions(deps)
 
   const offerOf = (catalogue: Catalogue, months: number): Offer => {
     const { total: price, perMonth } = priceVpn(catalogue, months)
@@ -96,15 +102,15 @@ export function createVpn(deps: VpnDeps) {
       refunded: zero,
     })
     // A subscription that was swept has no device left; the answer carries a configuration all the same.
-    const first = held[0] ?? (await shelf.addDevice(tx, after.uuid, {}, 0, at.nodes))
+    const first = held[0] ?? (await subscriptions.addDevice(tx, after.uuid, {}, 0, at.nodes))
     peers.touchPeers(tx, after.uuid, nowMs)
     const all = held.length > 0 ? held : [first]
     return {
       ...receipt,
       months,
       price,
-      view: shelf.view({ ...kept, subscription: after }, all, at.nodes),
-      config: shelf.configure(first, at.nodes, undefined).text,
+      view: subscriptions.view({ ...kept, subscription: after }, all, at.nodes),
+      config: subscriptions.configure(first, at.nodes, undefined).text,
     }
   }
 
@@ -150,11 +156,11 @@ export function createVpn(deps: VpnDeps) {
   }
 
   return {
-    ...createDevices(deps, shelf),
+    ...createDevices(deps, subscriptions),
     nodes: createVpnNodes(deps),
-    ...createRenewal(deps, shelf, extend),
+    ...createRenewal(deps, subscriptions, extend),
 
-    locations: shelf.locations,
+    locations: subscriptions.locations,
 
     /** What a number of months costs, or what each that is sold costs. */
     async quote(months: number | undefined): Promise<Offer[]> {
@@ -165,28 +171,28 @@ export function createVpn(deps: VpnDeps) {
 
     /** A new subscription with its first device: paid and delivered in one commit. */
     async buy(request: PurchaseRequest<Bought>, wish: VpnWish): Promise<Answer> {
-      const offering = await shelf.offering()
+      const offering = await subscriptions.offering()
       const { catalogue, nodes } = offering
       return orders.sell(request, { product, action: 'buy', wish: wishJson(wish) }, async (sale) => {
         const { tx } = sale
         const { customer } = request.by
-        shelf.assertOffered(offering, wish.location)
+        subscriptions.assertOffered(offering, wish.location)
         const { total: price, plan } = priceVpn(catalogue, wish.months)
         assertCovers(sale.account, price)
         if ((await store.countOf(tx, customer)) >= mostSubscriptions) throw tooManySubscriptions(mostSubscriptions)
-        await shelf.assertFresh(tx, customer, plan.deviceLimit)
+        await subscriptions.assertFresh(tx, customer, plan.deviceLimit)
         const { subscription, term } = begin(sale, request.by, wish, catalogue)
         const receipt = await sale.charge(chargeOf(catalogue, wish.months, subscription.uuid))
-        const link = shelf.makeLink(subscription.uuid)
+        const link = subscriptions.makeLink(subscription.uuid)
         store.insertSubscription(tx, subscription, link)
         store.insertTerm(tx, term)
-        const device = await shelf.addDevice(tx, subscription.uuid, wish, 0, nodes)
+        const device = await subscriptions.addDevice(tx, subscription.uuid, wish, 0, nodes)
         return {
           ...receipt,
           months: wish.months,
           price,
-          view: shelf.view({ subscription, link }, [device], nodes),
-          config: shelf.configure(device, nodes, undefined).text,
+          view: subscriptions.view({ subscription, link }, [device], nodes),
+          config: subscriptions.configure(device, nodes, undefined).text,
         }
       })
     },
@@ -199,12 +205,12 @@ export function createVpn(deps: VpnDeps) {
       request: PurchaseRequest<Bought>,
       wish: { uuid: SubscriptionId | undefined; months: number },
     ): Promise<Answer> {
-      const offering = await shelf.offering()
+      const offering = await subscriptions.offering()
       const asked = { period: wish.months, ...(wish.uuid !== undefined && { uuid: wish.uuid }) }
       return orders.sell(request, { product, action: 'renew', wish: asked }, async (sale) => {
-        shelf.assertOffered(offering, undefined)
-        const uuid = wish.uuid ?? (await shelf.loadTop(sale.tx, request.by.customer))
-        const kept = await shelf.lock(sale.tx, request.by.customer, { uuid })
+        subscriptions.assertOffered(offering, undefined)
+        const uuid = wish.uuid ?? (await subscriptions.loadTop(sale.tx, request.by.customer))
+        const kept = await subscriptions.lock(sale.tx, request.by.customer, { uuid })
         return extend(sale, kept, wish.months, offering)
       })
     },
@@ -214,7 +220,7 @@ export function createVpn(deps: VpnDeps) {
      * named.
      */
     async info(customer: CustomerId, uuid: SubscriptionId | undefined): Promise<{ views: View[]; up: boolean }> {
-      const nodes = await shelf.nodes()
+      const nodes = await subscriptions.nodes()
       const all = await store.listOf(db, customer)
       const wanted = uuid === undefined ? all : all.filter((each) => each.subscription.uuid === uuid)
       if (uuid !== undefined && wanted.length === 0) throw noSuchSubscription()
@@ -223,13 +229,13 @@ export function createVpn(deps: VpnDeps) {
         wanted.map((each) => each.subscription.uuid),
       )
       const views = wanted.map((kept) =>
-        shelf.view(
+        subscriptions.view(
           kept,
           held.filter((each) => each.peer.subscription === kept.subscription.uuid),
           nodes,
         ),
       )
-      const up = (await shelf.locations()).some((place) => place.up)
+      const up = (await subscriptions.locations()).some((place) => place.up)
       return { views: views.toSorted((a, b) => byImportance(a.subscription, b.subscription, clock())), up }
     },
 
@@ -267,7 +273,7 @@ export function createVpn(deps: VpnDeps) {
     async show(uuid: SubscriptionId): Promise<View> {
       const kept = await store.findSubscription(db, uuid)
       if (!kept) throw noSuchSubscription()
-      return shelf.view(kept, await peers.listHeld(db, [uuid]), await shelf.nodes())
+      return subscriptions.view(kept, await peers.listHeld(db, [uuid]), await subscriptions.nodes())
     },
   }
 
@@ -279,12 +285,14 @@ export function createVpn(deps: VpnDeps) {
   ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> {
     // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
     const account = await ledger.lock(tx, customer)
-    const { subscription } = await shelf.lock(tx, customer, { uuid: uuid ?? (await shelf.loadOnly(tx, customer)) })
+    const { subscription } = await subscriptions.lock(tx, customer, {
+      uuid: uuid ?? (await subscriptions.loadOnly(tx, customer)),
+    })
     if (subscription.disabledAt !== null && by === 'customer') throw subscriptionDisabled()
     const nowMs = clock()
     const given = await refundTerms(tx, subscription, nowMs)
     const held = await peers.listHeld(tx, [subscription.uuid])
-    await shelf.removeDevices(
+    await subscriptions.removeDevices(
       tx,
       held.map((each) => each.peer.id),
     )

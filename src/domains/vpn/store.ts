@@ -286,6 +286,12 @@ export function takeTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent:
   ])
 }
 
+/** No term says that more had been used before it than was used in all; the limit is what the terms then grant. */
+export function writeUsedBefore(tx: Tx, uuid: SubscriptionId, used: Bytes, limit: Bytes | null): void {
+  tx.send('UPDATE vpn_terms SET used_before = $2 WHERE subscription_uuid = $1 AND used_before > $2', [uuid, used])
+  tx.send('UPDATE vpn_subscriptions SET traffic_limit = $2 WHERE uuid = $1', [uuid, limit])
+}
+
 export function addTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
   tx.send('UPDATE vpn_subscriptions SET received = received + $2, sent = sent + $3 WHERE uuid = $1', [
     uuid,

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { randomBytes } from '../../adapters/random.ts'
@@ -14,7 +14,7 @@ import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/age
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync, type PagePlace } from '../../plane/agent/sync.ts'
 import type { StatePage } from '../../wire/node/state.ts'
-import { type Config, joinKeyFile, listenUrl } from '../settings/config.ts'
+import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 
 const folders: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
@@ -116,9 +116,13 @@ async function joinShop(
   }
 }
 
+/** A shop that shares this data folder is met at its socket; else where the shop of these settings would listen. */
+const placeOfShop = (config: Config): string =>
+  config.shopUrl ?? (existsSync(joinFolder(config.folder)) ? localShopUrl(config) : listenUrl(config))
+
 function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
   try {
-    return createShopLink({ url: config.shopUrl ?? listenUrl(config), secret, ...(onRefused && { onRefused }) })
+    return createShopLink({ url: placeOfShop(config), secret, ...(onRefused && { onRefused }) })
   } catch (error) {
     if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
     throw error

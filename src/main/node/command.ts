@@ -1,9 +1,11 @@
 import type { Command } from '../../cli/command.ts'
 import type { Log } from '../../kernel/log.ts'
-import { configOf, logOf, untilStopped } from '../process.ts'
+import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 
 export type RunningNode = {
+  /** Settles when the node carries what it is to carry; at once unless said. */
+  readonly ready?: Promise<void>
   /** Settles should the node be unable to go on. */
   readonly failed?: Promise<void>
   stop(): Promise<void>
@@ -26,6 +28,8 @@ export const nodeCommand = (
     const stop = new AbortController()
     const stopped = untilStopped().then(() => stop.abort())
     const node = await open(config, logOf(config, name), stop.signal)
+    void node?.ready?.then(() => tellOpened({}))
+    if (node && !node.ready) tellOpened({})
     const exit = await Promise.race([stopped.then(() => 0), ...(node?.failed ? [node.failed.then(() => 1)] : [])])
     stop.abort()
     await node?.stop()

@@ -54,6 +54,7 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
   meter.start()
   const running = sync.run(end)
   return {
+    ready: sync.ready,
     failed,
     async stop() {
       await node.close()

@@ -238,8 +238,18 @@ export const listenUrl = (config: Config, port = config.port): string =>
 /** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
 export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)
 
+/** What a shop and nodes on its machine share: keys to join with, and the socket that they meet at. */
+export const joinFolder = (folder: string): string => join(folder, 'join')
+
 /** Where a node on the shop's machine finds the key that it may join with. */
-export const joinKeyFile = (folder: string, kind: NodeKind): string => join(folder, 'join', `${kind}.key`)
+export const joinKeyFile = (folder: string, kind: NodeKind): string => join(joinFolder(folder), `${kind}.key`)
+
+/**
+ * Where nodes of this machine meet the shop: in a folder that nobody else may write to, so that whoever answers is the
+ * shop. Anybody can take a port that is free for a moment.
+ */
+export const shopSocket = (folder: string): string => join(joinFolder(folder), 'shop.sock')
+export const localShopUrl = (config: Pick<Config, 'folder'>): string => `unix:${shopSocket(config.folder)}`
 
 /** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')

@@ -34,7 +34,8 @@ export const gatewaySettings = {
     value: 'URL',
     fallback: '',
     meaning:
-      'where a node finds its shop, https:// unless on this machine; else where the shop of these settings listens',
+      'where a node finds its shop, https:// unless on this machine, or unix:/path/of/its/data/join/shop.sock; ' +
+      'else the shop of this data folder, or where the shop of these settings listens',
   },
   nodeKey: {
     env: 'TURNPIKE_NODE_KEY',
@@ -185,9 +186,10 @@ function readEngine(reading: GatewayReading): EngineChoice {
 function readShopUrl(reading: GatewayReading): string | undefined {
   const text = reading.text('shopUrl')
   if (text === '') return undefined
+  if (/^unix:\/./.test(text)) return text
   const url = URL.parse(text)
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
-    throw reading.bad('shopUrl', 'must be an http:// or https:// address')
+    throw reading.bad('shopUrl', 'must be an http:// or https:// address, or unix:/ and the path of a socket')
   }
   return url.href
 }

@@ -1,12 +1,18 @@
+import { Refusal } from '../../kernel/refusal.ts'
 import { BadSetting } from './reading.ts'
 
-/** Opens a port. What an operator can do about one that does not open is said in one line. */
+/**
+ * Opens a port. What an operator can do about one that does not open is said in one line. One that is taken may be free
+ * again in a moment; the others are settings that cannot be used.
+ */
 export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {
   try {
     return open()
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'EADDRINUSE') throw new BadSetting(`Port ${port} of the ${what} is in use by another program.`)
+    if (code === 'EADDRINUSE') {
+      throw new Refusal('unavailable', 'unavailable', `Port ${port} of the ${what} is in use by another program.`)
+    }
     if (code === 'EACCES') throw new BadSetting(`Port ${port} of the ${what} may not be opened by this user.`)
     if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine.`)
     throw error

@@ -1,28 +1,27 @@
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { randomBytes } from '../../adapters/random.ts'
 import { sha256 } from '../../adapters/sha256.ts'
-import { createVault } from '../../adapters/vault.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
-import { createBlocking, createCustomers } from '../../domains/customers/index.ts'
+import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import {
   createDedicated,
   createDedicatedUpkeep,
   createDedicatedVerifier,
   createOutages,
-  createProxyDesk,
+  createProxyOperator,
 } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
-import { createFleet, createFleetVerifier, type NodeSide } from '../../domains/fleet/index.ts'
+import { createFleet, createFleetVerifier, createPorts, type NodeSide } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
-import { createStock, createStockDesk } from '../../domains/stock/index.ts'
+import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
@@ -30,7 +29,6 @@ import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Config } from '../settings/config.ts'
-import { loadSecretKey } from '../settings/secret-key.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
 import { readMigrations } from './database.ts'
 
@@ -59,8 +57,8 @@ export type Arrangements = {
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
 }
 
-export const arrangementsOf = (config: Config): Arrangements => ({
-  vault: createVault(loadSecretKey(config.secretKey, config.folder)),
+export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
+  vault,
   gateway: { host: config.gatewayHost, address: config.gatewayAddress, port: config.gatewayPort },
   premium: {
     ...shippedTerms,
@@ -80,15 +78,16 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const ledger = createLedger({ db, ...around })
   const history = createRowHistory(around)
   const ledgerAudit = createLedgerAudit({ db, ...around, history })
-  const customers = createCustomers({ db, ledger, ...around })
+  const customers = createCustomers({ db, ledger, ...around, vault: arranged.vault })
   const events = createEvents({ db, ...around })
   const orders = createOrders({ db, ledger, customers, events, vault: arranged.vault, ...around })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
-  const stockDesk = createStockDesk({ db, ...around, numbers: nextNumber })
+  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber })
   const outages = createOutages({ db, ledger, orders, events, pricing, stock, ...around })
   const dedicated = createDedicated({
     db,
@@ -100,21 +99,23 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     pricing,
     stock,
     traffic,
+    ports,
     ...around,
     vault: arranged.vault,
     proxyIds: createCounter(db, 'proxy'),
   })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, dedicated, customers, ...around })
+  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
   const once = createOnce({ db, ...around })
-  const proxyDesk = createProxyDesk({
+  const proxyOperator = createProxyOperator({
     db,
     ledger,
     orders,
     stock,
-    stockDesk,
+    stockOperator,
     events,
     traffic,
     once,
+    ports,
     outages,
     ...around,
   })
@@ -138,16 +139,18 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vault: arranged.vault,
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
     terms,
+    ports,
   })
-  const refunds = createRefunds({ orders, once, endings: [proxyDesk.ending, premium.traffic.ending, vpn.ending] })
+  const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
   const verifiers: readonly Verifier[] = [
+    createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
     createDedicatedVerifier({
       db,
       outages,
       orders,
       pricing,
-      stockDesk,
+      stockOperator,
       traffic,
       ...around,
       vault: arranged.vault,
@@ -177,11 +180,11 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     pricing,
     traffic,
     stock,
-    stockDesk,
+    stockOperator,
     dedicated,
     dedicatedUpkeep,
     outages,
-    proxyDesk,
+    proxyOperator,
     refunds,
     fleet,
     vpn,

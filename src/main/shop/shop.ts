@@ -28,7 +28,10 @@ import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
 import { openConfigured, readMigrations } from './database.ts'
 import { joinKeysIn } from './join-keys.ts'
+import { openLocalSocket } from './local-socket.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
+import { unshownTokenIn } from './unshown-token.ts'
+import { openVault } from './vault.ts'
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
@@ -49,12 +52,17 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
-  const services = createServices(db, around, arrangementsOf(config))
-  const token = config.sandbox ? await openSandbox(services, shippedCatalogue, config.sandboxToken) : undefined
+  const { vault, confirm } = await openVault(config, db)
+  const services = createServices(db, around, arrangementsOf(config, vault))
+  const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
+  // An empty database that is not to be a sandbox is a production shop from now on.
+  if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+  await confirm()
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const api = openApi(config, services, around, log)
+  const local = await openLocalSocket(config, api.toNodes, log)
   const all = [
     ...moneyChores(services, log),
     ...dedicatedChores(services),
@@ -73,13 +81,16 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     services,
     pending: api.pending,
     async stop() {
-      await api.stop()
+      await Promise.all([api.stop(), local?.stop(drainMs)])
       await chores.stop()
       await db.close()
       log.info('shop closed')
     },
   }
 }
+
+const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
+  openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What customers and nodes call, on its port. */
 function openApi(config: Config, services: Services, around: Surroundings, log: Log) {
@@ -121,6 +132,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
   url = listenUrl(config, server.port)
   return {
     url,
+    toNodes,
     pending: server.pending,
     async stop(): Promise<void> {
       isStopping = true

@@ -13,6 +13,8 @@ const proxy: Found = {
     digest: 'a'.repeat(64),
     port_type: 'http',
     leave_from: '192.0.2.1',
+    sources: [],
+    entry_port: null,
     expires_at: 1,
     state: 'active',
     owner: 'a'.repeat(16),

@@ -2,6 +2,7 @@ import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { eachKept, type KeptCount, type KeptCounts, keyOf, saltOf, toRecord } from './journal-record.ts'
+import { openOwn } from './own-file.ts'
 import { createLimitedLog, type Log, type Timing } from './surroundings.ts'
 
 const flushFile = promisify(fdatasync)
@@ -55,7 +56,7 @@ export function openJournal(deps: {
   function openSheet(at: string, flags: 'a' | 'w'): Sheet {
     mkdirSync(deps.folder, { recursive: true, mode: 0o700 })
     // A file that is there already may end in the middle of a record.
-    return { fd: openSync(at, flags, 0o600), bytes: 0, isTorn: flags === 'a', isBroken: false }
+    return { fd: openOwn(at, flags), bytes: 0, isTorn: flags === 'a', isBroken: false }
   }
 
   /** All of it, or the reason why not. A part may be in the file even then. */

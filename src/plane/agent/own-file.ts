@@ -1,4 +1,16 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -19,9 +31,14 @@ export function createOwnFile(path: string, text: string): void {
   flushFolder(path)
 }
 
-/** The text of a file, or undefined when there is none. */
+/**
+ * The text of a file of one's own, or undefined when there is none. One that was put back from somewhere may have come
+ * with other rights; it is its owner's alone from now on.
+ */
 export function findFile(path: string): string | undefined {
   try {
+    const { mode, uid } = statSync(path)
+    if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) chmodSync(path, 0o600)
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
@@ -29,8 +46,15 @@ export function findFile(path: string): string | undefined {
   }
 }
 
-function writeFlushed(path: string, flags: 'w' | 'wx', text: string): void {
+/** Opens a file to write to, for its owner alone, also where a run before left it open to others. */
+export function openOwn(path: string, flags: 'w' | 'wx' | 'a'): number {
   const fd = openSync(path, flags, 0o600)
+  if ((fstatSync(fd).mode & 0o077) !== 0) fchmodSync(fd, 0o600)
+  return fd
+}
+
+function writeFlushed(path: string, flags: 'w' | 'wx', text: string): void {
+  const fd = openOwn(path, flags)
   try {
     // Written through to the end: one write may take less than all of it.
     const bytes = Buffer.from(text)

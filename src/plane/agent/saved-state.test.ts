@@ -19,6 +19,8 @@ const page = (now: number, ...ids: number[]): StatePage => ({
     digest: 'a'.repeat(64),
     port_type: 'http',
     leave_from: '127.0.0.1',
+    sources: [],
+    entry_port: null,
     expires_at: 1,
     state: 'active',
     owner: 'b'.repeat(16),
@@ -45,7 +47,10 @@ describe('the state on the disk of a node', () => {
     saved.note(page(2, 12), change)
     saved.note(page(3), change)
     saved.close()
-    expect(readSavedState(folder, quiet)).toEqual([page(1, 10, 11), page(2, 12)])
+    const warned: string[] = []
+    const log = { ...quiet, warn: (event: string) => void warned.push(event) }
+    expect(readSavedState(folder, log)).toEqual([page(1, 10, 11), page(2, 12)])
+    expect(warned).toEqual([])
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 

@@ -1,7 +1,8 @@
-import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { closeSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
 import { parseJson } from './json.ts'
+import { findFile, openOwn } from './own-file.ts'
 import { createLimitedLog, type Log, type Timing } from './surroundings.ts'
 import type { PagePlace } from './sync.ts'
 
@@ -30,7 +31,7 @@ export function openSavedState(deps: { readonly folder: string; readonly timing:
   function write(page: StatePage, place: PagePlace): void {
     if (place.isFirst) {
       end()
-      descriptor = openSync(draft, 'w', 0o600)
+      descriptor = openOwn(draft, 'w')
       written = 0
     }
     if (descriptor === undefined) return
@@ -61,9 +62,8 @@ export function openSavedState(deps: { readonly folder: string; readonly timing:
 /** The pages that were saved, in their order; none when there are none. A torn last line is left out. */
 export function readSavedState(folder: string, log: Log): StatePage[] {
   const path = join(folder, fileName)
-  if (!statSync(path, { throwIfNoEntry: false })) return []
   const pages: StatePage[] = []
-  for (const line of readFileSync(path, 'utf8').split('\n')) {
+  for (const line of (findFile(path) ?? '').split('\n')) {
     const read = line === '' ? undefined : statePageSchema.safeParse(parseJson(line))
     if (!read) continue
     if (!read.success) {

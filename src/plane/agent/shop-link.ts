@@ -74,7 +74,7 @@ export function createShopLink(deps: {
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }): ShopLink {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
-  const base = readShopUrl(deps.url, deps.mayTravelInClear ?? false)
+  const base = readPlace(deps.url, deps.mayTravelInClear ?? false)
   let isRefused = false
 
   function noteStanding(trouble: LinkTrouble | undefined): void {
@@ -115,6 +115,14 @@ export function createShopLink(deps: {
 }
 
 /** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
+/** Where the shop is: an address, or a socket of this machine's file system. */
+type Place = { readonly url: URL; readonly unix?: string }
+
+function readPlace(text: string, mayTravelInClear: boolean): Place {
+  if (!text.startsWith('unix:/')) return { url: readShopUrl(text, mayTravelInClear) }
+  return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
+}
+
 function readShopUrl(text: string, mayTravelInClear: boolean): URL {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -138,8 +146,8 @@ function isThisMachine(hostname: string): boolean {
   return address.bytes.every((byte, index) => byte === (index === 15 ? 1 : 0))
 }
 
-async function request<T>(base: URL, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
-  const url = new URL(asked.path, base)
+async function request<T>(place: Place, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
+  const url = new URL(asked.path, place.url)
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
   const what = `${asked.method} ${url.pathname}`
   const cut = new AbortController()
@@ -154,6 +162,7 @@ async function request<T>(base: URL, asked: Asked<T>, headers: Record<string, st
       ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
       // A redirect would carry the secret to wherever it points.
       redirect: 'manual',
+      ...(place.unix !== undefined && { unix: place.unix }),
       signal: cut.signal,
     })
     const text = await readText(response, what)

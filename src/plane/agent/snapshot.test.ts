@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { someExit, someProxy, someSubuser } from '../../../test/harness/desired.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../wire/node/state.ts'
-import { createSnapshot, type Snapshot } from './snapshot.ts'
+import { createSnapshot, type PortMeaning, type Snapshot } from './snapshot.ts'
 
 type Part = { proxies?: NodeProxy[]; subusers?: NodeSubuser[]; exits?: NodeExit[] }
 const pageOf = (part: Part) => ({ proxies: [], subusers: [], exits: [], ...part })
@@ -78,10 +78,18 @@ describe('what a node has heard', () => {
 // --- any history, against a model that keeps the last word about each thing ---
 
 const number = fc.integer({ min: 0, max: 4 })
+/** A port never stands for two things. */
 const anyProxy = fc
-  .tuple(number, fc.constantFrom('active', 'blocked', 'gone'), fc.nat(9))
-  .map(([id, state, expires]) => someProxy({ id: id + 1, username: `tp${id}`, state, expires_at: expires }))
-/** A port is never given to a second sub-user. */
+  .tuple(number, fc.constantFrom('active', 'blocked', 'gone'), fc.nat(9), fc.constantFrom(null, 0, 1))
+  .map(([id, state, expires, port]) =>
+    someProxy({
+      id: id + 1,
+      username: `tp${id}`,
+      state,
+      expires_at: expires,
+      entry_port: port === null ? null : 21_000 + id * 10 + port,
+    }),
+  )
 const anySubuser = fc
   .tuple(number, fc.constantFrom('active', 'blocked', 'deleted'), fc.subarray([0, 1, 2]))
   .map(([id, state, ports]) =>
@@ -156,12 +164,18 @@ function expectSame(snapshot: Snapshot, model: Model): void {
   for (let id = 0; id <= 4; id += 1) {
     const subuser = model.subusers.get(`sub_${id}`)
     for (const { port, login } of subuser?.ports ?? []) ports.set(port, login)
+    const entry = model.proxies.get(`tp${id}`)?.entry_port ?? null
+    if (entry !== null) ports.set(entry, `tp${id}`)
     expect(snapshot.findProxy(`tp${id}`)).toEqual(model.proxies.get(`tp${id}`) as never)
     expect(snapshot.findSubuser(`sub_${id}`)).toEqual(subuser as never)
     expect(snapshot.findLogin(`login${id}`)).toEqual(subuser as never)
     expect(snapshot.findExit(`exit_${id}`)).toEqual(model.exits.get(`exit_${id}`) as never)
   }
-  expect(new Map([...snapshot.ports()].map((port) => [port, snapshot.findPort(port)?.login]))).toEqual(ports)
+  const nameOf = (meaning: PortMeaning | undefined) =>
+    meaning && ('login' in meaning ? meaning.login : meaning.username)
+  expect(new Map([...snapshot.ports()].map((port) => [port, nameOf(snapshot.findPort(port))]))).toEqual(
+    ports as Map<number, string | undefined>,
+  )
   for (const pool of ['residential', 'mobile']) {
     const there = [...model.exits.values()].filter((exit) => exit.pool === pool)
     expect(byId(snapshot.exitsOf(pool))).toEqual(byId(there))

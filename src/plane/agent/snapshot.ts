@@ -8,7 +8,8 @@ export type Changed = {
   readonly ports: boolean
 }
 
-export type PortMeaning = { readonly subuser: string; readonly login: string }
+/** What a port stands for: a sub-user's login, or a dedicated proxy. */
+export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
 export type Snapshot = ReturnType<typeof createSnapshot>
 
 /** What the shop wants carried, as this node last heard of it. Every question is one look into a table. */
@@ -22,15 +23,33 @@ export function createSnapshot() {
   /** While the whole state is read anew: what was not named yet, and is forgotten at the end. */
   let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string> } | undefined
 
-  function putProxy(proxy: NodeProxy): void {
+  /** Tells whether its port changed. */
+  function putProxy(proxy: NodeProxy): boolean {
     unnamed?.proxies.delete(proxy.username)
-    if (proxy.state === 'gone') proxies.delete(proxy.username)
-    else proxies.set(proxy.username, proxy)
+    const had = dropEntry(proxy.username)
+    if (proxy.state === 'gone') {
+      proxies.delete(proxy.username)
+      return had !== null
+    }
+    proxies.set(proxy.username, proxy)
+    if (proxy.entry_port !== null) ports.set(proxy.entry_port, { username: proxy.username })
+    return had !== proxy.entry_port
+  }
+
+  /** Tells which port it was. */
+  function dropEntry(username: string): number | null {
+    const port = proxies.get(username)?.entry_port ?? null
+    const meaning = port === null ? undefined : ports.get(port)
+    if (port !== null && meaning && 'username' in meaning && meaning.username === username) ports.delete(port)
+    return port
   }
 
   function dropPorts(id: string): boolean {
     const known = subusers.get(id)?.ports ?? []
-    for (const { port } of known) if (ports.get(port)?.subuser === id) ports.delete(port)
+    for (const { port } of known) {
+      const meaning = ports.get(port)
+      if (meaning && 'subuser' in meaning && meaning.subuser === id) ports.delete(port)
+    }
     return known.length > 0
   }
 
@@ -57,8 +76,11 @@ export function createSnapshot() {
 
   /** Knows these no longer, by username and by id. */
   function forget(usernames: readonly string[], ids: readonly string[], exitIds: readonly string[]): Changed {
-    for (const username of usernames) proxies.delete(username)
     let portsChanged = false
+    for (const username of usernames) {
+      portsChanged = dropEntry(username) !== null || portsChanged
+      proxies.delete(username)
+    }
     for (const id of ids) {
       portsChanged = dropPorts(id) || portsChanged
       const login = subusers.get(id)?.login
@@ -72,7 +94,7 @@ export function createSnapshot() {
 
   return {
     apply(page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'>): Changed {
-      for (const proxy of page.proxies) putProxy(proxy)
+      const entriesChanged = page.proxies.map(putProxy).includes(true)
       const portsChanged = page.subusers.map(putSubuser).includes(true)
       for (const exit of page.exits) putExit(exit)
       if (page.exits.length > 0) byPool = undefined
@@ -80,7 +102,7 @@ export function createSnapshot() {
         proxies: page.proxies.map((each) => each.username),
         subusers: page.subusers.map((each) => each.id),
         exits: page.exits.length > 0,
-        ports: portsChanged,
+        ports: entriesChanged || portsChanged,
       }
     },
 

@@ -16,8 +16,11 @@ const nodeProxySchema = z.object({
   id: z.int().positive(),
   username: z.string(),
   digest,
-  port_type: z.enum(['http', 'socks']),
+  port_type: z.enum(['http', 'socks', 'both']),
   leave_from: z.string(),
+  /** Addresses that are let in without a password, at the port that stands for this proxy. */
+  sources: z.array(z.string()).default([]),
+  entry_port: port.nullable().default(null),
   expires_at: moment,
   state: z.enum(['active', 'blocked', 'gone']),
   owner,

@@ -1,3 +1,4 @@
+import { devicesPaid } from '../bounds.ts'
 import { Shopper } from '../shopper.ts'
 import type { OpenAttack } from './attacker.ts'
 
@@ -6,7 +7,6 @@ export const openDeviceChurn: OpenAttack = async ({ world }) => {
   const { token } = await world.addAccount('churns devices', 10_000n)
   const shopper = new Shopper(world, token)
   const { data: bought } = await shopper.post('/vpn/buy', { period: 1 })
-  const deviceLimit = 5
   const addresses = new Set<string>()
   let tried = 0
   return {
@@ -23,6 +23,6 @@ export const openDeviceChurn: OpenAttack = async ({ world }) => {
       addresses.add(/Address = ([\d.]+)/.exec(added.text)?.[1] ?? added.data.device.id)
       await shopper.post('/vpn/devices/remove', { uuid: bought.uuid, device: added.data.device.id })
     },
-    count: async () => ({ tried, gained: Math.max(0, addresses.size - deviceLimit) }),
+    count: async () => ({ tried, gained: Math.max(0, addresses.size - devicesPaid) }),
   }
 }

@@ -81,14 +81,15 @@ export const openOverdraft: OpenAttack = async ({ world }) => {
   }
 }
 
-/** A token that may spend a rouble has proxies renewed by themselves for ninety days. */
+/** A token that may spend a little has proxies renewed by themselves for ninety days. */
 export const openCapPasser: OpenAttack = async ({ world }) => {
   const account = await world.addAccount('passes its cap', 100_000n)
-  const capRoubles = 1n
+  const capRoubles = 1_000n
   const { text: capped } = await world.operate(({ customers }) =>
     customers.issueToken(account.customer, { name: 'capped', cap: kopecks(capRoubles * 100n) }),
   )
   const shopper = new Shopper(world, account.token)
+  const statuses: Record<string, number> = {}
   let tried = 0
   return {
     name: 'cap passed by renewals',
@@ -98,7 +99,8 @@ export const openCapPasser: OpenAttack = async ({ world }) => {
       const bought = await shopper.post('/dedicated/buy', { country_code: 'FR', period: 1, count: 1, ipv: 4 })
       if (bought.status !== 200) return
       const body = { ids: [bought.data.proxies[0].id], period: 90 }
-      await shopper.post('/dedicated/auto-renew', body, { token: capped })
+      const { status } = await shopper.post('/dedicated/auto-renew', body, { token: capped })
+      statuses[status] = (statuses[status] ?? 0) + 1
       tried += 1
     },
     async count() {
@@ -106,7 +108,8 @@ export const openCapPasser: OpenAttack = async ({ world }) => {
       const renewed = orders.filter((each) => each.action === 'renew')
       const spent = renewed.reduce((sum, each) => sum + kopecksOf(each.price_rub), 0n)
       const beyond = spent - capRoubles * 100n
-      return { tried, gained: Math.max(0, Number(beyond)), note: `${renewed.length} renewals` }
+      const note = `${renewed.length} renewals for ${spent}; asked for them: ${JSON.stringify(statuses)}`
+      return { tried, gained: Math.max(0, Number(beyond)), note }
     },
   }
 }

@@ -1,6 +1,8 @@
 import type { NodeKind } from '../../../src/domains/fleet/rules.ts'
 import { askNode, makeSecret, type NodeAnswer, reportOf } from '../../harness/node.ts'
+import { runTurnpike } from '../../harness/turnpike.ts'
 import { bytesOf } from '../books.ts'
+import { liarMegabits } from '../bounds.ts'
 import { Shopper } from '../shopper.ts'
 import type { World } from '../world.ts'
 import type { OpenAttack } from './attacker.ts'
@@ -8,11 +10,20 @@ import type { OpenAttack } from './attacker.ts'
 const huge = Number.MAX_SAFE_INTEGER
 const bootsAtOnce = 20
 
+const liarOf = (kind: NodeKind) => `liar-${kind}`
+
+/** The operator has found out, shuts it out, and takes back all that it has said. */
+async function forgetLiar(world: World, kind: NodeKind): Promise<boolean> {
+  const revoked = await runTurnpike(['node', 'revoke', liarOf(kind)], world.env)
+  const forgotten = await runTurnpike(['node', 'forget-usage', liarOf(kind)], world.env)
+  return revoked.exit === 0 && forgotten.exit === 0
+}
+
 /** A node that has joined as every node does, and then says what it likes. */
 async function joinLiar(world: World, kind: NodeKind): Promise<(body: object) => Promise<NodeAnswer>> {
-  const name = `liar-${kind}`
+  const name = liarOf(kind)
   const key = await world.operate(async ({ db, fleet }) => {
-    await db.transact((tx) => fleet.add(tx, { kind, name, location: 'local' }))
+    await db.transact((tx) => fleet.add(tx, { kind, name, location: 'local', linkMegabits: liarMegabits }))
     return (await fleet.issueKey(name)).text
   })
   const secret = makeSecret()
@@ -62,9 +73,15 @@ export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
       }
     },
     async count() {
-      const { data, status } = await shopper.get(`/premium/traffic/balance?pool_type=${pool}`)
-      const used = status === 200 ? bytesOf(data.used_gb) : huge
-      return { tried, gained: used, note: JSON.stringify(statuses) }
+      const used = async () => {
+        const { data, status } = await shopper.get(`/premium/traffic/balance?pool_type=${pool}`)
+        return status === 200 ? bytesOf(data.used_gb) : huge
+      }
+      const before = await used()
+      const isForgotten = await forgetLiar(world, 'gateway')
+      const after = await used()
+      const note = `${JSON.stringify(statuses)}; ${after} once it was made to forget`
+      return { tried, gained: isForgotten && after === 0 ? before : huge, note }
     },
   }
 }
@@ -94,12 +111,17 @@ export const openLyingVpnNode: OpenAttack = async ({ world }) => {
       }
     },
     async count() {
-      const info = await shopper.get(`/vpn/info?uuid=${bought.uuid}`)
+      const look = () => shopper.get(`/vpn/info?uuid=${bought.uuid}`)
+      const info = await look()
       const renewed = await shopper.post('/vpn/renew', { uuid: bought.uuid, period: 1 }, { key: 'after' })
-      const broken = [info, renewed].filter((each) => each.status !== 200).length
-      const shown = Number(info.data.traffic?.rx_bytes ?? 0) + Number(info.data.traffic?.tx_bytes ?? 0)
-      const note = `${JSON.stringify(statuses)}, info ${info.status}, renew ${renewed.status}`
-      return { tried, gained: shown + (broken + faults) * huge, note }
+      const isForgotten = await forgetLiar(world, 'vpn')
+      const forgotten = await look()
+      const broken = [info, renewed, forgotten].filter((each) => each.status !== 200).length
+      const shownBy = ({ data }: typeof info) =>
+        Number(data.traffic?.rx_bytes ?? 0) + Number(data.traffic?.tx_bytes ?? 0)
+      const left = shownBy(forgotten)
+      const note = `${JSON.stringify(statuses)}, renew ${renewed.status}; ${left} once it was made to forget`
+      return { tried, gained: shownBy(info) + (broken + faults + (isForgotten && left === 0 ? 0 : 1)) * huge, note }
     },
   }
 }

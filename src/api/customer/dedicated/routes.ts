@@ -1,4 +1,4 @@
-import type { Bought, Dedicated, OpenProxy } from '../../../domains/dedicated/index.ts'
+import type { Bought, Carried, Dedicated, OpenProxy } from '../../../domains/dedicated/index.ts'
 import { statusAt } from '../../../domains/dedicated/rules.ts'
 import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
@@ -7,8 +7,10 @@ import { toRoubles } from '../../../kernel/money.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso } from '../../../kernel/time.ts'
 import { positionOf, readNumber, soughtFor } from '../../fields.ts'
-import { type Bound, bind, bindPurchase } from '../../http.ts'
+import { type Bound, bind, bindFile, bindPurchase } from '../../http.ts'
+import { writeExport } from './export.ts'
 import * as sale from './shapes.ts'
+import * as access from './shapes-access.ts'
 import * as owned from './shapes-owned.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes-proxy.ts'
 
@@ -30,7 +32,18 @@ export function dedicatedOperations(deps: {
   clock: Clock
 }): readonly Bound[] {
   const { dedicated, gateway } = deps
-  const shown = (proxy: OpenProxy): ShownProxy => ({ ...proxy, status: statusAt(proxy, deps.clock()) })
+  const shown = (proxy: OpenProxy, carried = nothing): ShownProxy => ({
+    ...proxy,
+    status: statusAt(proxy, deps.clock()),
+    carried,
+  })
+  /** With what each has carried. What was bought in this moment has carried nothing, and nobody is asked. */
+  async function shownWithTraffic(proxies: readonly OpenProxy[]): Promise<ShownProxy[]> {
+    const carried = await dedicated.carried(proxies)
+    return proxies.map((proxy) => shown(proxy, carried.get(proxy.id)))
+  }
+  const toShown = async (proxies: Promise<readonly OpenProxy[]>) =>
+    (await shownWithTraffic(await proxies)).map((each) => toProxy(each, gateway))
 
   return [
     bind(sale.quoteDedicated, async ({ query }) => {
@@ -76,7 +89,7 @@ export function dedicatedOperations(deps: {
         expiresBefore: readMoment(query.expires_before),
         comment: query.comment ?? '',
       })
-      return owned.toProxies(proxies.map(shown), query.limit, gateway)
+      return owned.toProxies(await shownWithTraffic(proxies), query.limit, gateway)
     }),
 
     bind(owned.listCountries, async ({ query }) => {
@@ -106,19 +119,40 @@ export function dedicatedOperations(deps: {
 
     bind(owned.checkProxy, async ({ caller, body }) => {
       const proxy = await dedicated.load(caller.customer, body.id)
-      const outcome = await deps.probe({ ...proxy, host: toProxy(shown(proxy), gateway).ip })
+      const portType = proxy.portType === 'both' ? 'http' : proxy.portType
+      const outcome = await deps.probe({ ...proxy, portType, host: toProxy(shown(proxy), gateway).ip })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
 
     bind(owned.replaceProxy, async ({ caller, body }) =>
       toProxy(shown(await dedicated.replace(caller.customer, body.id)), gateway),
     ),
+
+    bind(access.allowSource, async ({ caller, body }) => ({
+      ip: body.ip,
+      proxies: await toShown(dedicated.allowSource(caller.customer, body.ids, body.ip)),
+    })),
+
+    bind(access.disallowSource, async ({ caller, body }) => ({
+      ip: body.ip,
+      proxies: await toShown(dedicated.disallowSource(caller.customer, body.ids, body.ip)),
+    })),
+
+    bind(access.resetPasswords, async ({ caller, body }) => ({
+      proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids)),
+    })),
+
+    bindFile(access.exportDedicated, async ({ caller, query }) =>
+      writeExport(query, await toShown(dedicated.listAll(caller.customer, query.ids))),
+    ),
   ]
 
   function toBought(bought: Bought) {
-    return sale.toBought({ ...bought, proxies: bought.proxies.map(shown) }, gateway)
+    return sale.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy)) }, gateway)
   }
 }
+
+const nothing: Carried = { received: 0n, sent: 0n }
 
 function readMoment(text: string | undefined): number {
   if (text === undefined) return Number.MAX_SAFE_INTEGER

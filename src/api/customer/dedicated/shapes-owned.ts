@@ -41,18 +41,18 @@ export const setProtocol = operation({
   body: z.object({
     ids: bodyIds(),
     port_type: z
-      .enum(['http', 'socks', 'socks5'])
-      .transform((type): PortType => (type === 'http' ? 'http' : 'socks'))
+      .enum(['http', 'socks', 'socks5', 'both'])
+      .transform((type): PortType => (type === 'socks5' ? 'socks' : type))
       .openapi({
         type: 'string',
-        enum: ['http', 'socks', 'socks5'],
-        description: 'The protocol to speak from now on; `socks5` is the same as `socks`.',
+        enum: ['http', 'socks', 'socks5', 'both'],
+        description: 'The protocol to speak from now on; `socks5` is the same as `socks`, `both` is HTTP and SOCKS5.',
         example: 'socks',
       }),
   }),
   exampleBody: { ids: [exampleProxy], port_type: 'socks' },
   answer: z.object({
-    port_type: z.enum(['http', 'socks']).openapi({ description: 'The protocol that they speak now.' }),
+    port_type: z.enum(['http', 'socks', 'both']).openapi({ description: 'The protocol that they speak now.' }),
     updated: updated(),
   }),
   example: { port_type: 'socks', updated: [exampleProxy] },

@@ -60,6 +60,9 @@ const shown = {
   status: 'active' as const,
   comment: '',
   renewPeriod: null,
+  sources: [],
+  entryPort: null,
+  carried: { received: 0n, sent: 0n },
 }
 
 test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the gateway', () => {

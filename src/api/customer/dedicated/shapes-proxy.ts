@@ -115,7 +115,9 @@ export const proxy = z
     id: whole('Its id, to name it by in other operations.', exampleProxy),
     ip: text('Where to connect.', '203.0.113.7'),
     port: whole('The port to connect to.', 10_800),
-    port_type: z.enum(['http', 'socks']).openapi({ description: 'The protocol that it speaks: HTTP or SOCKS5.' }),
+    port_type: z
+      .enum(['http', 'socks', 'both'])
+      .openapi({ description: 'The protocol that it speaks: HTTP, SOCKS5, or both of them.' }),
     username: text('The user name to log in with.', 'tpxd7k2m'),
     password: text('The password to log in with.', 'q7r2m9x4c8v1b6n3k5j0'),
     exit_ip: text('The address that sites see.', '203.0.113.7'),
@@ -125,6 +127,16 @@ export const proxy = z
     expires_at: expiresAt(),
     status: z.enum(['active', 'expired']).openapi({ description: '`expired` can still be prolonged, for 3 days.' }),
     comment: text('Your note on it.', 'shop 7'),
+    whitelist: z
+      .array(text('An address.', '198.51.100.4'))
+      .openapi({ description: 'Addresses that need no password, at `whitelist_port`.', example: ['198.51.100.4'] }),
+    whitelist_port: whole('The port for whitelisted addresses; null while there is none.', 20_417).nullable(),
+    traffic: z
+      .object({
+        rx_bytes: whole('Bytes that you have received through it.', 1_048_576),
+        tx_bytes: whole('Bytes that you have sent through it.', 65_536),
+      })
+      .openapi({ description: 'What it has carried for you so far, as of a few seconds ago.' }),
     auto_renew: whole('It is renewed by this many days a day ahead of its end; null when it is not.', 30).nullable(),
   })
   .openapi('Proxy')
@@ -143,6 +155,9 @@ export const proxyExample = {
   expires_at: toIso(exampleAt),
   status: 'active' as const,
   comment: '',
+  whitelist: [],
+  whitelist_port: null,
+  traffic: { rx_bytes: 0, tx_bytes: 0 },
   auto_renew: null,
 }
 
@@ -158,6 +173,9 @@ export type ShownProxy = {
   readonly status: ProxyStatus
   readonly comment: string
   readonly renewPeriod: number | null
+  readonly sources: readonly string[]
+  readonly entryPort: number | null
+  readonly carried: { readonly received: bigint; readonly sent: bigint }
 }
 
 export type GatewayAddress = { readonly host: string; readonly port: number }
@@ -177,5 +195,8 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   expires_at: toIso(of.expiresAt),
   status: of.status,
   comment: of.comment,
+  whitelist: [...of.sources],
+  whitelist_port: of.entryPort,
+  traffic: { rx_bytes: Number(of.carried.received), tx_bytes: Number(of.carried.sent) },
   auto_renew: of.renewPeriod,
 })

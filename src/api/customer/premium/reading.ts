@@ -1,5 +1,5 @@
-import { problemOfTemplate, templateOf } from '../../../domains/premium/index.ts'
 import { readId, type SubuserId } from '../../../kernel/ids.ts'
+import { problemOfTemplate, templateOf } from '../../../kernel/line-template.ts'
 import { toSlug } from '../../../kernel/login.ts'
 import { type FieldProblem, malformed, Refusal } from '../../../kernel/refusal.ts'
 

@@ -128,21 +128,6 @@ export async function countPortsOfCustomer(reader: Reader, customer: CustomerId)
   return Number(row?.n ?? 0n)
 }
 
-/**
- * The next `count` ports that nobody has had, from `first` on. Whoever takes some makes the others wait for his commit.
- */
-export async function takePorts(tx: Tx, first: number, count: number): Promise<number> {
-  const row = await tx.first<{ next: bigint }>(
-    `INSERT INTO gateway_port_next (one, next) VALUES (1, $1 + $2)
-     ON CONFLICT (one) DO UPDATE SET
-       next = (CASE WHEN gateway_port_next.next < $1 THEN $1 ELSE gateway_port_next.next END) + $2
-     RETURNING next`,
-    [first, count],
-  )
-  if (!row) throw new Error('no port was given out')
-  return Number(row.next) - count
-}
-
 export function insertPorts(tx: Tx, ports: readonly Port[], nowMs: number): void {
   sendRows(
     tx,

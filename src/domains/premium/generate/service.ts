@@ -1,20 +1,20 @@
 import type { Database } from '../../../db/transaction.ts'
+import { bracketed } from '../../../kernel/address.ts'
 import { randomBase32 } from '../../../kernel/base32.ts'
 import type { CustomerId, RandomBytes, SubuserId } from '../../../kernel/ids.ts'
+import { compile, identifiesByPort } from '../../../kernel/line-template.ts'
 import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../kernel/login.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import { type Ports, tooManyPorts } from '../../fleet/index.ts'
 import type { Ledger } from '../../ledger/index.ts'
 import { mostPortsOfCustomer } from '../access/rules.ts'
 import * as store from '../access/store.ts'
-import { portsUsedUp, tooManyPorts } from '../errors.ts'
 import type { Places } from '../exits/rules.ts'
 import type { Exits } from '../exits/service.ts'
-import type { PremiumTerms } from '../rules.ts'
 import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { lockSubuser, touchSubuser } from '../subusers/store.ts'
-import { compile, identifiesByPort, toHost } from './rules.ts'
 
 /** Where customers reach the gateway: by name, by address, and on which port. */
 export type Gateway = { readonly host: string; readonly address: string; readonly port: number }
@@ -48,9 +48,9 @@ export function createGenerator(deps: {
   subusers: Subusers
   exits: Exits
   gateway: Gateway
-  terms: PremiumTerms
+  ports: Ports
 }) {
-  const { db, clock, subusers, gateway, terms } = deps
+  const { db, clock, subusers, gateway } = deps
 
   function sessionNames(count: number, taken: Iterable<string> = []): string[] {
     const names = new Set(taken)
@@ -109,8 +109,7 @@ export function createGenerator(deps: {
       if (missing === 0) return known
       const free = mostPortsOfCustomer - (await store.countPortsOfCustomer(tx, subuser.customer))
       if (missing > free) throw tooManyPorts(mostPortsOfCustomer, Math.max(0, free))
-      const first = await store.takePorts(tx, terms.ports.first, missing)
-      if (first + missing - 1 > terms.ports.last) throw portsUsedUp()
+      const taken = await deps.ports.take(tx, missing)
       const names = isSticky
         ? sessionNames(
             missing,
@@ -118,7 +117,7 @@ export function createGenerator(deps: {
           )
         : ['']
       const fresh = names.map((session, index) => ({
-        port: first + index,
+        port: taken[index] ?? 0,
         subuser: subuser.id,
         parameters,
         ttlMinutes,
@@ -143,7 +142,13 @@ export function createGenerator(deps: {
     const write = compile(asked.template)
     const at = (host: string): string[] =>
       lines.map((line) =>
-        write({ host: toHost(host), port: String(line.port), login: line.login, password, protocol: asked.protocol }),
+        write({
+          host: bracketed(host),
+          port: String(line.port),
+          login: line.login,
+          password,
+          protocol: asked.protocol,
+        }),
       )
     return { subuser, domain: at(gateway.host), ip: at(gateway.address) }
   }

@@ -34,6 +34,8 @@ export class Delivery {
   private closedAt: number | undefined
   private isCut = false
   private watch: Watch | undefined
+  /** The most that a segment has carried: where the way has grown narrower, some that were sent are longer than now. */
+  private mostSegmentBytes = 0
 
   constructor(private readonly end: CustomerEnd) {}
 
@@ -45,7 +47,13 @@ export class Delivery {
   /** Of all bytes written since the connection began, what he has. */
   shown(): number {
     if (this.final) return this.final.shown
-    return this.watch ? Math.min(this.end.written, shownOf(this.watch.standing())) : this.end.written
+    return this.watch ? Math.min(this.end.written, shownOf(this.look(this.watch))) : this.end.written
+  }
+
+  private look(watch: Watch): Transmission {
+    const transmission = watch.standing()
+    this.mostSegmentBytes = Math.max(this.mostSegmentBytes, transmission.segmentBytes)
+    return { ...transmission, segmentBytes: this.mostSegmentBytes }
   }
 
   /** After the socket is closed and settled: what has gone out to him, whether it was shown to have arrived or not. */
@@ -70,7 +78,7 @@ export class Delivery {
       this.closedAt = nowMs
       if (!this.isCut) this.watch.shut()
     }
-    const transmission = this.watch.standing()
+    const transmission = this.look(this.watch)
     const isWhole = transmission.acknowledged >= written
     if (!isWhole && !transmission.isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
     const shown = Math.min(written, shownOf(transmission))

@@ -14,6 +14,8 @@ const known: Found = {
     digest: Buffer.from(sha256('right')).toString('hex'),
     port_type: 'http',
     leave_from: '192.0.2.1',
+    sources: [],
+    entry_port: null,
     expires_at: Number.MAX_SAFE_INTEGER,
     state: 'active',
     owner: 'a'.repeat(16),

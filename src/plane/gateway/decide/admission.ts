@@ -53,7 +53,7 @@ export function createAdmission(deps: {
     const at = deps.moment()
     if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256))
     if (port === deps.mainPort()) return { refusal: 'credentials_required' }
-    return withPool(admitBySource(snapshot, source, port, at))
+    return withPool(admitBySource(snapshot, source, port, protocol, at))
   }
 
   /**

@@ -55,6 +55,41 @@ describe('a dedicated proxy', () => {
     expect(byPassword(changed, 'tp1abcd', 'wrong', protocol)).toEqual({ refusal: 'bad_credentials' })
   })
 
+  test('of both protocols lets in in each of them', () => {
+    const both = snapshotOf({ proxies: [someProxy({ port_type: 'both' })] })
+    for (const protocol of ['http', 'socks'] as const) {
+      expect(byPassword(both, 'tp1abcd', 'secret', protocol)).toMatchObject({ access: { protocol } })
+    }
+  })
+
+  const open = { sources: ['192.0.2.7', '2001:db8::7'], entry_port: 21_000 }
+  const bySource = (of: ReturnType<typeof createSnapshot>, source: string, to = 21_000) =>
+    admitBySource(of, source, to, 'http', at)
+
+  test('lets in who comes from one of its addresses to its port, and nobody else', () => {
+    const entered = snapshotOf({ proxies: [someProxy(open)] })
+    for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '2001:db8::7']) {
+      expect(bySource(entered, source)).toMatchObject({ access: { kind: 'dedicated', source } })
+    }
+    for (const source of ['192.0.2.8', '2001:db8::8', '', 'nonsense']) {
+      expect(bySource(entered, source)).toEqual({ refusal: 'credentials_required' })
+    }
+    expect(bySource(entered, '192.0.2.7', 21_001)).toEqual({ refusal: 'credentials_required' })
+  })
+
+  test.each([
+    [undefined, { digest: 'f'.repeat(64) }],
+    ['bad_credentials', { sources: ['192.0.2.8'] }],
+    ['bad_credentials', { state: 'gone' }],
+    ['blocked', { state: 'blocked' }],
+    ['wrong_protocol', { port_type: 'socks' }],
+  ] as const)('who came from an address is told %s once that is so', (refusal, change) => {
+    const one = snapshotOf({ proxies: [someProxy(open)] })
+    const access = accessOf(bySource(one, '192.0.2.7'))
+    one.apply({ proxies: [{ ...someProxy(open), ...change } as NodeProxy], subusers: [], exits: [] })
+    expect(standing(access, one, at)).toBe(refusal as never)
+  })
+
   test.each([
     ['bad_credentials', { state: 'gone' }],
     ['bad_credentials', { digest: 'f'.repeat(64) }],
@@ -94,7 +129,7 @@ describe('a premium sub-user', () => {
 
   test('lets in by address and port who is on its list, however the address is written', () => {
     for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.255', '2001:db8:0:ff::1']) {
-      expect(admitBySource(snapshot, source, port.port, at)).toMatchObject({
+      expect(admitBySource(snapshot, source, port.port, 'http', at)).toMatchObject({
         access: { kind: 'premium', login: { pool: 'residential', countries: ['de'] }, source },
       })
     }
@@ -109,14 +144,14 @@ describe('a premium sub-user', () => {
     ['', port.port],
     ['nonsense', port.port],
   ])('lets nobody in from %s to %d', (source, to) => {
-    expect(admitBySource(snapshot, source, to, at)).toEqual({ refusal: 'credentials_required' })
+    expect(admitBySource(snapshot, source, to, 'http', at)).toEqual({ refusal: 'credentials_required' })
   })
 
   test('blocked, it says so to who would be let in', () => {
     const blocked = snapshotOf({ subusers: [someSubuser({ ...listed, state: 'blocked' })] })
     expect(byPassword(blocked, 'u7k2m9x4qa')).toEqual({ refusal: 'blocked' })
     expect(byPassword(blocked, 'u7k2m9x4qa', 'wrong')).toEqual({ refusal: 'bad_credentials' })
-    expect(admitBySource(blocked, '192.0.2.7', port.port, at)).toEqual({ refusal: 'blocked' })
+    expect(admitBySource(blocked, '192.0.2.7', port.port, 'http', at)).toEqual({ refusal: 'blocked' })
   })
 
   test.each([
@@ -128,7 +163,7 @@ describe('a premium sub-user', () => {
   ] as const)('%s', (_, change, ofPassword, ofSource) => {
     const one = snapshotOf({ subusers: [someSubuser(listed)] })
     const withPassword = accessOf(byPassword(one, 'u7k2m9x4qa'))
-    const fromAddress = accessOf(admitBySource(one, '192.0.2.7', port.port, at))
+    const fromAddress = accessOf(admitBySource(one, '192.0.2.7', port.port, 'http', at))
     const changed = { ...someSubuser(listed), ...change } as NodeSubuser
     one.apply({ proxies: [], subusers: [changed], exits: [] })
     expect(standing(withPassword, one, at)).toBe(ofPassword as never)

@@ -12,7 +12,14 @@ export type Protocol = 'http' | 'socks'
  * may have changed.
  */
 export type Access =
-  | { readonly kind: 'dedicated'; readonly key: string; readonly proxy: NodeProxy; readonly protocol: Protocol }
+  | {
+      readonly kind: 'dedicated'
+      readonly key: string
+      readonly proxy: NodeProxy
+      readonly protocol: Protocol
+      /** The address it came from, when that and the port let it in; else its password did. */
+      readonly source: string | undefined
+    }
   | {
       readonly kind: 'premium'
       readonly key: string
@@ -55,17 +62,32 @@ export function admitByPassword(
   // An unknown name costs the same look at the password as a known one.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? nobodysDigest)
   if (!isRight) return { refusal: 'bad_credentials' }
-  if (proxy) return judge({ kind: 'dedicated', key: proxyKey(username), proxy, protocol }, snapshot, at)
+  if (proxy) {
+    return judge({ kind: 'dedicated', key: proxyKey(username), proxy, protocol, source: undefined }, snapshot, at)
+  }
   if (!subuser || !login) return { refusal: 'bad_credentials' }
   return judge({ kind: 'premium', key: subuserKey(subuser.id), subuser, login, source: undefined }, snapshot, at)
 }
 
-/** Lets somebody in by where it comes from and the port it came to, which stands for a whole login. */
-export function admitBySource(snapshot: Snapshot, source: string, port: number, at: Moment): Verdict {
+/**
+ * Lets somebody in by where it comes from and the port it came to, which stands for a dedicated proxy or a whole login.
+ */
+export function admitBySource(
+  snapshot: Snapshot,
+  source: string,
+  port: number,
+  protocol: Protocol,
+  at: Moment,
+): Verdict {
   const meaning = snapshot.findPort(port)
+  if (meaning && 'username' in meaning) {
+    const proxy = snapshot.findProxy(meaning.username)
+    if (!proxy || !isAmong(proxy.sources, source)) return { refusal: 'credentials_required' }
+    return judge({ kind: 'dedicated', key: proxyKey(proxy.username), proxy, protocol, source }, snapshot, at)
+  }
   const subuser = meaning && snapshot.findSubuser(meaning.subuser)
   const login = meaning && readProxyLogin(meaning.login)
-  if (!subuser || !login || !isListed(subuser, source)) return { refusal: 'credentials_required' }
+  if (!subuser || !login || !isAmong(subuser.whitelist, source)) return { refusal: 'credentials_required' }
   return judge({ kind: 'premium', key: subuserKey(subuser.id), subuser, login, source }, snapshot, at)
 }
 
@@ -83,15 +105,16 @@ export function standing(access: Access, snapshot: Snapshot, at: Moment): Refusa
 }
 
 function standingOfProxy(
-  { proxy, protocol }: Extract<Access, { kind: 'dedicated' }>,
+  { proxy, protocol, source }: Extract<Access, { kind: 'dedicated' }>,
   snapshot: Snapshot,
   at: Moment,
 ): RefusalCode | undefined {
   const now = snapshot.findProxy(proxy.username)
-  if (!now || now.digest !== proxy.digest) return 'bad_credentials'
+  if (!now) return 'bad_credentials'
+  if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
   if (now.state === 'blocked') return 'blocked'
   if (hasExpired(now.expires_at, at)) return 'expired'
-  if (now.port_type !== protocol) return 'wrong_protocol'
+  if (now.port_type !== 'both' && now.port_type !== protocol) return 'wrong_protocol'
   // Somebody else may have the old address next.
   return now.leave_from === proxy.leave_from ? undefined : 'address_unavailable'
 }
@@ -102,7 +125,7 @@ function standingOfSubuser(
 ): RefusalCode | undefined {
   const now = snapshot.findSubuser(subuser.id)
   if (!now) return 'bad_credentials'
-  if (source === undefined ? now.digest !== subuser.digest : !isListed(now, source)) return 'bad_credentials'
+  if (source === undefined ? now.digest !== subuser.digest : !isAmong(now.whitelist, source)) return 'bad_credentials'
   return now.state === 'blocked' ? 'blocked' : undefined
 }
 
@@ -127,10 +150,11 @@ export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'p
   return { refusal: filled.length > 1 ? 'pool_required' : 'traffic_exhausted' }
 }
 
-function isListed(subuser: NodeSubuser, source: string): boolean {
+/** Whether an address is one of these, or in one of these blocks. */
+function isAmong(listed: readonly string[], source: string): boolean {
   const address = readAddress(source)
   if (!address) return false
-  return subuser.whitelist.some((text) => {
+  return listed.some((text) => {
     const prefix = readPrefix(text)
     return prefix !== undefined && contains(prefix, address)
   })

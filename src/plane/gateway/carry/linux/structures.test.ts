@@ -130,6 +130,24 @@ describe('struct tcp_info', () => {
     })
   })
 
+  test('and so it is when the reset came between the state and the rest of what was told', () => {
+    expect(readTcpInfo(silentClient(1, 0), 0)).toMatchObject({ selectedSegments: 737, unknownSegments: 2 })
+  })
+
+  test('ends of the connection that were sent again are no segments that have arrived', () => {
+    const view = silentClient(7, 0)
+    // `tcpi_total_retrans`: the twelve, and an answer to the first packet that was sent three times.
+    view.setUint32(100, 14, true)
+    expect(readTcpInfo(view, 0).unknownSegments).toBe(2)
+  })
+
+  test('a connection of more segments than the system can count is told like any other', () => {
+    const view = silentClient(7, 0)
+    view.setUint32(156, 5, true)
+    view.setUint32(192, 2 ** 32 - 7, true)
+    expect(readTcpInfo(view, 0).unknownSegments).toBe(2)
+  })
+
   test('duplicate acknowledgements of a client without selective ones show nothing', () => {
     const view = silentClient(1, 738)
     view.setUint8(5, 4)

@@ -66,9 +66,9 @@ export function readSocketAddress(from: DataView, at: number): { address: Addres
 }
 
 /**
- * Of `struct tcp_info`: the state, options, `tcpi_snd_mss`, `tcpi_unacked`, `tcpi_sacked`, `tcpi_total_retrans`,
- * `tcpi_bytes_acked` (which an accepted connection counts from 0), `tcpi_data_segs_out`, `tcpi_delivered`,
- * `tcpi_bytes_sent` and `tcpi_bytes_retrans`. Linux has them all since 4.19.
+ * Of `struct tcp_info`: the state, options, `tcpi_snd_mss`, `tcpi_unacked`, `tcpi_sacked`, `tcpi_bytes_acked` (which an
+ * accepted connection counts from 0), `tcpi_data_segs_out`, `tcpi_delivered`, `tcpi_bytes_sent` and
+ * `tcpi_bytes_retrans`. Linux has them all since 4.19.
  */
 export const tcpInfoBytes = 216
 const at = {
@@ -77,7 +77,6 @@ const at = {
   segmentBytes: 16,
   unacknowledged: 24,
   selected: 28,
-  segmentsAgain: 100,
   acknowledged: 120,
   segmentsOut: 156,
   delivered: 192,
@@ -90,22 +89,29 @@ const hasSelective = 2
 /**
  * Once a connection was reset the system forgets how many segments are under way, but not how many have gone out and
  * how many have been delivered since it began. It counts the two ends of a connection as delivered, and only bytes as
- * gone out: the first is taken off, the second counts as one that is unknown.
+ * gone out: the first is taken off, the second counts as one that is unknown. How many went out again is taken from the
+ * bytes that did, at their fewest: `tcpi_total_retrans` counts ends that were sent again as well.
  */
 export function readTcpInfo(from: DataView, start: number): Transmission {
   const short = (offset: number): number => from.getUint32(start + offset, true)
   const long = (offset: number): number => short(offset + 4) * 2 ** 32 + short(offset)
+  const segmentBytes = short(at.segmentBytes)
+  const again = long(at.bytesAgain)
+  const [unacknowledged, selected] = [short(at.unacknowledged), short(at.selected)]
   const isOver = from.getUint8(start + at.state) === stateClosed
+  // The state is told of a moment before the rest: a reset can lie between, and all that was under way is forgotten.
+  const isForgotten = isOver || unacknowledged < selected
   const delivered = short(at.delivered) - 1
-  const unknownSegments = isOver
-    ? short(at.segmentsOut) - short(at.segmentsAgain) - delivered + 1
-    : short(at.unacknowledged) - short(at.selected)
+  // The system's own counts begin again after 2^32; their difference does not.
+  const unknownSegments = isForgotten
+    ? (short(at.segmentsOut) - Math.ceil(again / Math.max(1, segmentBytes)) - delivered + 1) | 0
+    : unacknowledged - selected
   return {
     acknowledged: long(at.acknowledged),
-    sent: long(at.bytesOut) - long(at.bytesAgain),
-    selectedSegments: from.getUint8(start + at.options) & hasSelective ? short(at.selected) : 0,
+    sent: long(at.bytesOut) - again,
+    selectedSegments: from.getUint8(start + at.options) & hasSelective ? selected : 0,
     unknownSegments: Math.max(0, unknownSegments),
-    segmentBytes: short(at.segmentBytes),
+    segmentBytes,
     isOver,
   }
 }

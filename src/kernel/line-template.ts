@@ -1,4 +1,4 @@
-import type { FieldProblem } from '../../../kernel/refusal.ts'
+import type { FieldProblem } from './refusal.ts'
 
 /** The four formats of the contract, as templates. */
 export const templateOf: Readonly<Record<1 | 2 | 3 | 4, string>> = {
@@ -16,15 +16,15 @@ const mostTemplateLength = 500
  * What is wrong with a customer's own template: a name that it cannot have, or a line break that would make two lines
  * of one.
  */
-export function problemOfTemplate(template: string): FieldProblem | undefined {
-  const problem = (text: string): FieldProblem => ({ field: 'format', problem: text })
+export function problemOfTemplate(template: string, field = 'format'): FieldProblem | undefined {
+  const problem = (text: string): FieldProblem => ({ field, problem: text })
   if (template.length === 0 || template.length > mostTemplateLength) {
     return problem(`must be 1 to ${mostTemplateLength} characters`)
   }
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(template)) return problem('must be one line of printable characters')
   const unknown = [...template.matchAll(/\{(\w*)\}/g)].map((match) => match[1] ?? '').find((name) => !isName(name))
   if (unknown !== undefined) {
-    return { field: 'format', problem: `has no {${unknown}}`, allowed: names.map((name) => `{${name}}`) }
+    return { field, problem: `has no {${unknown}}`, allowed: names.map((name) => `{${name}}`) }
   }
   return /\{\w+\}/.test(template) ? undefined : problem('must have at least one of {host}, {port}, {login}, {password}')
 }
@@ -43,6 +43,3 @@ export function compile(template: string): (values: Readonly<Record<Name, string
   })
   return (values) => parts.map((part) => ('name' in part ? values[part.name] : part.text)).join('')
 }
-
-/** An IPv6 address stands in brackets before a port, RFC 3986. */
-export const toHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

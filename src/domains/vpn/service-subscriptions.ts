@@ -94,12 +94,12 @@ export type VpnDeps = {
   readonly arranged: VpnArrangement
 }
 
-export type Shelf = ReturnType<typeof createShelf>
+export type Subscriptions = ReturnType<typeof createSubscriptions>
 
 /**
  * What all parts of the VPN's service share: finding a subscription, showing it, its devices and their configurations.
  */
-export function createShelf(
+export function createSubscriptions(
   deps: Pick<
     VpnDeps,
     'db' | 'clock' | 'random' | 'sha256' | 'vault' | 'publicKeyOf' | 'customers' | 'pricing' | 'fleet' | 'arranged'

@@ -60,7 +60,7 @@ function sellThings(services: Services) {
 }
 
 /** The customers' API with one thing on sale, on a real socket, and a customer with 1,000 roubles. */
-export type Till = Caller & {
+export type ThingsShop = Caller & {
   readonly url: string
   readonly port: number
   readonly services: Services
@@ -74,10 +74,10 @@ export type Till = Caller & {
   stop(): Promise<void>
 }
 
-export async function openTill(
+export async function openThingsShop(
   engine: Engine,
   limits: { readonly reads?: number; readonly charges?: number } = {},
-): Promise<Till> {
+): Promise<ThingsShop> {
   const opened = await openTestDatabase(engine)
   const clock = new HandClock()
   const services = wire(opened.db, clock)

@@ -1,0 +1,74 @@
+import { noEntrance } from '../../../domains/dedicated/index.ts'
+import { bracketed } from '../../../kernel/address.ts'
+import { compile, identifiesByPort, problemOfTemplate, templateOf } from '../../../kernel/line-template.ts'
+import { malformed } from '../../../kernel/refusal.ts'
+import type { TextFile } from '../../http.ts'
+import type { z } from '../../operation.ts'
+import type { exportDedicated } from './shapes-access.ts'
+import type { proxy } from './shapes-proxy.ts'
+
+type Shown = z.input<typeof proxy>
+type Query = z.output<(typeof exportDedicated)['query']>
+
+/** A customer's proxies in the form that was asked for. */
+export function writeExport(
+  query: Query,
+  proxies: Shown[],
+): TextFile | { readonly data: { proxies: Shown[]; count: number } } {
+  const lone = query.format_id !== undefined && query.template !== undefined
+  if (lone) throw malformed([{ field: 'template', problem: 'must not be sent with format_id' }])
+  const stray = (['format_id', 'template'] as const).find((field) => query[field] !== undefined)
+  if (query.format !== 'txt' && stray) throw malformed([{ field: stray, problem: 'must only be sent with format=txt' }])
+  if (query.format === 'json') return { data: { proxies, count: proxies.length } }
+  if (query.format === 'csv') return { text: toCsv(proxies), mediaType: 'text/csv' }
+  const template = query.template ?? templateOf[Number(query.format_id ?? '1') as 1 | 2 | 3 | 4]
+  const problem = problemOfTemplate(template, 'template')
+  if (problem) throw malformed([problem])
+  return { text: toLines(template, proxies), mediaType: 'text/plain' }
+}
+
+function toLines(template: string, proxies: readonly Shown[]): string {
+  const byPort = identifiesByPort(template)
+  const without = byPort ? proxies.filter((each) => each.whitelist_port === null) : []
+  if (without.length > 0) throw noEntrance(without.map((each) => each.id))
+  const write = compile(template)
+  const lines = proxies.map((each) =>
+    write({
+      host: bracketed(each.ip),
+      port: String(byPort ? each.whitelist_port : each.port),
+      login: each.username,
+      password: each.password,
+      protocol: each.port_type === 'socks' ? 'socks5' : 'http',
+    }),
+  )
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+const columns = [
+  'id',
+  'ip',
+  'port',
+  'port_type',
+  'username',
+  'password',
+  'exit_ip',
+  'country_code',
+  'ipv',
+  'expires_at',
+  'status',
+  'comment',
+] as const satisfies readonly (keyof Shown)[]
+
+/**
+ * RFC 4180. A comment is a customer's own text and may begin like a formula: an apostrophe keeps a spreadsheet from
+ * taking it for one.
+ */
+function toCsv(proxies: readonly Shown[]): string {
+  const cell = (value: string | number): string => {
+    const plain = String(value)
+    const safe = /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  }
+  const rows = proxies.map((each) => columns.map((column) => cell(each[column])).join(','))
+  return [columns.join(','), ...rows].map((row) => `${row}\r\n`).join('')
+}

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'bun:test'
+import { HandTiming, hearingLog, passing } from '../../test/harness/hand-timing.ts'
+import { type Opened, type Part, supervise } from './supervise.ts'
+
+const never = new AbortController().signal
+
+/** A part that lives for so long each time, open all the while or never, unless it is told to stop. */
+const partThat = (timing: HandTiming, name: string, life: { forMs: number; opens: boolean; exit: number }) => {
+  const part = {
+    name,
+    starts: 0,
+    async run(onOpen: (opened: Opened) => void, stop: AbortSignal): Promise<number> {
+      part.starts += 1
+      if (life.opens) onOpen({})
+      await timing.pause(life.forMs, stop)
+      return stop.aborted ? 0 : life.exit
+    },
+  }
+  return part
+}
+const forEver = Number.MAX_SAFE_INTEGER
+
+function looking(parts: (timing: HandTiming) => readonly Part[]) {
+  const timing = new HandTiming()
+  const { said, log } = hearingLog()
+  const shown: number[] = []
+  const run = (stop = never) =>
+    supervise(
+      parts(timing),
+      { timing, log: { ...log, debug: () => {} }, onAllOpen: () => shown.push(timing.now()) },
+      stop,
+    )
+  const count = (event: string) => said.filter((each) => each.event === event).length
+  return { timing, shown, run, count }
+}
+
+describe('looking after processes', () => {
+  test('one that never opens is tried with a growing pause for a minute; then all end, with an error', async () => {
+    const { timing, shown, run, count } = looking((time) => [
+      partThat(time, 'shop', { forMs: 100, opens: false, exit: 1 }),
+      partThat(time, 'gateway', { forMs: forEver, opens: true, exit: 1 }),
+    ])
+    expect(await passing(timing, run(), 120_000)).toBe(1)
+    expect(timing.now()).toBeWithin(60_000, 80_000)
+    expect(count('died')).toBeWithin(8, 12)
+    expect([count('given up'), shown]).toEqual([1, []])
+  })
+
+  test('one that was open is waited for ten minutes, so that the others go on meanwhile', async () => {
+    const { timing, shown, run } = looking((time) => [
+      partThat(time, 'shop', { forMs: 1000, opens: true, exit: 1 }),
+      partThat(time, 'gateway', { forMs: forEver, opens: true, exit: 1 }),
+    ])
+    const ending = run()
+    await timing.advance(590_000)
+    expect(shown).toEqual([400])
+    expect(await passing(timing, ending, 60_000)).toBe(1)
+  })
+
+  test('one that lives long between two deaths is never given up', async () => {
+    const stop = new AbortController()
+    const { timing, run, count } = looking((time) => [partThat(time, 'shop', { forMs: 120_000, opens: true, exit: 1 })])
+    const ending = run(stop.signal)
+    await timing.advance(3_600_000)
+    expect([count('died') > 20, count('given up')]).toEqual([true, 0])
+    stop.abort()
+    expect(await passing(timing, ending)).toBe(0)
+  })
+
+  test('a setting that cannot be used ends all of it at once', async () => {
+    const { timing, run } = looking((time) => [
+      partThat(time, 'shop', { forMs: forEver, opens: true, exit: 1 }),
+      partThat(time, 'gateway', { forMs: 100, opens: false, exit: 2 }),
+    ])
+    expect(await passing(timing, run())).toBe(2)
+    expect(timing.now()).toBeLessThan(1000)
+  })
+})

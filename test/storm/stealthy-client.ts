@@ -1,0 +1,46 @@
+import type { OwnNetwork } from '../harness/own-network.ts'
+import { basic } from '../harness/transfers.ts'
+import { untilStill } from '../harness/until.ts'
+import { openUserTcp, type UserConnection } from '../harness/user-tcp.ts'
+import type { StealthyClient, StealthyFetch } from './attackers/unacknowledged.ts'
+
+/** Of what is asked for, the part that a client acknowledges before it falls silent: the system sends faster by it. */
+const paidPart = 0.25
+const stillMs = 400
+const answerWithinMs = 20_000
+
+/** A client with a TCP of its own, which the system and the gateway take for a program on this machine. */
+export function openStealthyClient(network: OwnNetwork): StealthyClient {
+  const machine = openUserTcp(network, 'loopback')
+
+  async function take(connection: UserConnection, ask: StealthyFetch): Promise<void> {
+    const proof = basic({ port: ask.gatewayPort, username: ask.username, password: ask.password })
+    connection.send(`CONNECT ${ask.target} HTTP/1.1\r\nHost: ${ask.target}\r\nProxy-Authorization: ${proof}\r\n\r\n`)
+    await connection.hear(({ text }) => text.includes('\r\n\r\n'), answerWithinMs)
+    if (!connection.text.startsWith('HTTP/1.1 200')) throw new Error(connection.text.slice(0, 80))
+    if (ask.how === 'selective') connection.ackPolicy = 'sack'
+    connection.send(`${ask.firstLine}\n`)
+    if (ask.how === 'silent') {
+      await connection.hear(({ receivedBytes }) => receivedBytes > paidPart * ask.bytes, answerWithinMs)
+      connection.ackPolicy = 'none'
+    }
+    await untilStill(() => connection.receivedBytes, stillMs)
+  }
+
+  return {
+    async fetch(ask) {
+      const connection = await machine.connect(ask.gatewayPort)
+      try {
+        await take(connection, ask)
+      } catch {
+        // Refused, cut, or too slow; what has come until then was taken all the same.
+      }
+      connection.reset()
+      const head = connection.text.indexOf('\r\n\r\n') + 4
+      return { taken: head < 4 ? 0 : connection.receivedBytes - head }
+    },
+    async close() {
+      machine.close()
+    },
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Tests of what a gateway does, whatever moves its bytes. They run on the engine that ships, with all others, and once
+ * more on the portable one.
+ */
+const ofGateways = [
+  'attack/gateway-*',
+  'journeys/gateway*',
+  'journeys/dedicated-check',
+  'durability/gateway-*',
+  'browser/gateway',
+].map((pattern) => new Bun.Glob(`test/${pattern}.test.ts`))
+/** About one engine alone. */
+const ofOneEngine = 'test/attack/gateway-reactor.test.ts'
+
+/** Whether a test runs on both engines. */
+export const isOfGateways = (test: string): boolean =>
+  test !== ofOneEngine && ofGateways.some((pattern) => pattern.match(test))
