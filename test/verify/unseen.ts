@@ -45,6 +45,29 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'what an operator was told; money that moved is in the ledger, and what has ended ends no second time',
   })),
+  ...['since_at', 'looked_at', ''].map((column) => ({
+    table: 'outage_watch',
+    column,
+    because: 'since when somebody looks begins anew after a pause; what an outage has given is in its own row',
+  })),
+  ...['from_at', 'until_at', 'expires_before', 'expires_after', 'given', 'cause', ''].map((column) => ({
+    table: 'proxy_outages',
+    column,
+    of: (row: Row) => row['given'] !== 'time',
+    because: 'one for which no time was given moved no end; money that was given is in the ledger',
+  })),
+  {
+    table: 'proxy_outages',
+    column: 'cause',
+    because: 'why it could not be used decides nothing once it is over',
+  },
+  ...(['quarantined'] as const).flatMap((column) =>
+    ['stock', 'stock_prefixes'].map((table) => ({
+      table,
+      column,
+      because: 'the operator’s wish that nothing of it is sold for now; who holds it is found',
+    })),
+  ),
   {
     table: 'proxies',
     column: 'replaced_by',

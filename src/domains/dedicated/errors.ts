@@ -53,3 +53,6 @@ export const notBought = (): Refusal =>
     'conflict',
     'This order has prolonged proxies and bought none. End them one by one, or with the order that bought them.',
   )
+
+export const nothingWithin = (prefix: string): Refusal =>
+  new Refusal('missing', 'not_found', `Nothing of ${prefix} is in stock.`)

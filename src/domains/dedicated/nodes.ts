@@ -27,8 +27,7 @@ export function createDedicatedNodes(deps: {
    */
   async function tell(proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
     const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
-    const isWithheld = (proxy: Proxy): boolean =>
-      blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
+    const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
     return proxies.map((proxy) => ({
       id: String(proxy.id),
       changedAt: proxy.changedAt,

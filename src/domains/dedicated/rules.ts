@@ -58,7 +58,8 @@ export const renewAheadMs = dayMs
 export const renewRetryMs = 3_600_000
 
 /** Where its term stands: it stands still while it cannot be used. */
-const termAt = (proxy: Pick<Proxy, 'interruptedAt'>, nowMs: number): number => Math.min(proxy.interruptedAt ?? nowMs, nowMs)
+const termAt = (proxy: Pick<Proxy, 'interruptedAt'>, nowMs: number): number =>
+  Math.min(proxy.interruptedAt ?? nowMs, nowMs)
 
 /** How much of its term is left. */
 export const leftAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowMs: number): number =>
@@ -75,11 +76,8 @@ export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt' | 'interruptedAt
   proxy.state === 'held' && termAt(proxy, nowMs) < graceEnd(proxy)
 
 /** Time is added to what is left; in grace nothing is left, and the new term begins now. */
-export const prolonged = (
-  proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>,
-  days: number,
-  nowMs: number,
-): number => addDays(Math.max(proxy.expiresAt, termAt(proxy, nowMs)), days)
+export const prolonged = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, days: number, nowMs: number): number =>
+  addDays(Math.max(proxy.expiresAt, termAt(proxy, nowMs)), days)
 
 /** From when on its customer may swap its address. What others have swapped does not count against him. */
 export const replaceableAt = (proxy: Pick<Proxy, 'replacedAt' | 'replacedBy'>): number =>

@@ -37,7 +37,8 @@ export function createDedicatedVerifier(deps: {
         const sold = await checkOrders(reader, deps, findings)
         const outages = await deps.outages.all(reader)
         for (const id of outages.keys()) {
-          if (!proxies.has(id)) findings.push({ promise: 'term', where: `outage of proxy ${id}`, problem: 'it has no proxy' })
+          if (!proxies.has(id))
+            findings.push({ promise: 'term', where: `outage of proxy ${id}`, problem: 'it has no proxy' })
         }
         for (const proxy of proxies.values()) {
           const where = `proxy ${proxy.id}`
@@ -226,7 +227,8 @@ function checkProxy(
   }
   for (const problem of problemsOfProxy(proxy)) findings.push({ promise: 'delivery', where, problem })
   const ends = [order.expiresAt, ...(sold.until.get(proxy.id) ?? [])]
-  for (const problem of new Set(problemsOfTerm(proxy, ends, outages))) findings.push({ promise: 'term', where, problem })
+  for (const problem of new Set(problemsOfTerm(proxy, ends, outages)))
+    findings.push({ promise: 'term', where, problem })
   if (!opens(proxy, deps))
     findings.push({ promise: 'secret', where, problem: 'its password does not open, or is not the one nodes know' })
   return findings

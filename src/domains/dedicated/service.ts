@@ -33,8 +33,8 @@ import {
   subjectOf,
   vaultContext,
 } from './rules.ts'
-import { kindOf, swapAddress } from './service-swap.ts'
 import { createProxyAccess } from './service-access.ts'
+import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
 
 export type Dedicated = ReturnType<typeof createDedicated>

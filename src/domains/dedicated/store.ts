@@ -260,6 +260,13 @@ export async function lockMany(tx: Tx, ids: readonly number[]): Promise<Proxy[]>
   return rows.map(toProxy)
 }
 
+export async function findMany(reader: Reader, ids: readonly number[]): Promise<Proxy[]> {
+  if (ids.length === 0) return []
+  const asked = padded(ids)
+  const rows = await reader.all<Row>(`SELECT * FROM proxies WHERE id IN (${list(asked.length)}) ORDER BY id`, asked)
+  return rows.map(toProxy)
+}
+
 /** Makes nodes look again at these. */
 export function touch(tx: Tx, ids: readonly number[], nowMs: number): void {
   for (const chunk of chunked(ids)) {

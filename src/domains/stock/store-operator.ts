@@ -1,4 +1,4 @@
-import { numberOrNull } from '../../db/rows.ts'
+import { chunked, list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, PlaceState } from './rules.ts'
 
@@ -241,4 +241,76 @@ export async function leasesAfter(
 export async function placesAfter(reader: Reader, after: number, limit: number): Promise<PlaceRecord[]> {
   const rows = await reader.all<Row>('SELECT * FROM stock WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
   return rows.map(toRecord)
+}
+
+/** The places of these addresses. */
+export async function placesOf(reader: Reader, addresses: readonly string[]): Promise<PlaceRecord[]> {
+  const found: PlaceRecord[] = []
+  for (const chunk of chunked(addresses)) {
+    const rows = await reader.all<Row>(
+      `SELECT * FROM stock WHERE address IN (${list(chunk.length)}) ORDER BY id`,
+      chunk,
+    )
+    found.push(...rows.map(toRecord))
+  }
+  return found
+}
+
+/** Who holds these places now. */
+export async function holdersOf(
+  reader: Reader,
+  places: readonly number[],
+): Promise<{ place: number; proxy: number }[]> {
+  const found: { place: number; proxy: number }[] = []
+  for (const chunk of chunked(places)) {
+    const rows = await reader.all<{ place_id: bigint; proxy_id: bigint }>(
+      `SELECT place_id, proxy_id FROM leases WHERE ended_at IS NULL AND place_id IN (${list(chunk.length)})`,
+      chunk,
+    )
+    found.push(...rows.map((row) => ({ place: Number(row.place_id), proxy: Number(row.proxy_id) })))
+  }
+  return found
+}
+
+/** The same as for one address: what is free or rests retires at once, what is leased when its lease ends. */
+export function retirePlaces(tx: Tx, places: readonly number[]): void {
+  for (const chunk of chunked(places)) {
+    tx.send(
+      `UPDATE stock SET retiring = 1, state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END, rest_until = NULL
+       WHERE id IN (${list(chunk.length)})`,
+      chunk,
+    )
+  }
+}
+
+export function restorePlaces(tx: Tx, places: readonly number[]): void {
+  for (const chunk of chunked(places)) {
+    tx.send(
+      `UPDATE stock SET retiring = 0, state = CASE WHEN state = 'retired' THEN 'free' ELSE state END
+       WHERE id IN (${list(chunk.length)})`,
+      chunk,
+    )
+  }
+}
+
+/** What is free rests, and no rest here ends before the quarantine does. What is leased stays its holder's. */
+export function setQuarantined(tx: Tx, places: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(places)) {
+    tx.send(
+      `UPDATE stock SET quarantined = 1, rest_until = CASE WHEN state = 'free' THEN $1 ELSE rest_until END,
+         state = CASE WHEN state = 'free' THEN 'resting' ELSE state END
+       WHERE id IN (${list(chunk.length, 1)})`,
+      [nowMs, ...chunk],
+    )
+  }
+}
+
+export function endQuarantine(tx: Tx, places: readonly number[]): void {
+  for (const chunk of chunked(places)) {
+    tx.send(`UPDATE stock SET quarantined = 0 WHERE id IN (${list(chunk.length)})`, chunk)
+  }
+}
+
+export function setBlockQuarantined(tx: Tx, prefix: string, quarantined: boolean): void {
+  tx.send('UPDATE stock_prefixes SET quarantined = $2 WHERE prefix = $1', [prefix, quarantined ? 1 : 0])
 }

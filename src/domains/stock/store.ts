@@ -94,7 +94,7 @@ export function setResting(tx: Tx, place: { id: number; freeFrom: number; restUn
 export async function endRest(tx: Tx, nowMs: number, most: number): Promise<number> {
   return tx.run(
     `UPDATE stock SET state = 'free', rest_until = NULL WHERE state = 'resting' AND id IN (
-       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1
+       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1 AND quarantined = 0
        ORDER BY rest_until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     [nowMs, most],
   )
@@ -152,7 +152,7 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
 
 export async function prefixesOf(reader: Reader, kind: Kind): Promise<string[]> {
   const rows = await reader.all<{ prefix: string }>(
-    'SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL ORDER BY prefix',
+    'SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0 ORDER BY prefix',
     [kind.country, kind.ipv],
   )
   return rows.map((row) => row.prefix)

@@ -13,6 +13,7 @@ import {
   createDedicatedVerifier,
   createOutages,
   createProxyOperator,
+  createRangeOperator,
 } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import { createFleet, createFleetVerifier, createPorts, type NodeSide } from '../../domains/fleet/index.ts'
@@ -88,7 +89,16 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber })
-  const outages = createOutages({ db, ledger, orders, events, pricing, stock, ...around })
+  const outages = createOutages({
+    db,
+    ledger,
+    orders,
+    events,
+    pricing,
+    stock,
+    carriers: { unserved: async () => ({ leases: [], next: null }), servedAmong: async (places) => new Set(places) },
+    ...around,
+  })
   const dedicated = createDedicated({
     db,
     outages,
@@ -117,6 +127,16 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     once,
     ports,
     outages,
+    ...around,
+  })
+  const rangeOperator = createRangeOperator({
+    db,
+    ledger,
+    orders,
+    stock,
+    stockOperator,
+    outages,
+    proxyOperator,
     ...around,
   })
   const vpnDeps = {
@@ -185,6 +205,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     dedicatedUpkeep,
     outages,
     proxyOperator,
+    rangeOperator,
     refunds,
     fleet,
     vpn,

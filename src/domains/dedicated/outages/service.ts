@@ -30,11 +30,27 @@ import * as store from './store.ts'
 const atOnce = 200
 const mostPages = 50
 
+/** Who serves what is sold, as far as the shop knows now. */
+export type Carriers = {
+  /**
+   * Leased places that nobody serves, after a place, in their order: whose they are, and when they were last served. Only
+   * such that were not since a moment. `next` is null after the last page.
+   */
+  unserved(
+    after: number,
+    limit: number,
+    sinceAt: number,
+  ): Promise<{ leases: readonly { proxy: number; servedAt: number }[]; next: number | null }>
+  /** Which of these places somebody serves. */
+  servedAmong(places: readonly number[]): Promise<ReadonlySet<number>>
+}
+
 export type OutageDeps = MoneyDeps & {
   readonly db: Database
   readonly events: Pick<Events, 'note'>
   readonly pricing: Pick<Pricing, 'current'>
   readonly stock: Stock
+  readonly carriers: Carriers
   readonly clock: Clock
 }
 
@@ -100,7 +116,11 @@ export function createOutages(deps: OutageDeps) {
         const others = locked.filter((proxy) => proxy.interruptedBy === 'outage')
         for (const proxy of others) store.setCause(tx, proxy.id, cause)
         // Nodes serve it no more.
-        proxies.touch(tx, [...fresh, ...others].map((proxy) => proxy.id), nowMs)
+        proxies.touch(
+          tx,
+          [...fresh, ...others].map((proxy) => proxy.id),
+          nowMs,
+        )
       }
       await deps.events.note(
         tx,
@@ -171,7 +191,7 @@ export function createOutages(deps: OutageDeps) {
   async function findInterrupted(watchedSinceAt: number): Promise<number> {
     let interrupted = 0
     for (let page = 0; page < mostPages; page += 1) {
-      const { leases, next } = await stock.unserved(position, atOnce, clock() - interruptedAfterMs)
+      const { leases, next } = await deps.carriers.unserved(position, atOnce, clock() - interruptedAfterMs)
       if (leases.length > 0) interrupted += await interrupt(leases, 'outage', watchedSinceAt)
       position = next ?? 0
       if (next === null) break
@@ -185,7 +205,7 @@ export function createOutages(deps: OutageDeps) {
     for (let after = 0; ; ) {
       const page = await proxies.interruptedAfter(db, after, atOnce)
       const waiting = page.filter((proxy) => proxy.interruptedBy === 'outage')
-      const served = await stock.servedAmong(waiting.map((proxy) => proxy.place))
+      const served = await deps.carriers.servedAmong(waiting.map((proxy) => proxy.place))
       const nowMs = clock()
       // Paid back in money its term runs on, and ends while it waits.
       const isOver = (proxy: Proxy): boolean => rule.time === 'refund' && proxy.expiresAt <= nowMs
@@ -251,4 +271,3 @@ export function createOutages(deps: OutageDeps) {
     },
   }
 }
-
