@@ -1,8 +1,9 @@
 import { type ReservedSQL, SQL } from 'bun'
-import { Refusal } from '../kernel/refusal.ts'
+import type { Refusal } from '../kernel/refusal.ts'
 import { Bundle } from './bundle.ts'
 import { toBound } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
+import { unavailable } from './unavailable.ts'
 
 /** Few connections do more than many: past the server's cores they only wait for one another. */
 const poolSize = 12
@@ -121,7 +122,7 @@ async function reserve(pool: SQL): Promise<ReservedSQL> {
   try {
     return await pool.reserve({ signal: AbortSignal.timeout(poolWaitMs) })
   } catch (error) {
-    throw error instanceof DOMException ? unavailable(error) : error
+    throw error instanceof DOMException ? late(error) : error
   }
 }
 
@@ -173,19 +174,7 @@ function toPublic(error: unknown): unknown {
   const gone = /^ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)/.test(code) || /^(ECONN|EPIPE)/.test(code)
   // Class 53 is a lack: of disk, of memory, of connections.
   const busy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P01', '57P02', '57P03'].includes(state)
-  return gone || busy || isRetriable(error) ? unavailable(error) : error
+  return gone || busy || isRetriable(error) ? late(error) : error
 }
 
-/**
- * Says nothing of the money on purpose: a connection that broke during the commit leaves it open whether the commit
- * happened. The customer's Idempotency-Key settles it.
- */
-function unavailable(cause: unknown): Refusal {
-  const refusal = new Refusal(
-    'unavailable',
-    'unavailable',
-    'The database did not answer in time. Repeat the request with the same Idempotency-Key: it has one effect at most.',
-  )
-  refusal.cause = cause
-  return refusal
-}
+const late = (cause: unknown): Refusal => unavailable('The database did not answer in time.', cause)

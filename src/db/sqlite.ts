@@ -3,6 +3,7 @@ import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { Refusal } from '../kernel/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
+import { unavailable } from './unavailable.ts'
 
 /** How many transactions may share one commit, and how many may wait for theirs. */
 const mostInBatch = 256
@@ -276,19 +277,7 @@ const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(
 /** A disk that is full or failing, or no memory: the operator's trouble, which ends, and no bug. */
 const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|READONLY|CANTOPEN)/.test(codeOf(error))
 
-/**
- * Says nothing of the money: a disk that fails during the commit leaves it open whether that happened. The key settles
- * it.
- */
-function unwritable(cause: unknown): Refusal {
-  const refusal = new Refusal(
-    'unavailable',
-    'unavailable',
-    'The database cannot be written now. Repeat the request with the same Idempotency-Key: it has one effect at most.',
-  )
-  refusal.cause = cause
-  return refusal
-}
+const unwritable = (cause: unknown): Refusal => unavailable('The database cannot be written now.', cause)
 
 /**
  * Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used

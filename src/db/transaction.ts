@@ -1,8 +1,8 @@
 /** What goes into a statement. Whole numbers travel as bigint or as safe integers, never as floats. */
 export type Value = string | bigint | number | Uint8Array | null
 
-/** A question that somebody else asks, in one statement with his own. */
-export type Question = { readonly sql: string; readonly values: readonly Value[] }
+/** A question that somebody else asks, in one statement with his own, and what its row is. */
+export type Question<Row> = { readonly sql: string; readonly values: readonly Value[]; readonly row?: Row }
 
 /** Reads with SQL. A row's whole numbers are bigint on both engines, its bytes Uint8Array, its texts string. */
 export type Reader = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { readDump } from '../../src/plane/wireguard/dump.ts'
 import type { NodePeer } from '../../src/wire/node/state.ts'
 import { findGround } from '../harness/ground.ts'
-import { makePeers, openScene, type Scene } from '../harness/vpn-tunnel.ts'
+import { makePeers, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()
@@ -56,5 +56,21 @@ describe('a thousand devices', () => {
     await scene.node.ask('apply', { peers: peers.slice(0, 500) })
     await scene.node.ask('replace', { peers })
     expect(await setCalls()).toEqual({ calls: 0, named: [] })
+  })
+
+  test('are looked at no oftener for all that was said of them', async () => {
+    for (const peer of peers.slice(0, 20)) await scene.node.ask('apply', { peers: [peer] })
+    await scene.node.ask('calls')
+    const beganMs = performance.now()
+    let looks = 0
+    await until(
+      'four looks',
+      async () => {
+        looks += (await scene.node.ask<string[][]>('calls')).filter(([, , , what]) => what === 'dump').length
+        return looks >= 4
+      },
+      toolsWithinMs,
+    )
+    expect(performance.now() - beganMs).toBeGreaterThan(2000)
   })
 })

@@ -1,4 +1,3 @@
 export { type Caller, type Customers, createCustomers, type TokenWish } from './service.ts'
 export { createBlocking } from './service-blocking.ts'
 export { createShopKey, createShopVerifier } from './service-key.ts'
-export type { StandingRow } from './store.ts'

@@ -127,7 +127,7 @@ export function createCustomers(deps: {
      * What to ask a purchase's database, in its transaction, about the customer (`$1`) who buys through a token or
      * without one: whoever was let in when the request began may have been shut out before its body had come.
      */
-    standingQuestion: (token: TokenId | null): Question => store.standingQuestion(token),
+    standingQuestion: (token: TokenId | null): Question<StandingRow> => store.standingQuestion(token),
 
     /** Why nothing may be bought now, by what was found; undefined if it may. */
     toObjection(customer: CustomerId, token: TokenId | null, found: StandingRow): Refusal | undefined {

@@ -162,7 +162,7 @@ export const toTerm = (row: StandingRow): Pick<Token, 'expiresAt' | 'revokedAt'>
   revokedAt: numberOrNull(row.revoked_at),
 })
 
-export const standingQuestion = (token: TokenId | null): Question =>
+export const standingQuestion = (token: TokenId | null): Question<StandingRow> =>
   token === null
     ? { sql: 'SELECT blocked_at FROM customers WHERE id = $1', values: [] }
     : {

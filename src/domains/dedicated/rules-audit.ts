@@ -1,18 +1,6 @@
 import { readAddress } from '../../kernel/address.ts'
+import type { WalkedLease } from '../stock/rules.ts'
 import { graceEnd, type Proxy, readUsername } from './rules.ts'
-
-/** A lease as `verify` walks it, with what its place is. */
-export type WalkedLease = {
-  readonly place: number
-  readonly proxy: number
-  readonly startedAt: number
-  readonly endedAt: number | null
-  /** When the lease of its place before it ended; it begins no sooner, even if the clock was set back in between. */
-  readonly freeFromAt: number
-  readonly address: string
-  readonly country: string
-  readonly ipv: number
-}
 
 const hasBegun = (lease: WalkedLease, at: number): boolean => lease.startedAt === Math.max(at, lease.freeFromAt)
 

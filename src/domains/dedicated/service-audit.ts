@@ -6,11 +6,12 @@ import type { Order, Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
 import type { StockOperator } from '../stock/index.ts'
+import type { WalkedLease } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { type Outage, problemsOfTerm } from './outages/rules.ts'
 import type { Outages } from './outages/service.ts'
 import { type Proxy, subjectPrefix, vaultContext } from './rules.ts'
-import { problemsOfLeases, problemsOfProxy, type WalkedLease } from './rules-audit.ts'
+import { problemsOfLeases, problemsOfProxy } from './rules-audit.ts'
 import * as store from './store.ts'
 
 const page = 500

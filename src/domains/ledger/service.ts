@@ -42,7 +42,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     tryLock: <Beside>(
       tx: Tx,
       customer: CustomerId,
-      question: Question,
+      question: Question<Beside>,
     ): Promise<{ account: Account; beside: Beside } | undefined> => store.tryLockAccount(tx, customer, question),
 
     /** Charges an account that this transaction has locked. A price of nothing moves nothing. */

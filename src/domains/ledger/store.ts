@@ -68,7 +68,7 @@ export async function lockAccount(tx: Tx, customer: CustomerId): Promise<Account
 export async function tryLockAccount<Beside>(
   tx: Tx,
   customer: CustomerId,
-  { sql, values }: Question,
+  { sql, values }: Question<Beside>,
 ): Promise<{ account: Account; beside: Beside } | undefined> {
   const row = await tx.first<AccountRow & Beside>(
     beside(

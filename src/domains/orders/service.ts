@@ -3,7 +3,7 @@ import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId }
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { Customers, StandingRow } from '../customers/index.ts'
+import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
@@ -142,7 +142,7 @@ export function createOrders(deps: {
   async function takeTurn(tx: Tx, by: Payer, key: string | undefined, token: TokenId | null) {
     const ask = () =>
       Promise.all([
-        ledger.tryLock<StandingRow>(tx, by.customer, customers.standingQuestion(token)),
+        ledger.tryLock(tx, by.customer, customers.standingQuestion(token)),
         key === undefined ? undefined : store.findAnswer(tx, by.customer, key, clock() - keyKeptMs),
       ])
     let [turn, stored] = await ask()

@@ -11,13 +11,24 @@ import type { Payer } from '../ledger/index.ts'
 /** The same database, with every statement of its transactions written down. */
 function overheard(db: Database): { db: Database; statements: string[] } {
   const statements: string[] = []
-  const hear =
-    <Args extends [string, ...unknown[]], Result>(ask: (...args: Args) => Result) =>
-    (...args: Args): Result => {
-      statements.push(args[0])
-      return ask(...args)
-    }
-  const heard = (tx: Tx): Tx => ({ all: hear(tx.all), first: hear(tx.first), run: hear(tx.run), send: hear(tx.send) })
+  const heard = (tx: Tx): Tx => ({
+    all: (sql, values) => {
+      statements.push(sql)
+      return tx.all(sql, values)
+    },
+    first: (sql, values) => {
+      statements.push(sql)
+      return tx.first(sql, values)
+    },
+    run: (sql, values) => {
+      statements.push(sql)
+      return tx.run(sql, values)
+    },
+    send: (sql, values) => {
+      statements.push(sql)
+      tx.send(sql, values)
+    },
+  })
   return { statements, db: { ...db, transact: (work) => db.transact((tx) => work(heard(tx))) } }
 }
 
@@ -82,21 +93,28 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     ])
     expect(statements[0]).toContain('tokens')
   })
+})
 
-  // SQLite has no such wait: whoever is in turn has the whole database.
-  test.skipIf(engine === 'sqlite')('a token revoked while its purchase waits for its turn buys nothing', async () => {
-    const by = await newPayer()
-    const isWaiting = async () =>
-      (await other.first(
-        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-      )) !== undefined
-    let attempt: Promise<unknown> = Promise.resolve()
-    await other.transact(async (tx) => {
-      await elsewhere.ledger.lock(tx, by.customer)
-      attempt = refusalOf(buy(here, by, 900n, { key: 'waits' }))
-      expect(await untilTrue(isWaiting)).toBe(true)
-      await elsewhere.customers.revokeToken(by.token.id)
-    })
-    expect(await attempt).toMatchObject({ code: 'invalid_token' })
+// SQLite has no such wait: whoever is in turn has the whole database.
+test('a token revoked while its purchase waits for its turn, on postgres, buys nothing', async () => {
+  const opened = await openTestDatabase('postgres')
+  const other = openDatabase(opened.place.address)
+  const [here, elsewhere] = [wire(opened.db), wire(other)]
+  const customer = await addCustomer(here, 100_000n)
+  const { token } = await here.customers.issueToken(customer, { name: 'test' })
+  const by = { customer, token: { id: token.id, cap: null } }
+  const isWaiting = async () =>
+    (await other.first(
+      `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+    )) !== undefined
+  let attempt: Promise<unknown> = Promise.resolve()
+  await other.transact(async (tx) => {
+    await elsewhere.ledger.lock(tx, customer)
+    attempt = refusalOf(buy(here, by, 900n, { key: 'waits' }))
+    expect(await untilTrue(isWaiting)).toBe(true)
+    await elsewhere.customers.revokeToken(token.id)
   })
+  expect(await attempt).toMatchObject({ code: 'invalid_token' })
+  await other.close()
+  await opened.close()
 })

@@ -14,6 +14,19 @@ export type Kind = { readonly country: CountryCode; readonly ipv: Ipv }
 /** A place that has been taken. Its lease begins at `freeFrom` or later: the one before lasted until then. */
 export type Place = { readonly id: number; readonly address: string; readonly freeFrom: number }
 
+/** A lease as `verify` walks it, with what its place is. */
+export type WalkedLease = {
+  readonly place: number
+  readonly proxy: number
+  readonly startedAt: number
+  readonly endedAt: number | null
+  /** When the lease of its place before it ended; it begins no sooner, even if the clock was set back in between. */
+  readonly freeFromAt: number
+  readonly address: string
+  readonly country: string
+  readonly ipv: number
+}
+
 export const slotsOf = (ipv: Ipv): number => (ipv === 3 ? 3 : 1)
 
 /** A block with more addresses than this is kept as a block. */

@@ -12,7 +12,7 @@ import { readCountry } from '../../kernel/country.ts'
 import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { noSuchAddress, partOfBlock } from './errors.ts'
-import { scattered, sizeOf } from './rules.ts'
+import { scattered, sizeOf, type WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
 
 const mostShown = 100
@@ -114,7 +114,7 @@ export function createStockOperator(deps: {
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(
       reader: Reader,
-      onLease: (lease: store.LeaseRecord) => Finding | undefined,
+      onLease: (lease: WalkedLease) => Finding | undefined,
     ): Promise<{ findings: Finding[]; places: number; leases: number }> {
       const findings: Finding[] = []
       for (const each of await store.disagreements(reader, mostShown)) {

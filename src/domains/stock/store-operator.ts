@@ -1,6 +1,6 @@
 import { chunked, list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Ipv, PlaceState } from './rules.ts'
+import type { Ipv, PlaceState, WalkedLease } from './rules.ts'
 
 export type PlaceRecord = {
   readonly id: number
@@ -172,18 +172,6 @@ export async function misdated(reader: Reader, most: number): Promise<number[]> 
   return rows.map((row) => Number(row.id))
 }
 
-export type LeaseRecord = {
-  readonly place: number
-  readonly proxy: number
-  readonly startedAt: number
-  readonly endedAt: number | null
-  /** When the place's lease before this one ended; 0 for the first. */
-  readonly freeFromAt: number
-  readonly address: string
-  readonly country: string
-  readonly ipv: number
-}
-
 type LeaseRow = {
   place_id: bigint
   proxy_id: bigint
@@ -216,7 +204,7 @@ export async function leasesAfter(
   reader: Reader,
   after: { readonly place: number; readonly startedAt: number },
   limit: number,
-): Promise<LeaseRecord[]> {
+): Promise<WalkedLease[]> {
   const rows = await reader.all<LeaseRow>(
     `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
        stock.ipv, COALESCE((SELECT MAX(ended_at) FROM leases AS earlier
