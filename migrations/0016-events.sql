@@ -94,12 +94,6 @@ CREATE TABLE proxy_outages (
 );
 CREATE UNIQUE INDEX proxy_outages_one_at_a_time ON proxy_outages (proxy_id) WHERE until_at IS NULL;
 
--- Since when somebody has looked without a pause whether what is sold is served, and when that was last.
-CREATE TABLE outage_watch (
-  one BIGINT PRIMARY KEY CHECK (one = 1),
-  since_at BIGINT NOT NULL,
-  looked_at BIGINT NOT NULL CHECK (looked_at >= since_at)
-);
 -- @sqlite
 CREATE TRIGGER proxy_outages_never_overlap BEFORE INSERT ON proxy_outages
 WHEN EXISTS (SELECT 1 FROM proxy_outages

@@ -59,7 +59,8 @@ function toSurvey(survey: RangeSurvey): Outcome {
         ]),
       ),
       ...survey.blocks.map((block) => `The block ${block}.`),
-      `${survey.proxies.length} proxies of ${survey.customers} customers; ${toRoubleText(survey.unused)} RUB of them unused.`,
+      `${survey.proxies.length} proxies of ${survey.customers} customers, ` +
+        `of which ${toRoubleText(survey.unused)} RUB are unused.`,
       'Nothing was changed.',
     ],
   }

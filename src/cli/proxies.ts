@@ -1,11 +1,11 @@
-import type { ProxyOperator, ProxySight } from '../domains/dedicated/index.ts'
+import type { Outages, ProxyOperator, ProxySight } from '../domains/dedicated/index.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
-import { keyOption, noteOption, type Opened, readKey, readNote } from './typed.ts'
+import { keyOption, noteOption, type Opened, readKey, readNote, readWhole } from './typed.ts'
 
 const proxyWord = { name: 'PROXY', meaning: "the proxy's id, a number" }
 
-export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator }>): readonly Command[] {
+export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator; outages: Outages }>): readonly Command[] {
   return [
     {
       name: 'proxy show',
@@ -13,6 +13,34 @@ export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator }>): r
       takes: [proxyWord],
       options: [],
       run: (given) => open(given, async ({ proxyOperator }) => toOutcome(await proxyOperator.show(readProxy(given)))),
+    },
+    {
+      name: 'proxy interrupted',
+      summary: 'Lists proxies that cannot be used now, since when, and why. Their terms stand still.',
+      takes: [],
+      options: [
+        { flag: 'after', value: 'PROXY', meaning: 'begin after this one' },
+        { flag: 'limit', value: 'N', meaning: 'how many, 1 to 10000; 100 unless said' },
+      ],
+      run: (given) =>
+        open(given, async ({ outages }) => {
+          const after = readWhole(given, 'after', 0, { min: 0, max: Number.MAX_SAFE_INTEGER })
+          const found = await outages.list(after, readWhole(given, 'limit', 100, { min: 1, max: 10_000 }))
+          const rows = found.map((proxy) => ({
+            proxy: proxy.id,
+            customer: proxy.customer,
+            address: proxy.address,
+            since: toIso(proxy.interruptedAt ?? 0),
+            reason: proxy.interruptedBy,
+          }))
+          return {
+            json: rows,
+            lines: table(
+              ['PROXY', 'CUSTOMER', 'ADDRESS', 'SINCE', 'WHY'],
+              rows.map((row) => [String(row.proxy), row.customer, row.address, row.since, row.reason ?? '']),
+            ),
+          }
+        }),
     },
     {
       name: 'proxy end',
@@ -67,6 +95,7 @@ function toOutcome({ proxy, status, received, sent, addresses }: ProxySight) {
     started_at: toIso(proxy.startedAt),
     expires_at: toIso(proxy.expiresAt),
     ended_at: proxy.endedAt === null ? null : toIso(proxy.endedAt),
+    interrupted_at: proxy.interruptedAt === null ? null : toIso(proxy.interruptedAt),
     auto_renew: proxy.renewPeriod,
     rx_bytes: Number(received),
     tx_bytes: Number(sent),

@@ -231,21 +231,19 @@ async function interruptSome(
   third: number,
 ): Promise<void> {
   const { outages } = services
-  const rule = { address: 'wait', afterMs: minuteMs, time: 'extend' } as const
+  const rule = { time: 'extend' } as const
   for (const ids of [[first, second], [first]]) {
     await outages.interrupt(
       ids.map((proxy) => ({ proxy, servedAt: clock.nowMs })),
       'outage',
-      0,
     )
     clock.advance(minuteMs)
     await outages.restore(anna.customer, ids, rule)
     clock.advance(minuteMs)
   }
-  await outages.interrupt([{ proxy: third, servedAt: clock.nowMs }], 'quarantine', 0)
+  await outages.interrupt([{ proxy: third, servedAt: clock.nowMs }], 'quarantine')
   clock.advance(minuteMs)
-  await outages.restore(boris.customer, [third], { ...rule, time: 'refund' })
-  await outages.look()
+  await outages.restore(boris.customer, [third], { time: 'refund' })
 }
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {

@@ -50,7 +50,7 @@ describe.each([...engines])('events on %s', (engine) => {
     const rest = (await till.get('/events?after=4')).data
     expect([rest.events.map((each: { id: number }) => each.id), rest.next_cursor]).toEqual([[5], null])
     expect((await till.get('/events?after=5')).data.events).toEqual([])
-    expect((await till.get('/events?type=vpn.moved')).data.events).toEqual([])
+    expect((await till.get('/events?type=proxy.ended')).data.events).toEqual([])
     expect((await till.get('/events?type=order.refunded')).data.events).toHaveLength(5)
   })
 
@@ -88,7 +88,7 @@ describe.each([...engines])('events on %s', (engine) => {
   })
 
   test('an event is never changed, and is forgotten after 30 days; numbers go on', async () => {
-    const change = till.services.db.transact((tx) => tx.run(`UPDATE events SET type = 'vpn.moved'`))
+    const change = till.services.db.transact((tx) => tx.run(`UPDATE events SET type = 'proxy.ended'`))
     expect(await change.then(() => 'changed').catch(() => 'refused')).toBe('refused')
     till.clock.advance(30 * dayMs - 1)
     expect(await till.services.events.forget(100)).toBe(0)

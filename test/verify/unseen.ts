@@ -45,11 +45,6 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'what an operator was told; money that moved is in the ledger, and what has ended ends no second time',
   })),
-  ...['since_at', 'looked_at', ''].map((column) => ({
-    table: 'outage_watch',
-    column,
-    because: 'since when somebody looks begins anew after a pause; what an outage has given is in its own row',
-  })),
   ...['from_at', 'until_at', 'expires_before', 'expires_after', 'given', 'cause', ''].map((column) => ({
     table: 'proxy_outages',
     column,

@@ -9,8 +9,8 @@ import type { Ipv } from '../stock/rules.ts'
 /** What a proxy speaks. */
 export type PortType = 'http' | 'socks' | 'both'
 
-/** Who swaps a proxy's address: its customer, the operator, or the rule for outages. */
-export type ReplacedBy = 'customer' | 'operator' | 'outage'
+/** Who swaps a proxy's address: its customer or the operator. */
+export type ReplacedBy = 'customer' | 'operator'
 
 export type Proxy = {
   readonly id: number

@@ -28,7 +28,7 @@ export function createProxyMoney({ ledger, orders }: MoneyDeps) {
       return new Map(proxies.map((proxy) => [proxy.id, unusedOf(terms.get(proxy.id) ?? [], leftMs(proxy))]))
     },
 
-    /** Gives back what is due, no more of a charge than is left of it. Tells how much, and what its customer has then. */
+    /** Gives back what is due, no more of a charge than is left of it. Tells how much, and the balance after. */
     async giveBack(
       tx: Tx,
       customer: CustomerId,

@@ -183,7 +183,7 @@ export function createRangeOperator(
       let interrupted = 0
       for (let at = 0; at < ids.length; at += atOnce) {
         const found = ids.slice(at, at + atOnce).map((proxy) => ({ proxy, servedAt: clock() }))
-        interrupted += await deps.outages.interrupt(found, 'quarantine', 0)
+        interrupted += await deps.outages.interrupt(found, 'quarantine')
       }
       return { places, interrupted, restored: 0, ...moved }
     },

@@ -3,13 +3,11 @@ import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 /** What is told: the thing first, then what happened to it. `docs/api/events.md` says what each carries. */
 export const eventTypes = [
   'proxy.replaced',
-  'proxy.moved',
   'proxy.interrupted',
   'proxy.restored',
   'proxy.extended',
   'proxy.ended',
   'order.refunded',
-  'vpn.moved',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 

@@ -100,17 +100,11 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
   }
 }
 
-/** Whoever says nothing waits for the address and gives the time. */
+/** Whoever says nothing gives the time. */
 function readOutage(reading: Reading, value: unknown): OutageRule {
-  const root = reading.object(value, 'dedicated.outage', ['address', 'after_minutes', 'time'])
-  const { address = 'wait', after_minutes: minutes = 60, time = 'extend' } = root
-  if (address !== 'wait' && address !== 'replace') reading.wrong('dedicated.outage.address', 'must be wait or replace')
+  const { time = 'extend' } = reading.object(value, 'dedicated.outage', ['time'])
   if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
-  return {
-    address: address === 'replace' ? 'replace' : 'wait',
-    afterMs: reading.whole(minutes, 'dedicated.outage.after_minutes', 1, 43_200) * 60_000,
-    time: time === 'refund' ? 'refund' : 'extend',
-  }
+  return { time: time === 'refund' ? 'refund' : 'extend' }
 }
 
 function readKind(reading: Reading, value: unknown, path: string): DedicatedKind {

@@ -33,12 +33,8 @@ export type VpnPlan = {
   readonly refund: 'pro_rata' | 'none'
 }
 
-/** What becomes of proxies that cannot be used: of their address, after how long, and of the time that was lost. */
-export type OutageRule = {
-  readonly address: 'wait' | 'replace'
-  readonly afterMs: number
-  readonly time: 'extend' | 'refund'
-}
+/** What a customer gets for time in which he could not use a proxy: that time, or its part of the price. */
+export type OutageRule = { readonly time: 'extend' | 'refund' }
 
 /** A whole price list. */
 export type Catalogue = {

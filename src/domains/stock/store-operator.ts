@@ -264,7 +264,8 @@ export async function holdersOf(
 export function retirePlaces(tx: Tx, places: readonly number[]): void {
   for (const chunk of chunked(places)) {
     tx.send(
-      `UPDATE stock SET retiring = 1, state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END, rest_until = NULL
+      `UPDATE stock SET retiring = 1, rest_until = NULL,
+         state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END
        WHERE id IN (${list(chunk.length)})`,
       chunk,
     )

@@ -152,7 +152,8 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
 
 export async function prefixesOf(reader: Reader, kind: Kind): Promise<string[]> {
   const rows = await reader.all<{ prefix: string }>(
-    'SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0 ORDER BY prefix',
+    `SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
+     ORDER BY prefix`,
     [kind.country, kind.ipv],
   )
   return rows.map((row) => row.prefix)

@@ -89,16 +89,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
   const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber })
-  const outages = createOutages({
-    db,
-    ledger,
-    orders,
-    events,
-    pricing,
-    stock,
-    carriers: { unserved: async () => ({ leases: [], next: null }), servedAmong: async (places) => new Set(places) },
-    ...around,
-  })
+  const outages = createOutages({ db, ledger, orders, events, pricing, ...around })
   const dedicated = createDedicated({
     db,
     outages,

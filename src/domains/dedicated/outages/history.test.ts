@@ -16,7 +16,7 @@ import { Refusal } from '../../../kernel/refusal.ts'
 
 const dayMs = 86_400_000
 const graceMs = 3 * dayMs
-const extend = { address: 'wait', afterMs: 60_000, time: 'extend' } as const
+const extend = { time: 'extend' } as const
 
 type Step =
   | { do: 'interrupt'; agoMs: number; cause: 'outage' | 'quarantine' }
@@ -96,10 +96,10 @@ describe.each([...engines])('random outages on %s', (engine) => {
       if (each.do === 'wait') clock.advance(each.ms)
       else if (each.do === 'interrupt') {
         const servedAt = clock.nowMs - each.agoMs
-        await outages.interrupt([{ proxy: id, servedAt }], each.cause, 0)
+        await outages.interrupt([{ proxy: id, servedAt }], each.cause)
         model.interrupt(clock.nowMs, Math.max(servedAt, swappedAt))
       } else if (each.do === 'interrupt twice at once') {
-        const again = () => outages.interrupt([{ proxy: id, servedAt: clock.nowMs }], 'outage', 0)
+        const again = () => outages.interrupt([{ proxy: id, servedAt: clock.nowMs }], 'outage')
         const opened = await Promise.all([again(), again(), again()])
         expect(opened.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(1)
         model.interrupt(clock.nowMs, clock.nowMs)

@@ -5,7 +5,7 @@ import { eventOf, type Proxy } from '../rules.ts'
 /** Why a proxy cannot be used: what carries it is away, or the operator has put its address into quarantine. */
 export type Cause = 'outage' | 'quarantine'
 
-/** What a customer gets for time that he could not use; nothing where he has ended it, or was given money for all that was left. */
+/** What a customer gets for time that he could not use; nothing for what has ended meanwhile. */
 export type Given = 'time' | 'money' | 'nothing'
 
 /** A time in which a proxy could not be used. */
@@ -19,18 +19,13 @@ export type Outage = {
   readonly expiresAfter: number | null
 }
 
-/** What is not served for so long is interrupted: since when it was last served, not since it was noticed. */
-export const interruptedAfterMs = 30_000
-/** Whoever has not looked for so long was away himself, and knows nothing of the time in between. */
-export const blindAfterMs = 60_000
-
 /** Its term stands still while it cannot be used: what was left when it stopped is left when it goes on. */
 export const extended = (expiresAt: number, fromAt: number, untilAt: number): number =>
   expiresAt + Math.max(0, untilAt - fromAt)
 
-/** When an interruption began of what was last served then: no sooner than it was sold, or than anybody has looked. */
-export const beginningOf = (proxy: Proxy, servedAt: number, watchedSinceAt: number): number =>
-  Math.max(servedAt, watchedSinceAt, proxy.startedAt, proxy.replacedAt ?? 0)
+/** When an interruption began of what was last served then: no sooner than it was sold, or got its address. */
+export const beginningOf = (proxy: Proxy, servedAt: number): number =>
+  Math.max(servedAt, proxy.startedAt, proxy.replacedAt ?? 0)
 
 export const interruptedEvent = (proxy: Proxy, cause: Cause, fromAt: number): Happening =>
   eventOf(proxy, 'proxy.interrupted', { ip: proxy.address, since: toIso(fromAt), reason: cause })

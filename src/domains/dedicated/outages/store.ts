@@ -76,18 +76,3 @@ export async function outagesAfter(
   )
   return rows.map(toOutage)
 }
-
-/**
- * Notes that somebody looks now, and tells since when it was looked at without a pause. After a pause that begins anew.
- */
-export async function look(tx: Tx, nowMs: number, pauseMs: number): Promise<number> {
-  const row = await tx.first<{ since_at: bigint }>(
-    `INSERT INTO outage_watch (one, since_at, looked_at) VALUES (1, $1, $1)
-     ON CONFLICT (one) DO UPDATE SET
-       since_at = CASE WHEN outage_watch.looked_at BETWEEN $2 AND $1 THEN outage_watch.since_at ELSE $1 END,
-       looked_at = $1
-     RETURNING since_at`,
-    [nowMs, nowMs - pauseMs],
-  )
-  return Number(row?.since_at ?? nowMs)
-}
