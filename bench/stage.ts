@@ -7,6 +7,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/open.ts'
 import { readMigrations } from '../src/main/shop/database.ts'
 import { createServices, realSurroundings, type Services } from '../src/main/shop/services.ts'
+import { standCarrier } from '../test/harness/carrier.ts'
 import { createDatabase, type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { type ShopProcess, startShop } from './shop-process.ts'
 
@@ -119,10 +120,11 @@ async function undoAll(actions: Undo[]): Promise<void> {
 export async function openServices(place: Place): Promise<Services> {
   const db = openDatabase(place.address)
   await migrate(db, readMigrations())
-  return createServices(db, realSurroundings, {
+  const arranged = {
     vault: createVault(Uint8Array.fromHex(secretKey)),
     gateway: { host: '127.0.0.1', port: 10_800 },
-  })
+  }
+  return standCarrier(createServices(db, realSurroundings, arranged))
 }
 
 export async function withServices<Result>(

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createServer, type Server, type Socket } from 'node:net'
 import { openEngine, passwordOf } from '../../test/harness/engine.ts'
-import { createProxyProbe } from './proxy-probe.ts'
+import { probeProxy } from './proxy-probe.ts'
 
 const good = { username: 'tp1abcd', password: 'q7r2m9x4c8v1b6n3k5j0' }
 const servers: Server[] = []
@@ -91,7 +91,7 @@ async function socks(socket: Socket, read: (count: number) => Promise<Buffer>, m
 }
 
 describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portType) => {
-  const check = (port: number, as = good) => createProxyProbe(port)({ ...as, portType, host: '127.0.0.1' })
+  const check = (port: number, as = good) => probeProxy({ ...as, portType, host: '127.0.0.1', port })
 
   test('says that it works when a tunnel through it is opened', async () => {
     const outcome = await check(await startProxy(moods.open))
@@ -143,7 +143,7 @@ describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portTyp
 test('with a gateway outside of a sandbox, who is let in works and who is not does not', async () => {
   const stand = openEngine({ mode: 'production' })
   const check = (username: string, portType: 'http' | 'socks', password = passwordOf(username)) =>
-    createProxyProbe(stand.port)({ username, password, portType, host: '127.0.0.1' })
+    probeProxy({ username, password, portType, host: '127.0.0.1', port: stand.port })
   for (const [username, portType] of [
     ['anna', 'http'],
     ['clara', 'http'],

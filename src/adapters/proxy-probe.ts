@@ -7,6 +7,7 @@ export type ProbedProxy = {
   readonly password: string
   /** Where customers reach it. */
   readonly host: string
+  readonly port: number
 }
 type Target = { readonly host: string; readonly port: number }
 type Wire = { readonly socket: Socket; readonly reader: SocketReader }
@@ -19,27 +20,24 @@ const mostBytes = 16 * 1024
  * IPv4 and IPv6. Outside of a sandbox the gateway refuses its own machine as a destination; it does so only to whom it
  * has let in, so that is a proxy that works as well.
  */
-export function createProxyProbe(port: number) {
-  return async (proxy: ProbedProxy): Promise<ProbeOutcome> => {
-    const startedAt = performance.now()
-    const sockets: Socket[] = []
-    const open = (): Wire => {
-      const socket = connect(port, proxy.host)
-      sockets.push(socket)
-      return { socket, reader: new SocketReader(socket) }
-    }
-    const giveUp = () =>
-      sockets.map((socket) => socket.destroy(new Error(`no answer within ${limitMs / 1000} seconds`)))
-    const timer = setTimeout(giveUp, limitMs)
-    try {
-      await (proxy.portType === 'http' ? tryHttp : trySocks)(open, proxy, { host: 'localhost', port })
-      return { works: true, tookMs: Math.round((performance.now() - startedAt) * 10) / 10, problem: null }
-    } catch (error) {
-      return { works: false, tookMs: null, problem: toProblem(error) }
-    } finally {
-      clearTimeout(timer)
-      for (const socket of sockets) socket.destroy()
-    }
+export async function probeProxy(proxy: ProbedProxy): Promise<ProbeOutcome> {
+  const startedAt = performance.now()
+  const sockets: Socket[] = []
+  const open = (): Wire => {
+    const socket = connect(proxy.port, proxy.host)
+    sockets.push(socket)
+    return { socket, reader: new SocketReader(socket) }
+  }
+  const giveUp = () => sockets.map((socket) => socket.destroy(new Error(`no answer within ${limitMs / 1000} seconds`)))
+  const timer = setTimeout(giveUp, limitMs)
+  try {
+    await (proxy.portType === 'http' ? tryHttp : trySocks)(open, proxy, { host: 'localhost', port: proxy.port })
+    return { works: true, tookMs: Math.round((performance.now() - startedAt) * 10) / 10, problem: null }
+  } catch (error) {
+    return { works: false, tookMs: null, problem: toProblem(error) }
+  } finally {
+    clearTimeout(timer)
+    for (const socket of sockets) socket.destroy()
   }
 }
 

@@ -1,4 +1,5 @@
 import type { RangeOperator } from '../domains/dedicated/index.ts'
+import type { Fleet } from '../domains/fleet/index.ts'
 import type { Stock, StockOperator } from '../domains/stock/index.ts'
 import { allIpv, type Ipv, type Kind, placeStates } from '../domains/stock/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
@@ -6,9 +7,10 @@ import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
 import { closeRange, isRange, rangeOptions, refuseRangeOptions } from './closing.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
+import { nodeOption, readHomes } from './ranges.ts'
 import { type Opened, readWhole } from './typed.ts'
 
-type Deps = { stock: Stock; stockOperator: StockOperator; rangeOperator: RangeOperator }
+type Deps = { stock: Stock; stockOperator: StockOperator; rangeOperator: RangeOperator; fleet: Fleet }
 
 const whatWord = { name: 'WHAT', meaning: 'an address in stock, or a range like 203.0.113.0/24' }
 const kindOptions = [
@@ -22,7 +24,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       name: 'stock add',
       summary: 'Adds addresses: a prefix, one address, or a CSV file with lines address,country,ipv.',
       takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file' }],
-      options: kindOptions,
+      options: [...kindOptions, nodeOption],
       run: (given) => open(given, ({ stock }) => add(stock, given)),
     },
     {
@@ -36,7 +38,8 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
         { flag: 'after', value: 'N', meaning: 'begin after this place' },
       ],
       run: (given) =>
-        open(given, async ({ stockOperator }) => {
+        open(given, async ({ stockOperator, fleet }) => {
+          const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
           const places = await stockOperator.list({
             country: given.flags['country'] === undefined ? '' : readKindCountry(given.flags['country']),
             ipv: given.flags['ipv'] === undefined ? 0 : readKindIpv(given.flags['ipv']),
@@ -54,14 +57,16 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
               state: place.state,
               rest_until: place.restUntil === null ? null : toIso(place.restUntil),
               retiring: place.retiring,
+              carrier: place.carrier,
             })),
             lines: table(
-              ['PLACE', 'ADDRESS', 'COUNTRY', 'IPV', 'STATE'],
+              ['PLACE', 'ADDRESS', 'COUNTRY', 'IPV', 'NODE', 'STATE'],
               places.map((place) => [
                 String(place.id),
                 place.address,
                 place.country,
                 String(place.ipv),
+                place.carrier === null ? 'none' : (names.get(place.carrier) ?? place.carrier),
                 place.restUntil === null ? place.state : `${place.state} until ${toIso(place.restUntil)}`,
               ]),
             ),
@@ -97,6 +102,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
             json: blocks.map((block) => ({
               prefix: block.prefix,
               country: block.country,
+              carrier: block.carrier,
               added_at: toIso(block.addedAt),
               retired_at: block.retiredAt === null ? null : toIso(block.retiredAt),
             })),
@@ -141,15 +147,16 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
 async function add(stock: Stock, given: Given) {
   const what = given.words[0] ?? ''
   const prefix = readPrefix(what)
+  const homes = await readHomes(stock, given)
   const added = prefix
-    ? await stock.add(assertVersion(prefix, readKind(given)), readKind(given), showProgress)
-    : await addFile(stock, what)
+    ? await stock.add(assertVersion(prefix, readKind(given)), readKind(given), showProgress, homes)
+    : await addFile(stock, what, homes)
   const nothing = 'Added nothing: all of it is in stock already, of this kind or another. "stock list" shows it.'
   return { json: { added }, lines: [added === 0 ? nothing : `Added ${added}.`] }
 }
 
 /** A file of many kinds is added kind by kind; a line that cannot be read stops it before anything is added. */
-async function addFile(stock: Stock, path: string): Promise<number> {
+async function addFile(stock: Stock, path: string, homes: readonly string[]): Promise<number> {
   const file = Bun.file(path)
   if (!(await file.exists())) throw mistyped(`${path} is neither a prefix nor a file.`)
   const kinds = new Map<string, { kind: Kind; addresses: string[] }>()
@@ -168,7 +175,9 @@ async function addFile(stock: Stock, path: string): Promise<number> {
   }
   if (kinds.size === 0) throw mistyped(`${path} names no address: a line is address,country,ipv.`)
   let added = 0
-  for (const { kind, addresses } of kinds.values()) added += await stock.addAddresses(addresses, kind, showProgress)
+  for (const { kind, addresses } of kinds.values()) {
+    added += await stock.addAddresses(addresses, kind, showProgress, homes)
+  }
   return added
 }
 

@@ -21,6 +21,13 @@ describe('PostgreSQL', () => {
     await place.remove()
   })
 
+  test('whoever reads a snapshot may take longer than a sale, and afterwards a sale may not', async () => {
+    const limits = `SELECT current_setting('statement_timeout') AS run,
+      current_setting('idle_in_transaction_session_timeout') AS rest`
+    expect(await db.snapshot((reader) => reader.first(limits))).toEqual({ run: '30min', rest: '30min' })
+    expect(await db.transact((tx) => tx.first(limits))).toEqual({ run: '15s', rest: '15s' })
+  })
+
   /** Two transactions that each lock one row and then want the other's: PostgreSQL ends one of them. */
   async function meetHeadOn(bump: (tx: Tx, id: string) => Promise<unknown>): Promise<number> {
     const bothLocked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const

@@ -35,7 +35,12 @@ export function openPostgres(url: string, size: number = poolSize): Database {
     engine: 'postgres',
     ...readerOn(pool),
     transact: (work) => transact(pool, 'BEGIN', work),
-    snapshot: (work) => transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
+    snapshot: (work) =>
+      transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', async (tx) => {
+        await tx.run(`SET LOCAL statement_timeout = '30min'`)
+        await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
+        return work(tx)
+      }),
     close: () => pool.close({ timeout: 5 }),
   }
 }

@@ -9,6 +9,7 @@ import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
 import { proxyCommands } from '../cli/proxies.ts'
+import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
@@ -124,4 +125,5 @@ export const commands: readonly Command[] = [
   ...vpnCommands(withServices),
   ...proxyCommands(withServices),
   ...stockCommands(withServices),
+  ...rangeCommands(withServices),
 ]

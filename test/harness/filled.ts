@@ -8,6 +8,7 @@ import { readPrefix } from '../../src/kernel/address.ts'
 import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, type Services } from '../../src/main/shop/services.ts'
+import { standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { reportOf } from './told.ts'
 
@@ -17,11 +18,12 @@ const minuteMs = 60_000
 
 /** All domains on a database, with small byte leases, so that a little traffic makes a long history. */
 export function wireFilled(db: Database, clock: HandClock): Services {
-  return createServices(db, surroundingsWith(clock), {
+  const services = createServices(db, surroundingsWith(clock), {
     vault: createVault(new Uint8Array(32).fill(5)),
     gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
     premium: { ...shippedTerms, leaseBytes },
   })
+  return standCarrier(services)
 }
 
 type Shop = { readonly services: Services; readonly clock: HandClock }

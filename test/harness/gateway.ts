@@ -40,7 +40,7 @@ export async function openRoad(
 ): Promise<Road> {
   const port = freePort()
   const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
-  const service = await startService(engine, shopEnv, realSurroundings)
+  const service = await startService(engine, shopEnv, realSurroundings, false)
   const started = await startGateway(service, port, env.gateway)
   const stopGateway = once(() => started.stopGateway())
   return {

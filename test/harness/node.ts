@@ -7,6 +7,7 @@ import {
   type NodeExit,
   type NodePeer,
   type NodeProxy,
+  type NodeRange,
   type NodeSubuser,
   type StatePage,
   statePageSchema,
@@ -25,6 +26,7 @@ export type NodeAnswer = {
 
 /** What a node holds after it has heard so many pages. */
 export type Held = {
+  readonly ranges: Map<number, NodeRange>
   readonly proxies: Map<number, NodeProxy>
   readonly subusers: Map<string, NodeSubuser>
   readonly exits: Map<string, NodeExit>
@@ -34,7 +36,13 @@ export type Held = {
 /** A node as far as the shop sees one: requests over real sockets, and the state that its answers add up to. */
 export class TestNode {
   cursor: string | undefined
-  readonly held: Held = { proxies: new Map(), subusers: new Map(), exits: new Map(), peers: new Map() }
+  readonly held: Held = {
+    ranges: new Map(),
+    proxies: new Map(),
+    subusers: new Map(),
+    exits: new Map(),
+    peers: new Map(),
+  }
   /** All that was ever answered, to be searched for what must not be there. */
   readonly texts: string[] = []
 
@@ -60,6 +68,7 @@ export class TestNode {
   }
 
   hear(page: StatePage): StatePage {
+    for (const each of page.ranges) this.held.ranges.set(each.id, each)
     for (const each of page.proxies) this.held.proxies.set(each.id, each)
     for (const each of page.subusers) this.held.subusers.set(each.id, each)
     for (const each of page.exits) this.held.exits.set(each.id, each)
@@ -93,7 +102,7 @@ export class TestNode {
 }
 
 export const countOf = (page: StatePage): number =>
-  page.proxies.length + page.subusers.length + page.exits.length + page.peers.length
+  page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length
 
 export const reportOf = (body: Partial<ReportBody>): ReportBody => ({
   boot: 'boot-0001',

@@ -3,6 +3,7 @@ import { readConfig } from '../../src/main/settings/config.ts'
 import type { Services, Surroundings } from '../../src/main/shop/services.ts'
 import { openShop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
+import { carryAll, standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { type Engine, makePlace, type Place } from './database.ts'
 import { until } from './until.ts'
@@ -23,11 +24,15 @@ export type Service = Caller & {
   stop(): Promise<void>
 }
 
-/** With `around`, time goes by itself and the clock by hand moves nothing. */
+/**
+ * With `around`, time goes by itself and the clock by hand moves nothing. `carried` by a carrier that is always there,
+ * unless a test brings gateways of its own.
+ */
 export async function startService(
   engine: Engine,
   env: Record<string, string> = {},
   around?: Surroundings,
+  carried = true,
 ): Promise<Service> {
   const place = await makePlace(engine)
   const clock = new HandClock()
@@ -45,6 +50,7 @@ export async function startService(
     createLog('debug', 'shop', (line) => log.push(line)),
     around ?? surroundingsWith(clock),
   )
+  if (carried) await carryAll(standCarrier(shop.services))
   const token = shop.token ?? ''
   const caller = await createCaller(shop.url, token)
 

@@ -6,15 +6,14 @@ import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { standCarrier } from './carrier.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
 /** All domains on a database, without HTTP before them. Without a clock, on the real one. */
 export function wire(db: Database, clock?: HandClock): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
-  return createServices(db, clock ? surroundingsWith(clock) : realSurroundings, {
-    vault: createVault(new Uint8Array(32)),
-    gateway,
-  })
+  const around = clock ? surroundingsWith(clock) : realSurroundings
+  return standCarrier(createServices(db, around, { vault: createVault(new Uint8Array(32)), gateway }))
 }
 
 /** A customer with so many kopecks. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../harness/database.ts'
 import { endIn, openRoad, type Road } from '../harness/gateway.ts'
-import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
+import { addStock, applyCatalogue, kindIn, shippedWith } from '../harness/proxies.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
@@ -50,6 +50,7 @@ describe.each([...engines])('over HTTP on %s', (engine) => {
     for (const prefix of ['127.60.0.0/27', '127.60.0.32/28', '127.60.0.48/31']) {
       await addStock(road.services, prefix, 'AT', 4)
     }
+    expect(await untilTrue(async () => (await road.services.stock.available(kindIn('AT', 4))) === 50)).toBeTrue()
     const buyers = await Promise.all(Array.from({ length: 25 }, () => road.newCustomer(10_000n)))
     const answers = await Promise.all(
       Array.from({ length: 500 }, (_, index) =>

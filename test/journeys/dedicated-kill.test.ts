@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { carryPlace } from '../harness/carrier.ts'
 import { type Engine, engines, makePlace, type Place } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 import { endStarted, type Running, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
@@ -153,6 +154,7 @@ describe.each([...engines])('a shop on %s that is killed while proxies are bough
     const env = envOf(engine, place)
     const books = new Books()
     let shop = await Shop.start(env)
+    await carryPlace(place)
     const [customer] = JSON.parse((await runTurnpike(['customer', 'list', '--json'], env)).out) as { id: string }[]
     expect((await runTurnpike(['credit', customer?.id ?? '', '10000000'], env)).exit).toBe(0)
     for (let cycle = 1; cycle <= cycles; cycle += 1) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { carryAll } from '../harness/carrier.ts'
 import { curl } from '../harness/clients.ts'
 import { Detour } from '../harness/detour.ts'
 import { type BoughtProxy, freePort, openRoad, type Road } from '../harness/gateway.ts'
@@ -163,6 +164,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
   test('from an address that this machine does not have', async () => {
     await applyCatalogue(road.services, shippedWith('AT'))
     await addStock(road.services, '198.51.100.0/24', 'AT', 4)
+    // A node says that it has it, and it was lost since.
+    await carryAll(road.services)
     await expectNo(await newPair({ country_code: 'AT' }), echo.spot, 'address_unavailable', 502, 1)
   })
 

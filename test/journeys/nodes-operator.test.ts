@@ -212,6 +212,6 @@ describe.each([...engines])('nodes of this machine on %s', (engine) => {
 test('without the setting no key is written', async () => {
   const service = await startService('sqlite')
   expect(existsSync(joinKeyFile(service.place.folder, 'gateway'))).toBe(false)
-  expect(await service.services.fleet.nodes('gateway')).toEqual([])
+  expect(await service.services.fleet.findByName('local-gateway')).toBeUndefined()
   await service.stop()
 })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { createCaller } from '../harness/caller.ts'
 import { makePlace, type Place } from '../harness/database.ts'
+import { freePort } from '../harness/gateway.ts'
 import { endStarted, type Running, startTurnpike } from '../harness/turnpike.ts'
 
 describe('the sandbox', () => {
@@ -14,10 +15,14 @@ describe('the sandbox', () => {
     await place.remove()
   })
 
-  async function open(env: Record<string, string> = {}): Promise<{ shop: Running; url: string }> {
-    const shop = startTurnpike(['shop'], {
+  async function open(
+    env: Record<string, string> = {},
+    role: 'shop' | 'up' = 'shop',
+  ): Promise<{ shop: Running; url: string }> {
+    const shop = startTurnpike([role], {
       TURNPIKE_DATA: `${place.folder}/fresh`,
-      TURNPIKE_PORT: '0',
+      // A gateway has to know where the shop is.
+      TURNPIKE_PORT: role === 'up' ? String(freePort()) : '0',
       TURNPIKE_LOG: 'debug',
       ...env,
     })
@@ -30,7 +35,7 @@ describe('the sandbox', () => {
   }
 
   test('an empty folder opens with a token and commands that work when pasted, and none of it is in the log', async () => {
-    const { shop } = await open()
+    const { shop } = await open({ TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
     await shop.until(/Try:\n\n(?: {2}.*\n)+/)
     const banner = shop.out()
     const [shown = ''] = /tp_test_\w+/.exec(banner) ?? []

@@ -207,4 +207,10 @@ export const unseen: readonly Unseen[] = [
     column: 'changed_at',
     because: 'it sorts the operator’s list of claims in quarantine, and decides nothing',
   },
+  ...['problems', 'seen_as', 'changed_at'].map((column) => ({
+    table: 'stock_trials',
+    column,
+    because:
+      'what a node said is in the way of addresses that it cannot use is for the operator’s eyes; no sale goes by it',
+  })),
 ]

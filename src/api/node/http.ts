@@ -1,10 +1,11 @@
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
-import type { Address } from '../../kernel/address.ts'
+import { type Address, formatAddress } from '../../kernel/address.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../wire/node/join.ts'
 import { reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
 import { findBodySchema, foundSchema, stateQuerySchema } from '../../wire/node/state.ts'
+import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../wire/node/tried.ts'
 import {
   apiHeaders,
   bearerOf,
@@ -97,6 +98,22 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return reportAnswerSchema.parse(await takeReport(deps, node, body))
   }
 
+  async function tried(visit: Visit): Promise<unknown> {
+    await authenticate(visit)
+    const body = readFields(triedBodySchema, await readBody(visit.request, mostReportBytes))
+    const node = await authenticate(visit)
+    const takes = sidesOf(node).flatMap((side) => side.tried ?? [])
+    if (takes.length === 0) throw wrongKind(node.kind)
+    for (const take of takes) await take(node.id, body)
+    return triedAnswerSchema.parse({ now: deps.clock() })
+  }
+
+  /** A node that calls from an address proves that it can leave from it, and is told who was seen. */
+  async function seen(visit: Visit): Promise<unknown> {
+    await authenticate(visit)
+    return seenSchema.parse({ from: visit.from ? formatAddress(visit.from) : '' })
+  }
+
   async function setup(visit: Visit): Promise<unknown> {
     const node = await authenticate(visit)
     const [setupOf] = sidesOf(node).flatMap((side) => side.setup ?? [])
@@ -111,6 +128,8 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     ['state', { method: 'GET', answer: state }],
     ['find', { method: 'POST', answer: find }],
     ['report', { method: 'POST', answer: report }],
+    ['tried', { method: 'POST', answer: tried }],
+    ['seen', { method: 'GET', answer: seen }],
     ['vpn', { method: 'GET', answer: setup }],
   ])
 

@@ -45,6 +45,7 @@ export function createNodeState(deps: {
       more: page.more,
       now: clock(),
       mode: mode ?? 'production',
+      ranges: [],
       proxies: [],
       subusers: [],
       exits: [],

@@ -83,7 +83,7 @@ export function createProxyOperator(
     /** Swaps its address for another of its kind. It does not count against what its customer may swap himself. */
     async replace(id: number, wish: { readonly note: string; readonly key?: string | undefined }): Promise<Told> {
       const unlocked = await load(id)
-      const [spareIds, rule] = await Promise.all([stock.spareIds(kindOf(unlocked), 1), deps.outages.rule()])
+      const [ready, rule] = await Promise.all([stock.prepare(kindOf(unlocked), 1), deps.outages.rule()])
       return deps.once(wish.key, { replace_proxy: id, note: wish.note }, async (tx) => {
         await deps.ledger.lock(tx, unlocked.customer)
         const [proxy] = await store.lockProxies(tx, unlocked.customer, [id])
@@ -92,8 +92,8 @@ export function createProxyOperator(
         if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
         const cause = { by: 'operator', reason: wish.note } as const
         const usable = await deps.outages.endBySwap(tx, proxy, rule)
-        const { address } = await swapAddress(deps, tx, usable, { spareIds, cause, nowMs })
-        return { customer: proxy.customer, proxy: id, from: proxy.address, to: address, at: toIso(nowMs) }
+        const { place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+        return { customer: proxy.customer, proxy: id, from: proxy.address, to: place.address, at: toIso(nowMs) }
       })
     },
   }

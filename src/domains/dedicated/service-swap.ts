@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
-import type { Stock } from '../stock/index.ts'
-import type { Kind } from '../stock/rules.ts'
+import type { Readiness, Stock } from '../stock/index.ts'
+import type { Kind, Place } from '../stock/rules.ts'
 import { type Proxy, type ReplacedBy, replacedEvent, restMs } from './rules.ts'
 import * as store from './store.ts'
 
@@ -18,10 +18,10 @@ export async function swapAddress(
   deps: { readonly stock: Stock; readonly events: Pick<Events, 'note'> },
   tx: Tx,
   proxy: Proxy,
-  { spareIds, cause, nowMs }: { spareIds: readonly number[]; cause: SwapCause; nowMs: number },
-): Promise<Proxy> {
+  { ready, cause, nowMs }: { ready: Readiness; cause: SwapCause; nowMs: number },
+): Promise<{ swapped: Proxy; place: Place }> {
   const held = proxy.ipv === 3 ? await store.heldAddresses(tx, proxy.customer, proxy.country) : new Set<string>()
-  const [place] = await deps.stock.take(tx, kindOf(proxy), 1, held, spareIds)
+  const [place] = await deps.stock.take(tx, kindOf(proxy), 1, held, ready)
   if (!place) throw new Error('stock gave no place and did not refuse')
   await deps.stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
   deps.stock.lease(tx, [{ place, proxy: proxy.id }], nowMs)
@@ -35,5 +35,5 @@ export async function swapAddress(
     changedAt: nowMs,
   }
   await deps.events.note(tx, [replacedEvent(proxy, swapped, cause)])
-  return swapped
+  return { swapped, place }
 }

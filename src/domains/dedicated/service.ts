@@ -7,6 +7,7 @@ import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ports } from '../fleet/index.ts'
+import type { Endpoint, Node } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
@@ -14,7 +15,7 @@ import type { Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, type DedicatedPrice, priceDedicated, priceProlonging, shareOut } from '../pricing/rules.ts'
 import type { Stock } from '../stock/index.ts'
-import type { Kind } from '../stock/rules.ts'
+import type { Kind, Place } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
 import { createDedicatedNodes } from './nodes.ts'
@@ -41,8 +42,11 @@ export type Dedicated = ReturnType<typeof createDedicated>
 
 export type Wish = Kind & { readonly period: number; readonly count: number }
 
-/** A proxy as its customer sees it: the password is open here and nowhere else. */
-export type OpenProxy = Proxy & { readonly password: string }
+/**
+ * A proxy as its customer sees it: the password is open here and nowhere else. `endpoint` is where the node that
+ * carries it is reached, if that has one of its own.
+ */
+export type OpenProxy = Proxy & { readonly password: string; readonly endpoint: Endpoint | null }
 
 export type Bought = {
   readonly receipt: Receipt
@@ -89,10 +93,17 @@ const listedAtOnce = 1000
 export function createDedicated(deps: DedicatedDeps) {
   const { db, orders, pricing, stock, clock, vault } = deps
 
-  const openProxy = (proxy: Proxy): OpenProxy => ({
+  const openProxy = (proxy: Proxy, endpoint: Endpoint | null): OpenProxy => ({
     ...proxy,
     password: vault.open(proxy.sealedPassword, vaultContext(proxy.id)),
+    endpoint,
   })
+
+  async function openAll(found: readonly Proxy[] | Promise<readonly Proxy[]>): Promise<OpenProxy[]> {
+    const proxies = await found
+    const endpoints = await stock.ranges.endpointsOf(proxies.map((proxy) => proxy.place))
+    return proxies.map((proxy) => openProxy(proxy, endpoints.get(proxy.place) ?? null))
+  }
 
   /** The customer's proxies with these numbers, or a refusal that names the ones that are not there. */
   function assertAll(ids: readonly number[], found: readonly Proxy[], nowMs: number): readonly Proxy[] {
@@ -106,12 +117,12 @@ export function createDedicated(deps: DedicatedDeps) {
     assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
 
   const access = createProxyAccess({ ...deps, lockAll })
-  const openAll = async (proxies: Promise<readonly Proxy[]>): Promise<OpenProxy[]> => (await proxies).map(openProxy)
 
   function makeProxies(
     wish: Wish,
     of: { customer: CustomerId; order: Proxy['order']; ids: readonly number[]; nowMs: number },
-    places: readonly { id: number; address: string }[],
+    places: readonly Place[],
+    carriers: readonly Node[],
   ): OpenProxy[] {
     const expiresAt = addDays(of.nowMs, wish.period)
     return places.map((place, index) => {
@@ -129,6 +140,7 @@ export function createDedicated(deps: DedicatedDeps) {
         portType: 'http',
         username,
         password,
+        endpoint: endpointOf(place, carriers),
         sealedPassword: vault.seal(password, vaultContext(id)),
         passwordDigest: deps.sha256(password),
         comment: '',
@@ -152,10 +164,10 @@ export function createDedicated(deps: DedicatedDeps) {
   /** Charges and assigns in one transaction: nobody pays for an address he did not get. */
   async function buy(request: PurchaseRequest<Bought>, wish: Wish): Promise<Answer> {
     // Numbers come from transactions of their own, so they are fetched before this one begins.
-    const [catalogue, ids, spareIds] = await Promise.all([
+    const [catalogue, ids, ready] = await Promise.all([
       pricing.current(),
       deps.proxyIds.take(wish.count),
-      stock.spareIds(wish, wish.count),
+      stock.prepare(wish, wish.count),
     ])
     return orders.sell(request, { product, action: 'buy', wish: wishJson(wish) }, async (sale) => {
       const { tx, order, nowMs } = sale
@@ -163,13 +175,13 @@ export function createDedicated(deps: DedicatedDeps) {
       const price = priceDedicated(catalogue, wish)
       assertCovers(sale.account, price.total)
       const held = wish.ipv === 3 ? await store.heldAddresses(tx, customer, wish.country) : new Set<string>()
-      const places = await stock.take(tx, wish, wish.count, held, spareIds)
+      const places = await stock.take(tx, wish, wish.count, held, ready)
       const receipt = await sale.charge({
         price: price.total,
         calculation: buyJson(catalogue, wish, price, addDays(nowMs, wish.period)),
         note: `${wish.count} × ${wish.country} ${kindName(wish.ipv)}, ${wish.period} days`,
       })
-      const proxies = makeProxies(wish, { customer, order, ids, nowMs }, places)
+      const proxies = makeProxies(wish, { customer, order, ids, nowMs }, places, ready.carriers)
       stock.lease(
         tx,
         places.map((place, index) => ({ place, proxy: proxies[index]?.id ?? 0 })),
@@ -233,12 +245,12 @@ export function createDedicated(deps: DedicatedDeps) {
 
     /** What a customer has, newest first. */
     async list(customer: CustomerId, filter: Omit<store.ListFilter, 'nowMs'>): Promise<OpenProxy[]> {
-      return (await store.listProxies(db, customer, { ...filter, nowMs: clock() })).map(openProxy)
+      return openAll(await store.listProxies(db, customer, { ...filter, nowMs: clock() }))
     },
 
     /** These proxies, or all that are in use, newest first, as far as a file goes. */
     async listAll(customer: CustomerId, ids: readonly number[] | undefined): Promise<OpenProxy[]> {
-      if (ids) return assertAll(ids, await store.findProxies(db, customer, ids), clock()).map(openProxy)
+      if (ids) return openAll(assertAll(ids, await store.findProxies(db, customer, ids), clock()))
       const found: Proxy[] = []
       for (let before = Number.MAX_SAFE_INTEGER; found.length < mostListed; before = found.at(-1)?.id ?? 0) {
         const filter = { country: '', ipv: 0, expiresBefore: Number.MAX_SAFE_INTEGER, comment: '' }
@@ -252,7 +264,7 @@ export function createDedicated(deps: DedicatedDeps) {
         found.push(...batch)
         if (batch.length < listedAtOnce) break
       }
-      return found.map(openProxy)
+      return openAll(found)
     },
 
     setProtocol: (customer: CustomerId, ids: readonly number[], portType: PortType): Promise<void> =>
@@ -307,7 +319,7 @@ export function createDedicated(deps: DedicatedDeps) {
     async replace(customer: CustomerId, id: number): Promise<OpenProxy> {
       const [[unlocked], catalogue] = await Promise.all([store.findProxies(db, customer, [id]), pricing.current()])
       if (!unlocked) throw noSuchProxy([id])
-      const spareIds = await stock.spareIds(kindOf(unlocked), 1)
+      const ready = await stock.prepare(kindOf(unlocked), 1)
       return db.transact(async (tx) => {
         // In turn with the customer's purchases and other swaps: two at once could choose slots of one shared address.
         await deps.ledger.lock(tx, customer)
@@ -319,18 +331,23 @@ export function createDedicated(deps: DedicatedDeps) {
         if (nowMs < againAt) throw replacedLately(toIso(againAt))
         const cause = { by: 'customer', reason: null } as const
         const usable = await deps.outages.endBySwap(tx, proxy, catalogue.dedicated.outage)
-        return openProxy(await swapAddress(deps, tx, usable, { spareIds, cause, nowMs }))
+        const { swapped, place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+        return openProxy(swapped, endpointOf(place, ready.carriers))
       })
     },
 
     /** A proxy with its password, for who checks it on its customer's behalf. */
     async load(customer: CustomerId, id: number): Promise<OpenProxy> {
       const [proxy] = assertAll([id], await store.findProxies(db, customer, [id]), clock())
-      if (!proxy) throw noSuchProxy([id])
-      return openProxy(proxy)
+      const [opened] = proxy ? await openAll([proxy]) : []
+      if (!opened) throw noSuchProxy([id])
+      return opened
     },
   }
 }
+
+const endpointOf = (place: Place, carriers: readonly Node[]): Endpoint | null =>
+  carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
 
 /** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
 function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {

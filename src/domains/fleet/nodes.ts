@@ -3,6 +3,7 @@ import type { CustomerId } from '../../kernel/ids.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { ReportAnswer, ReportBody, ReportPart } from '../../wire/node/report.ts'
 import type { FindBody, Found, StatePart, StateParts } from '../../wire/node/state.ts'
+import type { TriedBody } from '../../wire/node/tried.ts'
 import type { Node, NodeKind } from './rules.ts'
 
 /** Where a reader of changes is: the moment and the id of the last thing it was told. */
@@ -49,6 +50,8 @@ export type NodeSide = {
   readonly parts: readonly ReportPart[]
   /** Takes what a node has carried. It may come twice, late or out of order. */
   readonly report: (node: string, body: ReportBody) => Promise<Omit<ReportAnswer, 'now'> | undefined>
+  /** Takes what a node says of what it was told to try. Each thing is said whole, so it may come twice or late. */
+  readonly tried?: (node: string, body: TriedBody) => Promise<void>
   /**
    * Undoes what a node has claimed since a moment: customers get back what it took. A dry run only tells what that
    * would be. It may be called again, and finds nothing left to do.

@@ -24,6 +24,14 @@ export const whitelistFull = (most: number): Refusal =>
 
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 
+/** The address is one that is sold as a dedicated proxy, which only a constraint knows for sure. */
+export const inStock = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'This address is in stock as a dedicated proxy. Retire it there first: "turnpike stock retire".',
+  )
+
 export const noSuchExit = (): Refusal => new Refusal('missing', 'not_found', 'There is no such exit.')
 
 export const noSuchTrafficOrder = (): Refusal =>

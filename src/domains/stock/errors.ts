@@ -14,3 +14,17 @@ export const noSuchAddress = (): Refusal => new Refusal('missing', 'not_found', 
 
 export const partOfBlock = (block: string): Refusal =>
   new Refusal('conflict', 'conflict', `This is a part of the block ${block}, which is closed as a whole or not at all.`)
+
+export const noSuchRange = (prefix: string): Refusal =>
+  new Refusal('missing', 'not_found', `Nothing in stock is within ${prefix}.`)
+
+export const notAGateway = (name: string): Refusal =>
+  new Refusal('missing', 'not_found', `There is no gateway called ${name}. "turnpike node list" shows them.`)
+
+/** The address is one of another product, which only a constraint knows for sure. */
+export const soldElsewhere = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'An address of these is an exit of a premium pool. Drain that exit first: "turnpike exit list" shows them.',
+  )

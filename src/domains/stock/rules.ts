@@ -12,7 +12,13 @@ export const placeStates: readonly PlaceState[] = ['free', 'leased', 'resting', 
 export type Kind = { readonly country: CountryCode; readonly ipv: Ipv }
 
 /** A place that has been taken. Its lease begins at `freeFrom` or later: the one before lasted until then. */
-export type Place = { readonly id: number; readonly address: string; readonly freeFrom: number }
+export type Place = {
+  readonly id: number
+  readonly address: string
+  readonly freeFrom: number
+  /** The node that carries it. */
+  readonly carrier: string | null
+}
 
 /** A lease as `verify` walks it, with what its place is. */
 export type WalkedLease = {

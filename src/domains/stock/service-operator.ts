@@ -11,7 +11,9 @@ import {
 import { readCountry } from '../../kernel/country.ts'
 import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Fleet } from '../fleet/index.ts'
 import { noSuchAddress, partOfBlock } from './errors.ts'
+import { createCarryingCheck } from './ranges/service-audit.ts'
 import { scattered, sizeOf, type WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
 
@@ -41,6 +43,7 @@ export function createStockOperator(deps: {
   clock: Clock
   /** The next number that a counter gives out. */
   numbers: (reader: Reader, counter: string) => Promise<number>
+  fleet: Pick<Fleet, 'nodes'>
 }) {
   const { db, clock } = deps
 
@@ -138,7 +141,9 @@ export function createStockOperator(deps: {
       for (const address of await store.mixedAddresses(reader, mostShown)) {
         findings.push({ promise: 'stock', where: `address ${address}`, problem: 'it is in stock as two kinds' })
       }
-      const walked = await walkPlaces(reader, findings)
+      const carrying = await createCarryingCheck(reader, deps.fleet)
+      findings.push(...carrying.findings, ...(await sharedAddresses(reader)))
+      const walked = await walkPlaces(reader, findings, (place) => carrying.problemOf(place))
       const next = await deps.numbers(reader, 'place')
       if (walked.last >= next) {
         findings.push({ promise: 'counter', where: 'counter place', problem: `it gives out ${next} again` })
@@ -160,13 +165,24 @@ export function createStockOperator(deps: {
   }
 }
 
+const sharedAddresses = async (reader: Reader): Promise<Finding[]> =>
+  (await store.soldTwice(reader, mostShown)).map((address) => ({
+    promise: 'stock',
+    where: `address ${address}`,
+    problem: 'it is in stock, and an exit of a premium pool',
+  }))
+
 /** Each place by itself. */
-async function walkPlaces(reader: Reader, findings: Finding[]): Promise<{ places: number; last: number }> {
+async function walkPlaces(
+  reader: Reader,
+  findings: Finding[],
+  carryingProblem: (place: store.PlaceRecord) => string | undefined,
+): Promise<{ places: number; last: number }> {
   let places = 0
   for (let after = -1; ; ) {
     const page = await store.placesAfter(reader, after, 500)
     for (const place of page) {
-      const problem = problemOfPlace(place)
+      const problem = problemOfPlace(place) ?? carryingProblem(place)
       if (problem && findings.length < mostFindings) {
         findings.push({ promise: 'stock', where: `place ${place.id}`, problem })
       }

@@ -218,14 +218,16 @@ describe.each([...engines])('stock on %s', (engine) => {
       db: floor.db,
       clock: floor.clock.read,
       random: stuck,
+      fleet: floor.services.fleet,
       placeIds: createCounter(floor.db, 'place'),
+      rangeIds: createCounter(floor.db, 'range'),
     })
     await addStock(floor.services, '2001:db8:8::/64', code, 6)
     const seen = new Set<string>()
     for (let round = 0; round < 5; round += 1) {
-      const ids = await stock.spareIds(kindIn(code, 6), 2)
+      const ready = await stock.prepare(kindIn(code, 6), 2)
       await floor.db.transact(async (tx) => {
-        const places = await stock.take(tx, kindIn(code, 6), 2, new Set(), ids)
+        const places = await stock.take(tx, kindIn(code, 6), 2, new Set(), ready)
         for (const place of places) {
           expect(seen.has(place.address)).toBeFalse()
           seen.add(place.address)

@@ -1,8 +1,12 @@
-import type { Counter, Database, Reader, Tx } from '../../db/transaction.ts'
+import { ConstraintViolation, type Counter, type Database, type Tx } from '../../db/transaction.ts'
 import { formatAddress, formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { outOfStock } from './errors.ts'
+import type { Fleet } from '../fleet/index.ts'
+import type { Node } from '../fleet/rules.ts'
+import { outOfStock, soldElsewhere } from './errors.ts'
+import { createStockNodes } from './nodes.ts'
+import { createRanges, type Planned } from './ranges/service.ts'
 import { type Kind, mostWrittenOut, type Place, randomAddress, scattered, sizeOf, slotsOf } from './rules.ts'
 import * as store from './store.ts'
 
@@ -15,8 +19,19 @@ const lastId = Number.MAX_SAFE_INTEGER
 
 export type Stock = ReturnType<typeof createStock>
 
-export function createStock(deps: { db: Database; clock: Clock; random: RandomBytes; placeIds: Counter }) {
+/** What is fetched before a transaction that takes places: who carries now, and numbers for places to be minted. */
+export type Readiness = { readonly carriers: readonly Node[]; readonly spareIds: readonly number[] }
+
+export function createStock(deps: {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  fleet: Pick<Fleet, 'nodes' | 'findByName'>
+  placeIds: Counter
+  rangeIds: Counter
+}) {
   const { db, clock } = deps
+  const ranges = createRanges(deps)
   /** Where the last sale of each kind ended: the next one begins there and need not pass what is sold. */
   const cursors = new Map<string, number>()
   const counts = new Map<string, { count: Promise<number>; askedAt: number }>()
@@ -27,14 +42,14 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
    * Looks for places after the cursor, and once more from the beginning for what is missing. The cursor moves on before
    * the answer is there, so that sales at the same moment look in different places.
    */
-  async function lookAround(tx: Tx, kind: Kind, count: number): Promise<Place[]> {
-    const name = nameOf(kind)
+  async function lookAround(tx: Tx, asked: store.Asked, count: number): Promise<Place[]> {
+    const name = nameOf(asked.kind)
     const cursor = cursors.get(name) ?? 0
     cursors.set(name, cursor + count)
-    const ahead = await store.lockFree(tx, kind, { after: cursor, upto: lastId }, count, 'pass over')
+    const ahead = await store.lockFree(tx, asked, { after: cursor, upto: lastId }, count, 'pass over')
     const missing = count - ahead.length
     const behind =
-      missing > 0 && cursor > 0 ? await store.lockFree(tx, kind, { after: 0, upto: cursor }, missing, 'pass over') : []
+      missing > 0 && cursor > 0 ? await store.lockFree(tx, asked, { after: 0, upto: cursor }, missing, 'pass over') : []
     const last = behind.at(-1) ?? ahead.at(-1)
     if (last && (behind.length > 0 || last.id > (cursors.get(name) ?? 0))) cursors.set(name, last.id)
     return [...ahead, ...behind]
@@ -60,68 +75,91 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
   }
 
   /** One address of one's own, which is what most buy: found and taken at once, ahead of where the last sale ended. */
-  async function takeNext(tx: Tx, kind: Kind): Promise<Place[]> {
-    const name = nameOf(kind)
+  async function takeNext(tx: Tx, asked: store.Asked): Promise<Place[]> {
+    const name = nameOf(asked.kind)
     const cursor = cursors.get(name) ?? 0
     cursors.set(name, cursor + 1)
-    const place = await store.leaseNext(tx, kind, cursor)
+    const place = await store.leaseNext(tx, asked, cursor)
     if (place && place.id > (cursors.get(name) ?? 0)) cursors.set(name, place.id)
     return place ? [place] : []
   }
 
   /** What nobody else is looking at, from where the last sale ended. */
-  async function takeAtOnce(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
-    const next = count === 1 && kind.ipv !== 3 ? await takeNext(tx, kind) : []
+  async function takeAtOnce(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+    const { kind } = asked
+    const next = count === 1 && kind.ipv !== 3 ? await takeNext(tx, asked) : []
     if (next.length > 0) return next
-    return choose(tx, await lookAround(tx, kind, wanted(kind, count, held)), count, held)
+    return choose(tx, await lookAround(tx, asked, wanted(kind, count, held)), count, held)
   }
 
   /**
    * What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing.
    */
-  async function takeInTurn(tx: Tx, kind: Kind, count: number, held: ReadonlySet<string>): Promise<Place[]> {
+  async function takeInTurn(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
     const all = { after: 0, upto: lastId }
-    return choose(tx, await store.lockFree(tx, kind, all, wanted(kind, count, held), 'wait'), count, held)
+    return choose(tx, await store.lockFree(tx, asked, all, wanted(asked.kind, count, held), 'wait'), count, held)
   }
 
-  /** New places out of large blocks, each block taking its turn. */
-  async function mint(tx: Tx, kind: Kind, ids: readonly number[]): Promise<Place[]> {
-    const prefixes = (await store.prefixesOf(tx, kind)).map(readPrefix).filter((each) => each !== undefined)
-    if (prefixes.length === 0) return []
-    const addresses = new Set<string>()
-    for (let attempt = 0; attempt < mintAttempts && addresses.size < ids.length; attempt += 1) {
-      const drawn = new Set<string>()
-      for (let index = addresses.size; index < ids.length; index += 1) {
-        const prefix = prefixes[index % prefixes.length]
-        if (prefix) drawn.add(formatAddress(randomAddress(prefix, deps.random)))
+  /** New places out of large blocks that are carried, each block taking its turn. */
+  async function mint(tx: Tx, asked: store.Asked, ids: readonly number[]): Promise<Place[]> {
+    if (ids.length === 0) return []
+    const blocks = (await store.blocksOf(tx, asked)).flatMap((block) => {
+      const prefix = readPrefix(block.prefix)
+      return prefix ? [{ ...block, prefix }] : []
+    })
+    if (blocks.length === 0) return []
+    const minted = new Map<string, (typeof blocks)[number]>()
+    for (let attempt = 0; attempt < mintAttempts && minted.size < ids.length; attempt += 1) {
+      const drawn = new Map<string, (typeof blocks)[number]>()
+      for (let index = minted.size; index < ids.length; index += 1) {
+        const block = blocks[index % blocks.length]
+        if (block) drawn.set(formatAddress(randomAddress(block.prefix, deps.random)), block)
       }
-      const known = await store.existing(tx, [...drawn])
-      for (const address of drawn) if (!known.has(address)) addresses.add(address)
+      const known = await store.existing(tx, [...drawn.keys()])
+      for (const [address, block] of drawn) if (!known.has(address)) minted.set(address, block)
     }
-    const places = [...addresses].map((address, index) => ({ id: ids[index] ?? 0, address, freeFrom: 0 }))
-    store.mintPlaces(tx, places, kind)
+    const places = [...minted].map(([address, { range, carrier }], index) => ({
+      id: ids[index] ?? 0,
+      address,
+      freeFrom: 0,
+      range,
+      carrier,
+    }))
+    store.mintPlaces(tx, places, asked.kind)
     return places
   }
 
   return {
-    /** Numbers for places that may have to be minted, fetched before the transaction begins. */
-    spareIds: async (kind: Kind, count: number): Promise<number[]> => (kind.ipv === 6 ? deps.placeIds.take(count) : []),
+    ranges,
+    nodes: createStockNodes({ db, ranges }),
+
+    /** What `take` needs, fetched before the transaction begins, for neither may wait inside of it. */
+    async prepare(kind: Kind, count: number): Promise<Readiness> {
+      const [carriers, spareIds] = await Promise.all([
+        ranges.serving(),
+        kind.ipv === 6 ? deps.placeIds.take(count) : Promise.resolve([]),
+      ])
+      return { carriers, spareIds }
+    },
 
     /**
-     * Takes places for a customer or refuses, saying how many there are. `held` are addresses the customer has already.
+     * Takes places for a customer or refuses, saying how many there are. Only what a node that is there carries is
+     * taken. `held` are addresses the customer has already.
      */
     async take(
       tx: Tx,
       kind: Kind,
       count: number,
       held: ReadonlySet<string>,
-      spareIds: readonly number[],
+      { carriers, spareIds }: Readiness,
     ): Promise<Place[]> {
-      const places = await takeAtOnce(tx, kind, count, held)
-      if (places.length < count) places.push(...(await mint(tx, kind, spareIds.slice(0, count - places.length))))
+      if (carriers.length === 0) throw outOfStock(0)
+      const asked = { kind, carriers: carriers.map((node) => node.id) }
+      const places = await takeAtOnce(tx, asked, count, held)
+      if (places.length < count) places.push(...(await mint(tx, asked, spareIds.slice(0, count - places.length))))
       if (places.length < count) {
         const have = new Set([...held, ...places.map((place) => place.address)])
-        places.push(...(await takeInTurn(tx, kind, count - places.length, have)))
+        places.push(...(await takeInTurn(tx, asked, count - places.length, have)))
       }
       if (places.length < count) throw outOfStock(places.length)
       return places
@@ -148,12 +186,12 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
     /** Makes rested places free. Returns how many; call again while it is as many as asked for. */
     endRest: (most: number): Promise<number> => db.transact((tx) => store.endRest(tx, clock(), most)),
 
-    /** How many are free, exact up to 20,000, at most a second old. */
+    /** How many are free and carried by a node that is there, exact up to 20,000, at most a second old. */
     available(kind: Kind): Promise<number> {
       const nowMs = clock()
       const known = counts.get(nameOf(kind))
       if (known && Math.abs(nowMs - known.askedAt) < countRememberedMs) return known.count
-      const count = countNow(db, kind)
+      const count = countNow(kind)
       counts.set(nameOf(kind), { count, askedAt: nowMs })
       count.catch(() => counts.delete(nameOf(kind)))
       return count
@@ -161,54 +199,83 @@ export function createStock(deps: { db: Database; clock: Clock; random: RandomBy
 
     /**
      * Adds a block: written out address by address, or as a block if it is too large for that. Adding twice adds
-     * nothing.
+     * nothing. It is on the nodes named, or on any that proves that it can use it.
      */
-    async add(prefix: Prefix, kind: Kind, onProgress: (done: number) => void = () => {}): Promise<number> {
-      if (sizeOf(prefix) > mostWrittenOut) {
-        return (await db.transact((tx) => store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) ? 1 : 0
-      }
-      return addAddresses(scattered(prefix), kind, onProgress)
+    async add(
+      prefix: Prefix,
+      kind: Kind,
+      onProgress: (done: number) => void = () => {},
+      homes: readonly string[] = [],
+    ): Promise<number> {
+      if (sizeOf(prefix) <= mostWrittenOut) return addAddresses(scattered(prefix), kind, onProgress, homes)
+      const id = await ranges.nextId()
+      return db.transact(async (tx) => {
+        if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) return 0
+        await ranges.addBlock(tx, prefix, id, homes)
+        return 1
+      })
     },
 
     addAddresses,
+
+    /** Whether a large block is in stock, whoever carries it. */
+    hasBlock: (prefix: Prefix): Promise<boolean> => store.hasPrefix(db, formatPrefix(prefix)),
   }
 
-  /** Adds addresses in chunks of one transaction each. A shared address's slots come one after all others' first. */
+  /**
+   * Adds addresses in chunks of one transaction each. A shared address's slots come one after all others' first. Nodes
+   * hear of their ranges when all are in.
+   */
   async function addAddresses(
     addresses: Iterable<string>,
     kind: Kind,
     onProgress: (done: number) => void = () => {},
+    homes: readonly string[] = [],
   ): Promise<number> {
     const all = [...addresses]
-    let added = 0
-    for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
-      for (let at = 0; at < all.length; at += importChunk) {
-        const chunk = all.slice(at, at + importChunk)
-        const ids = await deps.placeIds.take(chunk.length)
-        const places = chunk.map((address, index) => ({
-          id: ids[index] ?? 0,
-          address,
-          slot,
-          ...kind,
-          state: 'free' as const,
-        }))
-        added += await db.transact(async (tx) => {
-          // The first slot of an address that is another kind's is taken; the other slots must not be sold beside it.
-          const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
-          return store.insertPlaces(
-            tx,
-            places.filter((place) => !others.has(place.address)),
-          )
-        })
-        onProgress(added)
+    const known = await store.existing(db, all)
+    const unknown = all.filter((each) => !known.has(each))
+    const wished = await ranges.plan(unknown, homes)
+    const planned = await db.transact((tx) => ranges.begin(tx, wished))
+    try {
+      let added = 0
+      for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
+        for (let at = 0; at < all.length; at += importChunk) {
+          added += await addChunk(all.slice(at, at + importChunk), slot, kind, planned)
+          onProgress(added)
+        }
       }
+      await db.transact((tx) => ranges.open(tx, planned))
+      counts.clear()
+      return added
+    } catch (error) {
+      if (!(error instanceof ConstraintViolation)) throw error
+      await db.transact(async (tx) => ranges.cancel(tx, wished, planned))
+      throw soldElsewhere()
     }
-    counts.clear()
-    return added
   }
-}
 
-async function countNow(reader: Reader, kind: Kind): Promise<number> {
-  if (kind.ipv === 6 && (await store.prefixesOf(reader, kind)).length > 0) return mostCounted
-  return store.countFree(reader, kind, mostCounted)
+  async function addChunk(chunk: readonly string[], slot: number, kind: Kind, planned: Planned): Promise<number> {
+    const ids = await deps.placeIds.take(chunk.length)
+    return db.transact(async (tx) => {
+      const there = await store.existing(tx, chunk)
+      // The first slot of an address that is another kind's is taken; the other slots must not be sold beside it.
+      const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
+      const places = chunk.flatMap((address, index): store.NewPlace[] => {
+        if (others.has(address)) return []
+        // A slot is on the node that its address is on.
+        const where = there.get(address) ?? { range: planned.byAddress(address) ?? null, carrier: null }
+        return [{ id: ids[index] ?? 0, address, slot, ...kind, state: 'free', ...where }]
+      })
+      return store.insertPlaces(tx, places)
+    })
+  }
+
+  async function countNow(kind: Kind): Promise<number> {
+    const carriers = await ranges.live()
+    if (carriers.length === 0) return 0
+    const asked = { kind, carriers }
+    if (kind.ipv === 6 && (await store.blocksOf(db, asked)).length > 0) return mostCounted
+    return store.countFree(db, asked, mostCounted)
+  }
 }

@@ -11,6 +11,8 @@ export type PlaceRecord = {
   readonly state: PlaceState
   readonly restUntil: number | null
   readonly retiring: boolean
+  readonly range: number | null
+  readonly carrier: string | null
 }
 
 type Row = {
@@ -22,6 +24,8 @@ type Row = {
   state: string
   rest_until: bigint | null
   retiring: bigint
+  range_id: bigint | null
+  carrier: string | null
 }
 
 const toRecord = (row: Row): PlaceRecord => ({
@@ -33,6 +37,8 @@ const toRecord = (row: Row): PlaceRecord => ({
   state: row.state as PlaceState,
   restUntil: numberOrNull(row.rest_until),
   retiring: row.retiring === 1n,
+  range: numberOrNull(row.range_id),
+  carrier: row.carrier,
 })
 
 /** A page of places in the order they are sold. An empty text asks for every country or state. */
@@ -67,13 +73,21 @@ export async function countByState(
 /** Blocks that are not written out. */
 export async function listPrefixes(
   reader: Reader,
-): Promise<{ prefix: string; country: string; addedAt: number; retiredAt: number | null }[]> {
-  const rows = await reader.all<{ prefix: string; country: string; added_at: bigint; retired_at: bigint | null }>(
-    'SELECT prefix, country, added_at, retired_at FROM stock_prefixes ORDER BY country, prefix',
+): Promise<{ prefix: string; country: string; carrier: string | null; addedAt: number; retiredAt: number | null }[]> {
+  type BlockRow = {
+    prefix: string
+    country: string
+    carrier: string | null
+    added_at: bigint
+    retired_at: bigint | null
+  }
+  const rows = await reader.all<BlockRow>(
+    'SELECT prefix, country, carrier, added_at, retired_at FROM stock_prefixes ORDER BY country, prefix',
   )
   return rows.map((row) => ({
     prefix: row.prefix,
     country: row.country,
+    carrier: row.carrier,
     addedAt: Number(row.added_at),
     retiredAt: numberOrNull(row.retired_at),
   }))
@@ -302,4 +316,15 @@ export function endQuarantine(tx: Tx, places: readonly number[]): void {
 
 export function setBlockQuarantined(tx: Tx, prefix: string, quarantined: boolean): void {
   tx.send('UPDATE stock_prefixes SET quarantined = $2 WHERE prefix = $1', [prefix, quarantined ? 1 : 0])
+}
+
+/** Addresses that two products sell at once, which a trigger keeps from happening. */
+export async function soldTwice(reader: Reader, most: number): Promise<string[]> {
+  const rows = await reader.all<{ address: string }>(
+    `SELECT DISTINCT stock.address FROM exits JOIN stock ON stock.address = exits.host
+     WHERE exits.kind = 'local' AND exits.drained_at IS NULL AND stock.state <> 'retired'
+     ORDER BY stock.address LIMIT $1`,
+    [most],
+  )
+  return rows.map((row) => row.address)
 }

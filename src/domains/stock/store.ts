@@ -1,16 +1,24 @@
-import { chunked, list, runRows, sendRows } from '../../db/rows.ts'
+import { chunked, list, numberOrNull, padded, runRows, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
 export type Range = { readonly after: number; readonly upto: number }
 
-type PlaceRow = { id: bigint; address: string; free_from: bigint }
+/** What is asked for, and the nodes whose addresses may be sold now: at least one. */
+export type Asked = { readonly kind: Kind; readonly carriers: readonly string[] }
+
+type PlaceRow = { id: bigint; address: string; free_from: bigint; carrier: string | null }
 
 const toPlace = (row: PlaceRow): Place => ({
   id: Number(row.id),
   address: row.address,
   freeFrom: Number(row.free_from),
+  carrier: row.carrier,
 })
+
+/** What is free is sold while one of these nodes carries it. Nobody's and a dead node's are passed over. */
+const carriedBy = (carriers: readonly string[], after: number): string =>
+  `carrier IN (${list(padded(carriers).length, after)})`
 
 /**
  * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited.
@@ -20,15 +28,24 @@ export type Patience = 'pass over' | 'wait'
 const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
 
 /**
- * Free places of a kind in the order of their numbers, their rows held until the transaction ends. Compared as a whole,
- * the three columns leave PostgreSQL no other way than the index of what is free, however much has been sold.
+ * Free places of a kind that one of these nodes carries, in the order of their numbers, their rows held until the
+ * transaction ends. Compared as a whole, the three columns leave PostgreSQL no other way than the index of what is
+ * free, however much has been sold.
  */
-export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, patience: Patience): Promise<Place[]> {
+export async function lockFree(
+  tx: Tx,
+  asked: Asked,
+  range: Range,
+  count: number,
+  patience: Patience,
+): Promise<Place[]> {
+  const { kind, carriers } = asked
   const rows = await tx.all<PlaceRow>(
-    `SELECT id, address, free_from FROM stock
+    `SELECT id, address, free_from, carrier FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
+       AND ${carriedBy(carriers, 5)}
      ORDER BY country, ipv, id LIMIT $5 ${lockOf[patience]}`,
-    [kind.country, kind.ipv, range.after, range.upto, count],
+    [kind.country, kind.ipv, range.after, range.upto, count, ...padded(carriers)],
   )
   return rows.map(toPlace)
 }
@@ -37,14 +54,15 @@ export async function lockFree(tx: Tx, kind: Kind, range: Range, count: number, 
  * The next free place of a kind, taken in the same statement that finds it. What somebody else is looking at is passed
  * over.
  */
-export async function leaseNext(tx: Tx, kind: Kind, after: number): Promise<Place | undefined> {
+export async function leaseNext(tx: Tx, { kind, carriers }: Asked, after: number): Promise<Place | undefined> {
   const row = await tx.first<PlaceRow>(
     `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id = (
        SELECT id FROM stock
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
+         AND ${carriedBy(carriers, 4)}
        ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-     RETURNING id, address, free_from`,
-    [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER],
+     RETURNING id, address, free_from, carrier`,
+    [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...padded(carriers)],
   )
   return row && toPlace(row)
 }
@@ -100,15 +118,33 @@ export async function endRest(tx: Tx, nowMs: number, most: number): Promise<numb
   )
 }
 
+export type NewPlace = {
+  readonly id: number
+  readonly address: string
+  readonly slot: number
+  readonly country: string
+  readonly ipv: Ipv
+  readonly state: PlaceState
+  readonly range: number | null
+  readonly carrier: string | null
+}
+
 /** Adds places; one that is there already stays as it is. Tells how many were new. */
-export async function insertPlaces(
-  tx: Tx,
-  places: readonly { id: number; address: string; slot: number; country: string; ipv: Ipv; state: PlaceState }[],
-): Promise<number> {
+export async function insertPlaces(tx: Tx, places: readonly NewPlace[]): Promise<number> {
   return runRows(
     tx,
-    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring)',
-    places.map((place) => [place.id, place.address, place.slot, place.country, place.ipv, place.state, 0]),
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
+    places.map((each) => [
+      each.id,
+      each.address,
+      each.slot,
+      each.country,
+      each.ipv,
+      each.state,
+      0,
+      each.range,
+      each.carrier,
+    ]),
     'ON CONFLICT (address, slot) DO NOTHING',
   )
 }
@@ -116,22 +152,26 @@ export async function insertPlaces(
 /**
  * Mints places from a large block. A clash with a place that exists makes the transaction fail on the unique address.
  */
-export function mintPlaces(tx: Tx, places: readonly Place[], kind: Kind): void {
+export function mintPlaces(tx: Tx, places: readonly (Place & { readonly range: number })[], kind: Kind): void {
   sendRows(
     tx,
-    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring)',
-    places.map((place) => [place.id, place.address, 0, kind.country, kind.ipv, 'leased', 0]),
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
+    places.map((each) => [each.id, each.address, 0, kind.country, kind.ipv, 'leased', 0, each.range, each.carrier]),
   )
 }
 
-export async function existing(reader: Reader, addresses: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>()
+/** Which of these addresses are in stock, with their range and who carries them. */
+export async function existing(
+  reader: Reader,
+  addresses: readonly string[],
+): Promise<Map<string, { range: number | null; carrier: string | null }>> {
+  const found = new Map<string, { range: number | null; carrier: string | null }>()
   for (const chunk of chunked(addresses)) {
-    const rows = await reader.all<{ address: string }>(
-      `SELECT address FROM stock WHERE slot = 0 AND address IN (${list(chunk.length)})`,
+    const rows = await reader.all<{ address: string; range_id: bigint | null; carrier: string | null }>(
+      `SELECT address, range_id, carrier FROM stock WHERE slot = 0 AND address IN (${list(chunk.length)})`,
       chunk,
     )
-    for (const row of rows) found.add(row.address)
+    for (const row of rows) found.set(row.address, { range: numberOrNull(row.range_id), carrier: row.carrier })
   }
   return found
 }
@@ -150,13 +190,22 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
   return found
 }
 
-export async function prefixesOf(reader: Reader, kind: Kind): Promise<string[]> {
-  const rows = await reader.all<{ prefix: string }>(
-    `SELECT prefix FROM stock_prefixes WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
-     ORDER BY prefix`,
-    [kind.country, kind.ipv],
+export type Block = { readonly prefix: string; readonly range: number; readonly carrier: string }
+
+/** The large blocks of a kind that one of these nodes carries. */
+export async function blocksOf(reader: Reader, { kind, carriers }: Asked): Promise<Block[]> {
+  const rows = await reader.all<{ prefix: string; range_id: bigint; carrier: string }>(
+    `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, carrier FROM stock_prefixes
+     JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
+     WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0 AND ${carriedBy(carriers, 2)}
+     ORDER BY stock_prefixes.prefix`,
+    [kind.country, kind.ipv, ...padded(carriers)],
   )
-  return rows.map((row) => row.prefix)
+  return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), carrier: row.carrier }))
+}
+
+export async function hasPrefix(reader: Reader, prefix: string): Promise<boolean> {
+  return (await reader.first('SELECT 1 AS one FROM stock_prefixes WHERE prefix = $1', [prefix])) !== undefined
 }
 
 export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: number): Promise<boolean> {
@@ -168,12 +217,16 @@ export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: nu
   return added === 1
 }
 
-/** How many are free, counted no further than `most`: past that the exact number helps nobody and costs time. */
-export async function countFree(reader: Reader, kind: Kind, most: number): Promise<number> {
+/**
+ * How many are free that one of these nodes carries, counted no further than `most`: past that the exact number helps
+ * nobody and costs time.
+ */
+export async function countFree(reader: Reader, { kind, carriers }: Asked, most: number): Promise<number> {
   const row = await reader.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM (
-       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' LIMIT $3) AS counted`,
-    [kind.country, kind.ipv, most],
+       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${carriedBy(carriers, 3)}
+       LIMIT $3) AS counted`,
+    [kind.country, kind.ipv, most, ...padded(carriers)],
   )
   return Number(row?.n ?? 0n)
 }

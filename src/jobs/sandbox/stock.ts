@@ -16,8 +16,8 @@ const blocks: readonly { prefix: string; country: string; ipv: Ipv }[] = [
 ]
 
 export async function stockSandbox(stock: Stock): Promise<void> {
-  const last = blocks.at(-1)
-  if (!last || (await stock.available(kindOf(last))) > 0) return
+  const last = readPrefix(blocks.at(-1)?.prefix ?? '')
+  if (!last || (await stock.hasBlock(last))) return
   for (const block of blocks) {
     const prefix = readPrefix(block.prefix)
     if (prefix) await stock.add(prefix, kindOf(block))

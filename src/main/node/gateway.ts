@@ -2,12 +2,16 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { raiseFileLimit } from '../../adapters/file-limit.ts'
 import { sha256 } from '../../adapters/sha256.ts'
 import type { Command } from '../../cli/command.ts'
+import type { Address } from '../../kernel/address.ts'
 import type { Log } from '../../kernel/log.ts'
+import { classify } from '../../kernel/reserved.ts'
 import { createAsk } from '../../plane/agent/ask.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
+import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -24,6 +28,9 @@ const lookAroundMs = 60_000
 /** How often it is said, at most, that there was no room for somebody. */
 const pressureMs = 10_000
 
+/** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
+const mostTrialMs = 15_000
+
 export type Gateway = { readonly port: number; stop(): Promise<void> }
 
 /**
@@ -34,7 +41,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   const revoked = { call: () => {} }
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
   if (!agent) return undefined
-  const { engine, meter, sync, rules, saved } = assemble(agent, config, log)
+  const { engine, meter, sync, rules, saved, trials } = assemble(agent, config, log)
   revoked.call = () => engine.shutOut(true)
   meter.start()
   const running = sync.run(end)
@@ -52,6 +59,9 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     createPressureLog(log, () => engine.standing),
     pressureMs,
   )
+  // What it has is sold once it can be used: the port is open, and each address was tried.
+  const trying = trials.run(end)
+  await Promise.race([trials.ready, realTiming.pause(mostTrialMs, end)])
   log.info('gateway open', { port, node: agent.node, mode: rules.mode(), version: manifest.version })
   return {
     port,
@@ -60,7 +70,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
       clearInterval(pressing)
       await engine.stop(drainMs)
       await meter.stop()
-      await running
+      await Promise.all([running, trying])
       saved.close()
       log.info('gateway closed')
     },
@@ -76,6 +86,8 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   else log.warn('file limit', { ...fields, explanation: 'raise the limit of open files (ulimit -n) to carry more' })
   return limits
 }
+
+const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_, at) => (at === 15 ? 1 : 0)) }
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
@@ -132,10 +144,22 @@ function assemble(agent: Agent, config: Config, log: Log) {
     random: Math.random,
     onFault: (fault) => log.error('fault', { fault }),
   })
+  const tryAddress = createTryAddress(process.platform)
+  const trials = createTrials({
+    ...surroundingsOf(log),
+    node: agent.node,
+    link: agent.link,
+    callShop: agent.link.callFrom,
+    // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
+    tryAddress: (address) =>
+      tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
+    isToLeave: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
+  })
   const { sync, meter } = agent.attach(engine.carrier, (page, place) => {
     rules.hear(page)
     engine.shutOut(false)
     saved.note(page, place)
+    trials.hear(page, place)
     if (place.isFirst) snapshot.beginWhole()
     engine.changed(snapshot.apply(page), notePort(log))
     if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
@@ -145,7 +169,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
     rules.hear(page)
     snapshot.apply(page)
   }
-  return { engine, meter, sync, rules, saved }
+  return { engine, meter, sync, rules, saved, trials }
 }
 
 /** On a machine without IPv6 every address is every IPv4 address. */

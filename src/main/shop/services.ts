@@ -87,8 +87,14 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
-  const stock = createStock({ db, ...around, placeIds: createCounter(db, 'place') })
-  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber })
+  const stock = createStock({
+    db,
+    ...around,
+    fleet,
+    placeIds: createCounter(db, 'place'),
+    rangeIds: createCounter(db, 'range'),
+  })
+  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet })
   const outages = createOutages({ db, ledger, orders, events, pricing, ...around })
   const dedicated = createDedicated({
     db,
@@ -178,7 +184,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
-  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes]
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes]
   const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,

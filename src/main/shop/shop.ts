@@ -1,5 +1,5 @@
 import manifest from '../../../package.json' with { type: 'json' }
-import { createProxyProbe } from '../../adapters/proxy-probe.ts'
+import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
@@ -54,6 +54,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   if (applied.length > 0) log.info('migrated', { applied })
   const { vault, confirm } = await openVault(config, db)
   const services = createServices(db, around, arrangementsOf(config, vault))
+  const adopted = await services.stock.ranges.adopt()
+  if (adopted > 0) log.info('stock put into ranges', { addresses: adopted })
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
   // An empty database that is not to be a sandbox is a production shop from now on.
@@ -102,7 +104,6 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     note: requestNotes(log),
   }
   const { gateway } = services.arranged
-  const probe = createProxyProbe(gateway.port)
   const publicUrl = () => config.publicUrl ?? url
   const state = createNodeState({ ...services, ...around })
   const toNodes = createNodeHttp({ ...services, ...around, ...common, state })
@@ -112,7 +113,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     customers: services.customers,
     bound: [
       ...accountOperations(services),
-      ...dedicatedOperations({ ...services, ...around, gateway, probe }),
+      ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),

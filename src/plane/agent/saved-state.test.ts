@@ -13,6 +13,7 @@ const page = (now: number, ...ids: number[]): StatePage => ({
   more: false,
   now,
   mode: 'sandbox',
+  ranges: [],
   proxies: ids.map((id) => ({
     id,
     username: `tp${id}`,

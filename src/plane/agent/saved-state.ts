@@ -76,4 +76,4 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
 }
 
 const isEmpty = (page: StatePage): boolean =>
-  page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0
+  page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0

@@ -3,7 +3,10 @@ import { readAddress } from '../../kernel/address.ts'
 import { type JoinBody, type Joined, joinedSchema, type VpnSetup, vpnSetupSchema } from '../../wire/node/join.ts'
 import { type ReportAnswer, type ReportBody, reportAnswerSchema } from '../../wire/node/report.ts'
 import { type FindBody, type Found, foundSchema, type StatePage, statePageSchema } from '../../wire/node/state.ts'
+import { type TriedAnswer, type TriedBody, triedAnswerSchema } from '../../wire/node/tried.ts'
+import { createCallShop } from './call-shop.ts'
 import { parseJson } from './json.ts'
+import type { CallShop } from './leaving.ts'
 
 /**
  * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer,
@@ -40,7 +43,10 @@ export type ShopLink = {
   state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal): Promise<StatePage>
   find(body: FindBody, end?: AbortSignal): Promise<Found>
   report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer>
+  tried(body: TriedBody, end?: AbortSignal): Promise<TriedAnswer>
   vpn(end?: AbortSignal): Promise<VpnSetup>
+  /** Calls the shop over a connection of its own, from one address. */
+  readonly callFrom: CallShop
 }
 
 /**
@@ -110,12 +116,18 @@ export function createShopLink(deps: {
     find: (body, end) => ask({ method: 'POST', path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
     report: (body, end) =>
       ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
+    tried: (body, end) =>
+      ask({ method: 'POST', path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
+    callFrom: base.unix === undefined ? createCallShop({ base: base.url, secret: deps.secret }) : callNobody,
     vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
   }
 }
 
 /** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
 /** Where the shop is: an address, or a socket of this machine's file system. */
+/** Over a socket of this machine nobody is called from anywhere, so nothing is learned of leaving. */
+const callNobody: CallShop = () => Promise.reject(new Error('the shop is on this machine'))
+
 type Place = { readonly url: URL; readonly unix?: string }
 
 function readPlace(text: string, mayTravelInClear: boolean): Place {

@@ -106,4 +106,4 @@ export function createSync(deps: {
 }
 
 const isEmpty = (page: StatePage): boolean =>
-  page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0
+  page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0

@@ -75,12 +75,27 @@ const nodePeerSchema = z.object({
 })
 export type NodePeer = z.infer<typeof nodePeerSchema>
 
+/** Addresses that are tried by the nodes named, or by every gateway where none is. `gone` is forgotten. */
+const nodeRangeSchema = z.object({
+  id: z.int().positive(),
+  prefix: z.string(),
+  homes: z.array(z.string()),
+  gone: z.boolean(),
+})
+export type NodeRange = z.infer<typeof nodeRangeSchema>
+
 /** A hint of what is left, as JSON can carry it: nobody has more than this, so one that is cut short says as much. */
 export const toLeft = (bytes: bigint): number =>
   bytes > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(bytes)
 
 /** Each sort of thing that a node is told of. */
-export type StateParts = { proxies: NodeProxy; subusers: NodeSubuser; exits: NodeExit; peers: NodePeer }
+export type StateParts = {
+  ranges: NodeRange
+  proxies: NodeProxy
+  subusers: NodeSubuser
+  exits: NodeExit
+  peers: NodePeer
+}
 export type StatePart = keyof StateParts
 
 /**
@@ -92,6 +107,8 @@ export const statePageSchema = z.object({
   more: z.boolean(),
   now: moment,
   mode: z.enum(['sandbox', 'production']),
+  /** A page that was saved before there were ranges has none. */
+  ranges: z.array(nodeRangeSchema).default([]),
   proxies: z.array(nodeProxySchema),
   subusers: z.array(nodeSubuserSchema),
   exits: z.array(nodeExitSchema),

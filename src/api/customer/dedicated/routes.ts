@@ -21,6 +21,7 @@ export type ProxyProbe = (proxy: {
   readonly password: string
   /** Where customers reach it. */
   readonly host: string
+  readonly port: number
 }) => Promise<{ works: boolean; tookMs: number | null; problem: string | null }>
 
 export function dedicatedOperations(deps: {
@@ -120,7 +121,8 @@ export function dedicatedOperations(deps: {
     bind(owned.checkProxy, async ({ caller, body }) => {
       const proxy = await dedicated.load(caller.customer, body.id)
       const portType = proxy.portType === 'both' ? 'http' : proxy.portType
-      const outcome = await deps.probe({ ...proxy, portType, host: toProxy(shown(proxy), gateway).ip })
+      const { ip: host, port } = toProxy(shown(proxy), gateway)
+      const outcome = await deps.probe({ ...proxy, portType, host, port })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
 

@@ -61,6 +61,7 @@ const shown = {
   interruptedAt: null,
   comment: '',
   renewPeriod: null,
+  endpoint: null,
   sources: [],
   entryPort: null,
   carried: { received: 0n, sent: 0n },

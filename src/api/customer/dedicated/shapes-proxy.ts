@@ -178,6 +178,8 @@ export type ShownProxy = {
   readonly interruptedAt: number | null
   readonly comment: string
   readonly renewPeriod: number | null
+  /** Where the node that carries it is reached, if that is not where all others are. */
+  readonly endpoint: GatewayAddress | null
   readonly sources: readonly string[]
   readonly entryPort: number | null
   readonly carried: { readonly received: bigint; readonly sent: bigint }
@@ -185,11 +187,14 @@ export type ShownProxy = {
 
 export type GatewayAddress = { readonly host: string; readonly port: number }
 
-/** An IPv6 proxy is reached through the gateway's own address; the others through the address that they leave from. */
+/**
+ * An IPv6 proxy is reached through the own address of the gateway that carries it; the others through the address that
+ * they leave from.
+ */
 export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof proxy> => ({
   id: of.id,
-  ip: of.ipv === 6 ? gateway.host : of.address,
-  port: gateway.port,
+  ip: of.ipv === 6 ? (of.endpoint ?? gateway).host : of.address,
+  port: (of.endpoint ?? gateway).port,
   port_type: of.portType,
   username: of.username,
   password: of.password,

@@ -1,10 +1,10 @@
-import type { Database, Tx } from '../../../db/transaction.ts'
+import { ConstraintViolation, type Database, type Tx } from '../../../db/transaction.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
 import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Pricing } from '../../pricing/index.ts'
-import { badPlace, noSuchExit, unknownPool } from '../errors.ts'
+import { badPlace, inStock, noSuchExit, unknownPool } from '../errors.ts'
 import {
   contextOf,
   countPlaces,
@@ -92,7 +92,7 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     async addOne(asked: NewExit): Promise<Exit> {
       const known = [...(await deps.pricing.current()).premium.pools.keys()]
       if (!known.includes(asked.pool)) throw unknownPool(known)
-      const [exit] = await db.transact(async (tx) => add(tx, [asked]))
+      const [exit] = await refusingStock(() => db.transact(async (tx) => add(tx, [asked])))
       if (!exit) throw new Error('an exit was not added')
       return exit
     },
@@ -104,11 +104,13 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
 
     /** Takes an exit out of service, or puts it back. Nodes learn of it with their next look. */
     drain: (id: ExitId, drained: boolean): Promise<void> =>
-      db.transact(async (tx) => {
-        const nowMs = clock()
-        if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
-        serving.forget()
-      }),
+      refusingStock(() =>
+        db.transact(async (tx) => {
+          const nowMs = clock()
+          if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
+          serving.forget()
+        }),
+      ),
 
     /**
      * What a node needs of the exits that changed after a position; upstream credentials in plain text, because it logs
@@ -124,5 +126,14 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
           (JSON.parse(deps.vault.open(credentials, contextOf(exit.id))) as { username: string; password: string }),
       }))
     },
+  }
+}
+
+/** An address is sold once: what is in stock is no exit beside that, which the database keeps. */
+async function refusingStock<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof ConstraintViolation ? inStock() : error
   }
 }

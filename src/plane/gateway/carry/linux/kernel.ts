@@ -150,6 +150,13 @@ export function createKernel(libc: Libc, processor: Processor) {
       return listening < 0 ? failed(descriptor, listening) : descriptor
     },
 
+    /** Whether the machine has an address: 0 if a socket can be bound to it. */
+    tryAddress(address: Address): number {
+      const descriptor = openSocket(address)
+      if (descriptor < 0) return descriptor
+      return failed(descriptor, bindTo(descriptor, address, 0))
+    },
+
     portOf(descriptor: number): number {
       view.setInt32(lengthAt, mostSocketAddressBytes, true)
       libc.getsockname(descriptor, base + addressAt, base + lengthAt)

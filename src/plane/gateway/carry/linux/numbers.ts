@@ -43,6 +43,7 @@ export const F_SETPIPE_SZ = 1031
 export const EINTR = 4
 export const EAGAIN = 11
 export const EINVAL = 22
+export const EAFNOSUPPORT = 97
 export const EADDRINUSE = 98
 export const EADDRNOTAVAIL = 99
 export const ETIMEDOUT = 110

@@ -1,0 +1,337 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { surroundingsWith } from '../../../../test/harness/clock.ts'
+import { engines } from '../../../../test/harness/database.ts'
+import { refusalOf } from '../../../../test/harness/failure.ts'
+import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
+import {
+  addressToNumber,
+  contains,
+  formatAddress,
+  formatPrefix,
+  type Prefix,
+  readPrefix,
+} from '../../../kernel/address.ts'
+import type { CustomerId } from '../../../kernel/ids.ts'
+import { createServices, type Services } from '../../../main/shop/services.ts'
+import { mostTriedSingly } from '../../../wire/node/tried.ts'
+import { mostWrittenOut } from '../rules.ts'
+import { covers, isNormal, type Run, servingWithinMs, split, toPrefixes, within, without } from './rules.ts'
+
+const prefixOf = (text: string): Prefix => {
+  const prefix = readPrefix(text)
+  if (!prefix) throw new Error(`${text} is no prefix`)
+  return prefix
+}
+
+describe.each([...engines])('goods and nodes on %s', (engine) => {
+  let floor: Floor
+  let services: Services
+  let customer: CustomerId
+  beforeEach(async () => {
+    floor = await openFloor(engine, shippedWith('AT'))
+    // Without the carrier that other tests have.
+    services = createServices(floor.db, surroundingsWith(floor.clock), floor.services.arranged)
+    customer = await addCustomer(services, 10n ** 9n)
+  })
+  afterEach(async () => {
+    expect(await findingsOf(services)).toEqual([])
+    await floor.close()
+  })
+
+  async function addGateway(name: string): Promise<string> {
+    const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+    await hear(id)
+    return id
+  }
+  const hear = (node: string) => services.fleet.seen(node as never, { version: '0' })
+  const rangeOf = async (prefix: string): Promise<number> => {
+    const { ranges } = await services.stock.ranges.overview()
+    return ranges.find((each) => each.prefix === prefix)?.id ?? 0
+  }
+  const tell = async (node: string, prefix: string, ...served: Run[]) =>
+    services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }])
+  const add = (prefix: string, ipv: 3 | 4 | 6 = 4, homes: string[] = []) =>
+    services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, homes)
+  const buy = async (count = 1, ipv: 3 | 4 | 6 = 4): Promise<string[]> =>
+    (await buyProxies(services, customer, { code: 'AT', ipv, period: 7, count })).proxies.map((each) => each.address)
+  const available = (ipv: 3 | 4 | 6 = 4): Promise<number> => {
+    floor.clock.advance(1001)
+    return services.stock.available(kindIn('AT', ipv))
+  }
+  const carrierOf = async (address: string): Promise<string | null> =>
+    (await floor.db.first<{ carrier: string | null }>('SELECT carrier FROM stock WHERE address = $1', [address]))
+      ?.carrier ?? null
+
+  test.each([3, 4, 6] as const)('what no node carries is not sold, of kind %d', async (ipv) => {
+    const prefix = ipv === 6 ? '2001:db8::/64' : '203.0.113.0/30'
+    await add(prefix, ipv)
+    expect(await available(ipv)).toBe(0)
+    expect(await refusalOf(buy(1, ipv))).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
+    const node = await addGateway('gate-1')
+    expect((await refusalOf(buy(1, ipv))).code).toBe('out_of_stock')
+    await tell(node, prefix, [0, ipv === 6 ? 1 : 4])
+    expect(await available(ipv)).toBe({ 3: 12, 4: 4, 6: 20_000 }[ipv])
+    await hear(node)
+    expect(await buy(2, ipv)).toHaveLength(2)
+  })
+
+  test('only the addresses that a node can use are sold, and one that it loses is not', async () => {
+    await add('203.0.113.0/29')
+    const node = await addGateway('gate-1')
+    await tell(node, '203.0.113.0/29', [0, 2], [5, 1])
+    expect(await available()).toBe(3)
+    await hear(node)
+    await tell(node, '203.0.113.0/29', [5, 1])
+    expect(await buy()).toEqual(['203.0.113.5'])
+    expect(await refusalOf(buy())).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
+  })
+
+  test(`a node that is silent for ${servingWithinMs / 1000} seconds sells nothing more, and goes on when it is back`, async () => {
+    await add('203.0.113.0/30')
+    const node = await addGateway('gate-1')
+    await tell(node, '203.0.113.0/30', [0, 4])
+    floor.clock.advance(servingWithinMs)
+    expect(await buy()).toHaveLength(1)
+    floor.clock.advance(1001)
+    expect((await refusalOf(buy())).code).toBe('out_of_stock')
+    expect(await available()).toBe(0)
+    await hear(node)
+    expect(await buy()).toHaveLength(1)
+  })
+
+  test.each(['close', 'revoke'] as const)(
+    'a node that the operator has shut out with %s sells nothing more',
+    async (verb) => {
+      await add('203.0.113.0/30')
+      const node = await addGateway('gate-1')
+      await tell(node, '203.0.113.0/30', [0, 4])
+      await services.fleet[verb]('gate-1')
+      expect((await refusalOf(buy())).code).toBe('out_of_stock')
+      await services.fleet.open('gate-1')
+      await hear(node)
+      expect(await buy()).toHaveLength(1)
+    },
+  )
+
+  test('a node takes nothing that another carries which is there, and all of it once that is gone', async () => {
+    await add('203.0.113.0/30')
+    await add('2001:db8::/64', 6)
+    const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    const say = async (node: string, ...runs: Run[]) => {
+      await tell(node, '203.0.113.0/30', ...runs)
+      await tell(node, '2001:db8::/64', [0, 1])
+    }
+    await say(first, [0, 2])
+    await say(second, [0, 4])
+    expect(await carrierOf('203.0.113.0')).toBe(first)
+    expect(await carrierOf('203.0.113.2')).toBe(second)
+    await say(first, [1, 1])
+    expect(await carrierOf('203.0.113.0')).toBe(second)
+    expect(await carrierOf('203.0.113.1')).toBe(first)
+    floor.clock.advance(servingWithinMs + 1001)
+    await hear(second)
+    await say(second, [0, 4])
+    expect(await carrierOf('203.0.113.1')).toBe(second)
+    expect(await buy(1, 6)).toHaveLength(1)
+  })
+
+  test('a node is not believed about ranges that are not its own, nor about addresses that there are not', async () => {
+    const [own, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await add('203.0.113.0/30', 4, [own])
+    await tell(other, '203.0.113.0/30', [0, 4])
+    for (const runs of [
+      [[0, 5]],
+      [[4, 1]],
+      [
+        [2, 1],
+        [0, 1],
+      ],
+      [
+        [0, 1],
+        [1, 1],
+      ],
+    ] as Run[][]) {
+      await tell(own, '203.0.113.0/30', ...runs)
+    }
+    await services.stock.ranges.tried(own, [{ range: 999, served: [[0, 1]], problems: [], seenAs: null }])
+    expect(await available()).toBe(0)
+    await hear(own)
+    await tell(own, '203.0.113.0/30', [0, 4])
+    expect(await buy()).toHaveLength(1)
+  })
+
+  test('a range that is moved to another node is let go of at once, also a part of one', async () => {
+    const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await add('203.0.113.0/29')
+    await tell(first, '203.0.113.0/29', [0, 8])
+    await services.stock.ranges.assign(prefixOf('203.0.113.2/31'), [second])
+    expect(await available()).toBe(0)
+    await hear(first)
+    await hear(second)
+    for (const each of ['203.0.113.0/31', '203.0.113.4/30']) await tell(first, each, [0, each.endsWith('30') ? 4 : 2])
+    expect(await carrierOf('203.0.113.2')).toBeNull()
+    await tell(first, '203.0.113.2/31', [0, 2])
+    expect(await carrierOf('203.0.113.2')).toBeNull()
+    await tell(second, '203.0.113.2/31', [0, 2])
+    expect(await carrierOf('203.0.113.2')).toBe(second)
+    await services.stock.ranges.assign(prefixOf('203.0.113.0/24'), [second])
+    expect(await carrierOf('203.0.113.0')).toBeNull()
+    expect(await carrierOf('203.0.113.3')).toBe(second)
+    const nowhere = services.stock.ranges.assign(prefixOf('198.51.100.0/24'), [])
+    expect((await refusalOf(nowhere)).code).toBe('not_found')
+    expect((await refusalOf(services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
+  })
+
+  test('stock of a time before there were ranges is any node’s, in as few ranges as there can be', async () => {
+    await add('203.0.113.0/30')
+    await add('2001:db8::/64', 6)
+    const { ranges } = await services.stock.ranges.overview()
+    await floor.db.transact(async (tx) => {
+      await tx.run('UPDATE stock SET range_id = NULL, carrier = NULL')
+      await tx.run(`UPDATE stock_ranges SET state = 'gone'`)
+    })
+    expect(ranges).toHaveLength(2)
+    expect(await services.stock.ranges.adopt()).toBe(4)
+    expect(await services.stock.ranges.adopt()).toBe(0)
+    const after = await services.stock.ranges.overview()
+    expect(after.ranges.map((each) => each.prefix).toSorted()).toEqual(['2001:db8::/64', '203.0.113.0/30'])
+    const node = await addGateway('gate-1')
+    await tell(node, '203.0.113.0/30', [0, 4])
+    expect(await buy()).toHaveLength(1)
+  })
+
+  test('an address is of one product: what is in stock is no exit, and what is an exit is not in stock', async () => {
+    const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
+    const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
+    await add('203.0.113.0/30')
+    const exit = await services.premium.exits.addOne({ ...local, host: '198.51.100.9' })
+    expect((await refusalOf(services.premium.exits.addOne({ ...local, host: '203.0.113.1' }))).code).toBe('conflict')
+    expect((await refusalOf(add('198.51.100.0/24'))).code).toBe('conflict')
+    expect(Number((await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)).toBe(4)
+    // Whoever gives it up in one place may have it in the other.
+    await services.premium.exits.drain(exit.id, true)
+    expect(await add('198.51.100.0/24')).toBe(256)
+    expect((await refusalOf(services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
+  })
+
+  test('whoever sells at random from random carriers sells what is carried, all of it, and nothing twice', async () => {
+    await add('203.0.113.0/27')
+    const nodes = [await addGateway('gate-1'), await addGateway('gate-2'), await addGateway('gate-3')]
+    const run = fc.tuple(fc.nat(31), fc.nat(8)).map(([first, count]): Run => [first, Math.min(count + 1, 32 - first)])
+    const step = fc.record({
+      node: fc.nat(2),
+      run: fc.option(run),
+      silent: fc.boolean(),
+      count: fc.integer({ min: 0, max: 3 }),
+    })
+    const sold = new Set<string>()
+    const carried = new Map<number, number>()
+    const able = new Map<number, Run[]>()
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 4 }), async (steps) => {
+        for (const each of steps) {
+          floor.clock.advance(1001)
+          const heard = nodes.filter((_, index) => index !== each.node || !each.silent)
+          if (each.silent) floor.clock.advance(servingWithinMs)
+          for (const node of heard) await hear(node)
+          const served = each.run === null || each.silent ? [] : [each.run]
+          if (!each.silent) {
+            await tell(nodes[each.node] ?? '', '203.0.113.0/27', ...served)
+            able.set(each.node, served)
+          }
+          // What was lost goes to who else can use it; what is free, or its carrier silent, to who says so.
+          for (let offset = 0; offset < 32; offset += 1) {
+            const row = await carrierOf(`203.0.113.${offset}`)
+            const index = row === null ? -1 : nodes.indexOf(row)
+            if (index >= 0) expect(covers(able.get(index) ?? [], offset)).toBe(true)
+            if (index >= 0) carried.set(offset, index)
+            else carried.delete(offset)
+          }
+          const live = new Set(heard)
+          const onSale = [...carried].filter(
+            ([offset, index]) => live.has(nodes[index] ?? '') && !sold.has(`203.0.113.${offset}`),
+          )
+          expect(await services.stock.available(kindIn('AT', 4))).toBe(onSale.length)
+          if (each.count === 0) continue
+          if (onSale.length < each.count) {
+            expect(await refusalOf(buy(each.count))).toMatchObject({ details: { available: onSale.length } })
+            continue
+          }
+          for (const address of await buy(each.count)) {
+            expect(sold.has(address)).toBe(false)
+            expect(onSale.map(([offset]) => `203.0.113.${offset}`)).toContain(address)
+            sold.add(address)
+          }
+        }
+      }),
+      { numRuns: scaled(8) },
+    )
+  })
+})
+
+test('what a node takes for a block is what the shop takes for one', () => {
+  expect(1n << BigInt(mostTriedSingly)).toBe(mostWrittenOut)
+})
+
+const runs = fc.uniqueArray(fc.nat(60), { maxLength: 30 }).map((offsets) => toRuns(offsets.toSorted((a, b) => a - b)))
+
+function toRuns(offsets: readonly number[]): Run[] {
+  const made: [number, number][] = []
+  for (const offset of offsets) {
+    const last = made.at(-1)
+    if (last && last[0] + last[1] === offset) last[1] += 1
+    else made.push([offset, 1])
+  }
+  return made
+}
+
+test('runs without others and within others are what sets of addresses would be', () => {
+  fc.assert(
+    fc.property(runs, runs, (a, b) => {
+      for (const [found, wanted] of [
+        [without(a, b), (offset: number) => covers(a, offset) && !covers(b, offset)],
+        [within(a, b), (offset: number) => covers(a, offset) && covers(b, offset)],
+      ] as const) {
+        for (let offset = 0; offset < 64; offset += 1) expect(covers(found, offset)).toBe(wanted(offset))
+        expect(isNormal(found, 64)).toBe(true)
+      }
+    }),
+    { numRuns: scaled(300) },
+  )
+})
+
+test('addresses make the fewest prefixes that hold them and no others', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.nat(255), { maxLength: 256 }), (offsets) => {
+      const base = addressToNumber(prefixOf('203.0.113.0/24').base)
+      const numbers = offsets.toSorted((a, b) => a - b).map((each) => base + BigInt(each))
+      const made = toPrefixes(4, numbers)
+      const held = made.flatMap((prefix) =>
+        Array.from({ length: 2 ** (32 - prefix.length) }, (_, at) => addressToNumber(prefix.base) + BigInt(at)),
+      )
+      expect(held).toEqual(numbers)
+    }),
+    { numRuns: scaled(300) },
+  )
+  expect(
+    toPrefixes(
+      4,
+      Array.from({ length: 256 }, (_, at) => BigInt(at)),
+    ).map(formatPrefix),
+  ).toEqual(['0.0.0.0/24'])
+})
+
+test('a prefix without a part of it is all the rest', () => {
+  const left = split(prefixOf('203.0.113.0/24'), prefixOf('203.0.113.77'))
+  expect(left).toHaveLength(8)
+  for (let last = 0; last < 256; last += 1) {
+    const address = prefixOf(`203.0.113.${last}`).base
+    expect([formatAddress(address), left.filter((each) => contains(each, address)).length]).toEqual([
+      formatAddress(address),
+      last === 77 ? 0 : 1,
+    ])
+  }
+})

@@ -1,0 +1,133 @@
+import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../kernel/address.ts'
+import { sizeOf } from '../rules.ts'
+
+/** Addresses of a range that follow one another: the first one's place in it, and how many. */
+export type Run = readonly [first: number, count: number]
+
+/** What is wrong with addresses of a range, in a word that a node says. */
+export type Problem = { readonly first: number; readonly count: number; readonly problem: string }
+
+/** Addresses that belong together and the nodes that they are on; none named: any gateway that proves it. */
+export type Range = {
+  readonly id: number
+  readonly prefix: string
+  readonly homes: readonly string[]
+  readonly state: 'coming' | 'in' | 'gone'
+  readonly createdAt: number
+  readonly changedAt: number
+}
+
+/** What a node last said of a range. */
+export type Trial = {
+  readonly node: string
+  readonly range: number
+  readonly served: readonly Run[]
+  readonly problems: readonly Problem[]
+  readonly seenAs: string | null
+  readonly changedAt: number
+}
+
+/** A node that was not heard of for this long sells nothing more. Nodes say something every two seconds. */
+export const servingWithinMs = 10_000
+
+export const isServing = (
+  node: { readonly kind: string; readonly state: string; readonly lastSeenAt: number | null },
+  nowMs: number,
+): boolean =>
+  node.kind === 'gateway' &&
+  node.state === 'open' &&
+  node.lastSeenAt !== null &&
+  nowMs - node.lastSeenAt <= servingWithinMs
+
+export const mayCarry = (range: Pick<Range, 'homes'>, node: string): boolean =>
+  range.homes.length === 0 || range.homes.includes(node)
+
+/** In order, without overlap, none touching the next; undefined when they were not so, or leave the range. */
+export function isNormal(runs: readonly Run[], size: number): boolean {
+  let end = -1
+  for (const [first, count] of runs) {
+    if (first <= end || count < 1 || first + count > size) return false
+    end = first + count
+  }
+  return true
+}
+
+export const covers = (runs: readonly Run[], offset: number): boolean =>
+  runs.some(([first, count]) => offset >= first && offset < first + count)
+
+export const countOf = (runs: readonly Run[]): number => runs.reduce((sum, [, count]) => sum + count, 0)
+
+export const isWhole = (runs: readonly Run[], size: number): boolean => runs[0]?.[0] === 0 && runs[0][1] === size
+
+/** What is in one and not in the other. Both are normal, and so is the answer. */
+export function without(runs: readonly Run[], others: readonly Run[]): Run[] {
+  const left: Run[] = []
+  let at = 0
+  for (const [first, count] of runs) {
+    let from = first
+    const end = first + count
+    while (at < others.length && (others[at]?.[0] ?? 0) + (others[at]?.[1] ?? 0) <= from) at += 1
+    for (let index = at; index < others.length && (others[index]?.[0] ?? end) < end; index += 1) {
+      const [begins, many] = others[index] ?? [end, 0]
+      if (begins > from) left.push([from, begins - from])
+      from = Math.max(from, begins + many)
+    }
+    if (from < end) left.push([from, end - from])
+  }
+  return left
+}
+
+/** What is in both. */
+export const within = (runs: readonly Run[], others: readonly Run[]): Run[] => without(runs, without(runs, others))
+
+/** The place of an address in a range that it is in. */
+export const offsetOf = (prefix: Prefix, address: Address): number =>
+  Number(addressToNumber(address) - addressToNumber(prefix.base))
+
+export function* addressesOf(prefix: Prefix, runs: readonly Run[]): Generator<Address> {
+  const base = addressToNumber(prefix.base)
+  for (const [first, count] of runs) {
+    for (let offset = first; offset < first + count; offset += 1) {
+      yield addressFromNumber(prefix.base.version, base + BigInt(offset))
+    }
+  }
+}
+
+/** The fewest prefixes that hold exactly these addresses of one version, which are in order and each there once. */
+export function toPrefixes(version: 4 | 6, numbers: readonly bigint[]): Prefix[] {
+  const most = version === 4 ? 32 : 128
+  const made: Prefix[] = []
+  for (let at = 0; at < numbers.length; ) {
+    const first = numbers[at] ?? 0n
+    let bits = 0
+    let size = 1n
+    while (
+      bits < most &&
+      first % (size * 2n) === 0n &&
+      BigInt(at) + size * 2n <= BigInt(numbers.length) &&
+      numbers[at + Number(size * 2n) - 1] === first + size * 2n - 1n
+    ) {
+      bits += 1
+      size *= 2n
+    }
+    made.push({ base: addressFromNumber(version, first), length: most - bits })
+    at += Number(size)
+  }
+  return made
+}
+
+/** A prefix without a part of it: what is left, as the fewest prefixes. */
+export function split(whole: Prefix, part: Prefix): Prefix[] {
+  const left: Prefix[] = []
+  const { version } = whole.base
+  let rest = whole
+  while (rest.length < part.length) {
+    const length = rest.length + 1
+    const low: Prefix = { base: rest.base, length }
+    const high: Prefix = { base: addressFromNumber(version, addressToNumber(rest.base) + sizeOf(low)), length }
+    const isLow = contains(low, part.base)
+    left.push(isLow ? high : low)
+    rest = isLow ? low : high
+  }
+  return left
+}

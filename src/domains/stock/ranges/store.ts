@@ -1,0 +1,295 @@
+import { chunked, list, padded, sendRows } from '../../../db/rows.ts'
+import type { Reader, Tx } from '../../../db/transaction.ts'
+import type { Problem, Range, Run, Trial } from './rules.ts'
+
+type RangeRow = {
+  id: bigint
+  prefix: string
+  homes: string
+  state: string
+  created_at: bigint
+  changed_at: bigint
+}
+
+const toRange = (row: RangeRow): Range => ({
+  id: Number(row.id),
+  prefix: row.prefix,
+  homes: row.homes === '' ? [] : row.homes.split(' '),
+  state: row.state as Range['state'],
+  createdAt: Number(row.created_at),
+  changedAt: Number(row.changed_at),
+})
+
+const writeHomes = (homes: readonly string[]): string => [...new Set(homes)].toSorted().join(' ')
+
+type TrialRow = {
+  node_id: string
+  range_id: bigint
+  served: string
+  problems: string
+  seen_as: string | null
+  changed_at: bigint
+}
+
+const toTrial = (row: TrialRow): Trial => ({
+  node: row.node_id,
+  range: Number(row.range_id),
+  served: JSON.parse(row.served) as Run[],
+  problems: JSON.parse(row.problems) as Problem[],
+  seenAs: row.seen_as,
+  changedAt: Number(row.changed_at),
+})
+
+/** A prefix that somebody else has just added stays his: there is one range of it, whichever process adds it. */
+export function insertRanges(tx: Tx, ranges: readonly Range[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO stock_ranges (id, prefix, homes, state, created_at, changed_at)',
+    ranges.map((each) => [each.id, each.prefix, writeHomes(each.homes), each.state, each.createdAt, each.changedAt]),
+    `ON CONFLICT (prefix) WHERE state <> 'gone' DO NOTHING`,
+  )
+}
+
+/** The ranges with these prefixes, by prefix. */
+export async function rangesWith(reader: Reader, prefixes: readonly string[]): Promise<Map<string, Range>> {
+  const found = new Map<string, Range>()
+  for (const chunk of chunked(prefixes)) {
+    const rows = await reader.all<RangeRow>(
+      `SELECT * FROM stock_ranges WHERE state <> 'gone' AND prefix IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) found.set(row.prefix, toRange(row))
+  }
+  return found
+}
+
+/** From this commit on nodes are told of them, or told to let them go. */
+export function setState(tx: Tx, ids: readonly number[], state: Range['state'], nowMs: number): void {
+  for (const chunk of chunked(ids)) {
+    tx.send(`UPDATE stock_ranges SET state = $1, changed_at = $2 WHERE id IN (${list(chunk.length, 2)})`, [
+      state,
+      nowMs,
+      ...chunk,
+    ])
+  }
+}
+
+export function setHomes(tx: Tx, id: number, homes: readonly string[], nowMs: number): void {
+  tx.send('UPDATE stock_ranges SET homes = $2, changed_at = $3 WHERE id = $1', [id, writeHomes(homes), nowMs])
+}
+
+/** Of ranges that nobody was told of: their places were never on sale. */
+export function deletePlaces(tx: Tx, ranges: readonly number[]): void {
+  for (const chunk of chunked(ranges)) {
+    tx.send(`DELETE FROM stock WHERE state = 'free' AND carrier IS NULL AND range_id IN (${list(chunk.length)})`, chunk)
+  }
+}
+
+/** Ranges whose import was begun before a moment, and has ended by now one way or the other. */
+export async function comingBefore(reader: Reader, beforeAt: number, most: number): Promise<number[]> {
+  const rows = await reader.all<{ id: bigint }>(
+    `SELECT id FROM stock_ranges WHERE state = 'coming' AND created_at < $1 ORDER BY created_at LIMIT $2`,
+    [beforeAt, most],
+  )
+  return rows.map((row) => Number(row.id))
+}
+
+export async function listRanges(reader: Reader): Promise<Range[]> {
+  const rows = await reader.all<RangeRow>(`SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
+  return rows.map(toRange)
+}
+
+/** What changed after a position, oldest change first; what is in, or what is gone too, so that a node lets it go. */
+export async function changedAfter(
+  reader: Reader,
+  after: { changedAt: number; id: number },
+  limit: number,
+  inOnly: boolean,
+): Promise<Range[]> {
+  const rows = await reader.all<RangeRow>(
+    `SELECT * FROM stock_ranges WHERE (changed_at, id) > ($1, $2) AND ${inOnly ? `state = 'in'` : `state <> 'coming'`}
+     ORDER BY changed_at, id LIMIT $3`,
+    [after.changedAt, after.id, limit],
+  )
+  return rows.map(toRange)
+}
+
+/** Differs from what it was whenever something changed at `sinceAt` or later. */
+export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
+  const row = await reader.first<{ n: bigint; sum: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM stock_ranges WHERE changed_at >= $1`,
+    [sinceAt],
+  )
+  return `${row?.n} ${row?.sum}`
+}
+
+/**
+ * What all nodes have said of these ranges, whose rows stay locked: of two nodes that claim at once one is first.
+ * Locked in one order, so that two never wait for each other.
+ */
+export async function lockRanges(tx: Tx, ids: readonly number[]): Promise<Map<number, Range>> {
+  const found = new Map<number, Range>()
+  for (const chunk of chunked(ids.toSorted((a, b) => a - b))) {
+    const rows = await tx.all<RangeRow>(
+      `SELECT * FROM stock_ranges WHERE id IN (${list(chunk.length)}) ORDER BY id FOR UPDATE`,
+      chunk,
+    )
+    for (const row of rows) found.set(Number(row.id), toRange(row))
+  }
+  return found
+}
+
+export async function trialsOf(reader: Reader, ranges: readonly number[]): Promise<Trial[]> {
+  const found: Trial[] = []
+  for (const chunk of chunked(ranges)) {
+    const rows = await reader.all<TrialRow>(
+      `SELECT * FROM stock_trials WHERE range_id IN (${list(chunk.length)}) ORDER BY range_id, node_id`,
+      chunk,
+    )
+    found.push(...rows.map(toTrial))
+  }
+  return found
+}
+
+export async function allTrials(reader: Reader): Promise<Trial[]> {
+  return (await reader.all<TrialRow>('SELECT * FROM stock_trials ORDER BY range_id, node_id')).map(toTrial)
+}
+
+export function writeTrials(tx: Tx, trials: readonly Trial[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO stock_trials (node_id, range_id, served, problems, seen_as, changed_at)',
+    trials.map((each) => [
+      each.node,
+      each.range,
+      JSON.stringify(each.served),
+      JSON.stringify(each.problems),
+      each.seenAs,
+      each.changedAt,
+    ]),
+    `ON CONFLICT (node_id, range_id) DO UPDATE SET served = excluded.served, problems = excluded.problems,
+       seen_as = excluded.seen_as, changed_at = excluded.changed_at`,
+  )
+}
+
+export function dropTrials(tx: Tx, range: number, nodes: readonly string[]): void {
+  if (nodes.length === 0) return
+  const named = padded(nodes)
+  tx.send(`DELETE FROM stock_trials WHERE range_id = $1 AND node_id IN (${list(named.length, 1)})`, [range, ...named])
+}
+
+/** Which places: all of a range, or those at some addresses of it. */
+export type Which = { readonly range: number; readonly addresses: readonly string[] | 'all' }
+
+/** Whoever carries them lets them go; nobody else's are touched. */
+export function release(tx: Tx, which: Which, node: string): void {
+  for (const [sql, values] of of(which, 2)) {
+    tx.send(`UPDATE stock SET carrier = NULL WHERE range_id = $1 AND carrier = $2 ${sql}`, [
+      which.range,
+      node,
+      ...values,
+    ])
+  }
+}
+
+/** Takes what nobody carries who still serves. What a live node carries stays with it. */
+export function claim(tx: Tx, which: Which, node: string, live: readonly string[]): void {
+  const others = padded(live)
+  const dead = others.length === 0 ? '' : `OR carrier NOT IN (${list(others.length, 2)})`
+  for (const [sql, values] of of(which, 2 + others.length)) {
+    tx.send(
+      `UPDATE stock SET carrier = $2 WHERE range_id = $1 AND (carrier IS NULL ${
+        others.length === 0 ? 'OR carrier <> $2' : dead
+      }) ${sql}`,
+      [which.range, node, ...others, ...values],
+    )
+  }
+}
+
+function* of(which: Which, after: number): Generator<[sql: string, values: readonly string[]]> {
+  if (which.addresses === 'all') yield ['', []]
+  else for (const chunk of chunked(which.addresses)) yield [`AND address IN (${list(chunk.length, after)})`, chunk]
+}
+
+export function releaseBlock(tx: Tx, prefix: string, node: string): void {
+  tx.send('UPDATE stock_prefixes SET carrier = NULL WHERE prefix = $1 AND carrier = $2', [prefix, node])
+}
+
+export function claimBlock(tx: Tx, prefix: string, node: string, live: readonly string[]): void {
+  const others = padded(live)
+  const dead = others.length === 0 ? 'OR carrier <> $2' : `OR carrier NOT IN (${list(others.length, 2)})`
+  tx.send(`UPDATE stock_prefixes SET carrier = $2 WHERE prefix = $1 AND (carrier IS NULL ${dead})`, [
+    prefix,
+    node,
+    ...others,
+  ])
+}
+
+/** Addresses whose places belong to no range yet: stock of a time before there were any. */
+export async function rangeless(reader: Reader, most: number): Promise<string[]> {
+  const rows = await reader.all<{ address: string }>(
+    'SELECT address FROM stock WHERE range_id IS NULL AND slot = 0 ORDER BY id LIMIT $1',
+    [most],
+  )
+  return rows.map((row) => row.address)
+}
+
+/** Large blocks without a range, of the same time. */
+export async function rangelessBlocks(reader: Reader): Promise<string[]> {
+  const rows = await reader.all<{ prefix: string }>(
+    `SELECT prefix FROM stock_prefixes WHERE NOT EXISTS (
+       SELECT 1 FROM stock_ranges WHERE stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state <> 'gone')
+     ORDER BY prefix`,
+  )
+  return rows.map((row) => row.prefix)
+}
+
+/** Puts places into a range, whoever carried them before. */
+export function moveInto(tx: Tx, range: number, addresses: readonly string[]): void {
+  for (const chunk of chunked(addresses)) {
+    tx.send(`UPDATE stock SET range_id = $1, carrier = NULL WHERE address IN (${list(chunk.length, 1)})`, [
+      range,
+      ...chunk,
+    ])
+  }
+}
+
+export async function addressesIn(reader: Reader, range: number): Promise<string[]> {
+  const rows = await reader.all<{ address: string }>(
+    'SELECT DISTINCT address FROM stock WHERE range_id = $1 ORDER BY address',
+    [range],
+  )
+  return rows.map((row) => row.address)
+}
+
+export type Standing = { readonly range: number; readonly carrier: string | null; readonly places: number }
+
+/** How many places of each range each node carries. */
+export async function standings(reader: Reader): Promise<Standing[]> {
+  const rows = await reader.all<{ range_id: bigint; carrier: string | null; n: bigint }>(
+    `SELECT range_id, carrier, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
+     GROUP BY range_id, carrier ORDER BY range_id, carrier`,
+  )
+  return rows.map((row) => ({ range: Number(row.range_id), carrier: row.carrier, places: Number(row.n) }))
+}
+
+/** Places at these ids and who carries them. */
+export async function carriersOf(reader: Reader, places: readonly number[]): Promise<Map<number, string>> {
+  const found = new Map<number, string>()
+  for (const chunk of chunked(places)) {
+    const rows = await reader.all<{ id: bigint; carrier: string }>(
+      `SELECT id, carrier FROM stock WHERE carrier IS NOT NULL AND id IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) found.set(Number(row.id), row.carrier)
+  }
+  return found
+}
+
+/** Large blocks and who carries them. */
+export function listBlocks(reader: Reader): Promise<{ prefix: string; carrier: string | null }[]> {
+  return reader.all<{ prefix: string; carrier: string | null }>(
+    'SELECT prefix, carrier FROM stock_prefixes ORDER BY prefix',
+  )
+}

@@ -1,0 +1,97 @@
+import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../kernel/address.ts'
+import type { Chance } from './surroundings.ts'
+
+/** So many addresses of a range are called from before any of it is said to serve; the others follow in their turn. */
+const firstCalls = 256
+const callsAtOnce = 16
+/** An address fails when it has failed so often in a row, each time while the shop could be called without it. */
+const mostFailures = 2
+/** Chance is drawn in so many steps. */
+const steps = 2 ** 40
+
+/** Calls the shop from an address of this machine, or from any of a family: who the shop saw. Fails if it is away. */
+export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
+
+/** What is known of leaving from the addresses of one range. */
+export type Leaving = ReturnType<typeof createLeaving>
+
+/**
+ * Whether this node can leave from the addresses of a range: it calls the shop from them. Where the shop cannot be
+ * called in their family at all, nothing is known, and nothing is held against them.
+ */
+export function createLeaving(deps: {
+  readonly prefix: Prefix
+  /** Of a block too large to go through, addresses are drawn, and stand for all of it. */
+  readonly isBlock: boolean
+  readonly call: CallShop
+  readonly canUse: (address: Address) => boolean
+  readonly chance: Chance
+}) {
+  const { base, length } = deps.prefix
+  const size = 1n << BigInt(base.bytes.length * 8 - length)
+  const failures = new Map<string, number>()
+  let seenAs: string | null = null
+  let at = 0n
+
+  const keyOf = (address: Address): string => (deps.isBlock ? '' : formatAddress(address))
+
+  function next(): Address {
+    const offset = deps.isBlock ? (size * BigInt(Math.floor(deps.chance() * steps))) / BigInt(steps) : at % size
+    at += 1n
+    return addressFromNumber(base.version, addressToNumber(base) + offset)
+  }
+
+  async function canCall(end: AbortSignal): Promise<boolean> {
+    try {
+      await deps.call(base.version, undefined, end)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Tells whether something became known that was not. */
+  async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
+    if (!deps.canUse(address)) return false
+    const [key, text] = [keyOf(address), formatAddress(address)]
+    const had = failures.get(key) ?? 0
+    try {
+      const seen = await deps.call(base.version, text, end)
+      const isOther = seen !== text && seen !== seenAs
+      if (isOther) seenAs = seen
+      failures.delete(key)
+      return isOther || had >= mostFailures
+    } catch {
+      if (end.aborted || !(await canCall(end))) return false
+      failures.set(key, had + 1)
+      return had + 1 === mostFailures
+    }
+  }
+
+  return {
+    /** Calls from the first addresses, before the range is said to serve. */
+    async begin(end: AbortSignal): Promise<void> {
+      if (!(await canCall(end))) return
+      const count = deps.isBlock ? callsAtOnce : Number(size < firstCalls ? size : BigInt(firstCalls))
+      const waiting = Array.from({ length: count }, next)
+      const work = async () => {
+        for (let each = waiting.shift(); each && !end.aborted; each = waiting.shift()) {
+          await callFrom(each, end)
+          if (failures.has(keyOf(each))) await callFrom(each, end)
+        }
+      }
+      await Promise.all(Array.from({ length: callsAtOnce }, work))
+    },
+
+    /** Calls from the next one. Tells whether something became known that was not. */
+    step: (end: AbortSignal): Promise<boolean> => callFrom(next(), end),
+
+    problemOf: (address: Address): string | undefined =>
+      (failures.get(keyOf(address)) ?? 0) >= mostFailures ? 'cannot_leave' : undefined,
+
+    /** Who the shop saw in place of an address of this range, if that was somebody else. */
+    get seenAs(): string | null {
+      return seenAs
+    },
+  }
+}

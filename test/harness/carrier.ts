@@ -1,0 +1,65 @@
+import { createVault } from '../../src/adapters/vault.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { mostWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
+import { readPrefix } from '../../src/kernel/address.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import type { Place } from './database.ts'
+
+const name = 'standing-carrier'
+/** Whatever the clock of a test says, it was heard of lately. */
+const farAhead = 8_000_000_000_000_000
+
+/**
+ * A gateway that is always there and carries whatever is put in stock, for tests and measurements that have no gateway
+ * of their own: without one nothing is sold. It comes with the first stock. What it says goes the way that every node's
+ * word goes; only nobody has tried.
+ */
+export function standCarrier<Given extends Services>(services: Given): Given {
+  const { stock } = services
+  const before = { ...stock }
+  stock.add = async (...given) => {
+    const added = await before.add(...given)
+    await carryAll(services)
+    return added
+  }
+  stock.addAddresses = async (...given) => {
+    const added = await before.addAddresses(...given)
+    await carryAll(services)
+    return added
+  }
+  return services
+}
+
+/** The carrier takes all that is in stock now. */
+export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'>): Promise<void> {
+  const { ranges } = await services.stock.ranges.overview()
+  if (ranges.length === 0) return
+  const node = await services.fleet.findByName(name)
+  const id = node?.id ?? (await addCarrier(services))
+  const tried = ranges.flatMap((range) => {
+    const prefix = readPrefix(range.prefix)
+    if (!prefix || range.state !== 'in') return []
+    const size = sizeOf(prefix) > mostWrittenOut ? 1 : Number(sizeOf(prefix))
+    return [{ range: range.id, served: [[0, size] as const], problems: [], seenAs: null }]
+  })
+  await services.stock.ranges.tried(id, tried)
+}
+
+function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<string> {
+  return db.transact(async (tx) => {
+    const { id } = await fleet.add(tx, { kind: 'gateway', name, location: 'test' })
+    await tx.run('UPDATE nodes SET last_seen_at = $2 WHERE id = $1', [id, farAhead])
+    return id
+  })
+}
+
+/** The same on the data of a shop that runs as a process of its own. */
+export async function carryPlace(place: Place): Promise<void> {
+  const db = openDatabase(place.address)
+  const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
+  try {
+    await carryAll(createServices(db, realSurroundings, arranged))
+  } finally {
+    await db.close()
+  }
+}
