@@ -12,8 +12,6 @@ export type MoneyDeps = {
   readonly orders: Pick<Orders, 'walkCharged' | 'giveBack' | 'find'>
 }
 
-export type ProxyMoney = ReturnType<typeof createProxyMoney>
-
 /** What a customer gets back for proxies, in a transaction that has locked his account. */
 export function createProxyMoney({ ledger, orders }: MoneyDeps) {
   return {
