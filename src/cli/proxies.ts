@@ -1,4 +1,5 @@
 import type { Outages, ProxyOperator, ProxySight } from '../domains/dedicated/index.ts'
+import type { Told } from '../domains/orders/index.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import { keyOption, noteOption, type Opened, readKey, readNote, readWhole } from './typed.ts'
@@ -52,7 +53,10 @@ export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator; outag
           const give = given.has('no-refund') ? 'nothing' : 'unused'
           const note = readNote(given, 'ended by the operator')
           const told = await proxyOperator.end(readProxy(given), { give, note, key: readKey(given) })
-          return { json: told, lines: [`Proxy ${told['proxy']} is ended. Gave back ${told['amount_rub']} RUB.`] }
+          return {
+            json: told,
+            lines: [`Proxy ${word(told, 'proxy')} is ended. Gave back ${word(told, 'amount_rub')} RUB.`],
+          }
         }),
     },
     {
@@ -66,11 +70,18 @@ export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator; outag
           const told = await proxyOperator.replace(readProxy(given), wish)
           return {
             json: told,
-            lines: [`Proxy ${told['proxy']} leaves from ${told['to']}, no longer from ${told['from']}.`],
+            lines: [
+              `Proxy ${word(told, 'proxy')} leaves from ${word(told, 'to')}, no longer from ${word(told, 'from')}.`,
+            ],
           }
         }),
     },
   ]
+}
+
+const word = (told: Told, name: string): string => {
+  const value = told[name]
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 function readProxy(given: Given): number {

@@ -3,13 +3,17 @@ import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { addStock, buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
-import { readPrefix } from '../../kernel/address.ts'
+import { type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 
 const dayMs = 86_400_000
 const codes = 'AT BE BG CH CY CZ DK EE'.split(' ')
 const plain = { undo: false, replace: false, refund: false, note: 'lost' }
-const at = (text: string) => readPrefix(text) ?? (undefined as never)
+function at(text: string): Prefix {
+  const prefix = readPrefix(text)
+  if (!prefix) throw new Error(`${text} is no prefix`)
+  return prefix
+}
 
 describe.each([...engines])('a whole range on %s', (engine) => {
   let floor: Floor

@@ -111,7 +111,7 @@ describe.each([...engines])('random outages on %s', (engine) => {
       } else if (each.do === 'prolong') {
         const done = await prolongProxies(services, customer, [id], 3).then(
           () => true,
-          (error) => !(error instanceof Refusal) && Promise.reject(error),
+          (error: unknown) => !(error instanceof Refusal) && Promise.reject(error),
         )
         expect(done).toBe(model.isHeld(clock.nowMs))
         if (done) model.expiresAt = Math.max(model.expiresAt, model.clockAt(clock.nowMs)) + 3 * dayMs
