@@ -1,17 +1,28 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Adjustment, KeptCheckpoint, Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
-import type { Orders } from '../domains/orders/index.ts'
+import type { Refunds, Told } from '../domains/orders/index.ts'
 import { adviceFor, auditOf, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
-import { customerWord, type Opened, orderWord, readCustomer, readNote, readOrder, readWhole } from './typed.ts'
+import {
+  customerWord,
+  keyOption,
+  noteOption,
+  type Opened,
+  orderWord,
+  readCustomer,
+  readKey,
+  readNote,
+  readOrder,
+  readWhole,
+} from './typed.ts'
 
 type Deps = {
   ledger: Ledger
-  orders: Orders
+  refunds: Refunds
   ledgerAudit: LedgerAudit
   verifiers: readonly Verifier[]
   keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
@@ -44,19 +55,21 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'refund',
-      summary: 'Gives back what an order cost, whole or in part, once. It takes back nothing that was delivered.',
+      summary:
+        'Gives back what an order cost, whole or in part, once; with --end it also ends what the order has bought.',
       takes: [orderWord],
       options: [
         { flag: 'amount', value: 'ROUBLES', meaning: 'how much; all of it unless said' },
-        { flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' },
+        { flag: 'again', meaning: 'give back more of an order of which a part was given back already' },
+        {
+          flag: 'end',
+          meaning: 'end its proxies, traffic or VPN in the same step, for the part of the price that is unused',
+        },
+        { flag: 'whole', meaning: 'with --end, of proxies: give back all that the order cost' },
+        noteOption,
+        keyOption,
       ],
-      run: (given) =>
-        open(given, async ({ orders }) => {
-          const id = readOrder(given.words[0])
-          const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
-          const { posting } = await orders.refund(id, amount, readNote(given, 'refund'))
-          return toOutcome(posting, 'Refunded')
-        }),
+      run: (given) => open(given, async ({ refunds }) => refund(refunds, given)),
     },
     {
       name: 'verify',
@@ -165,6 +178,28 @@ async function listTransactions(ledger: Ledger, given: Given): Promise<Outcome> 
     ),
   }
 }
+
+async function refund(refunds: Refunds, given: Given): Promise<Outcome> {
+  const common = { order: readOrder(given.words[0]), note: readNote(given, 'refund'), key: readKey(given) }
+  if (!given.has('end')) {
+    if (given.has('whole'))
+      throw mistyped('--whole goes with --end; without it an order is refunded whole unless said.')
+    const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
+    return toRefund(await refunds.refund({ ...common, amount, again: given.has('again') }))
+  }
+  if (given.has('amount') || given.has('again')) throw mistyped('--end says itself how much is given back.')
+  return toRefund(await refunds.end({ ...common, how: given.has('whole') ? 'whole' : 'unused' }))
+}
+
+const toRefund = (told: Told): Outcome => ({
+  json: told,
+  lines: [
+    `${told['replayed'] ? 'Done before: refunded' : 'Refunded'} ${rub(told['amount_rub'])} RUB. ` +
+      `The balance is ${rub(told['balance_rub'])} RUB.`,
+  ],
+})
+
+const rub = (amount: unknown): string => Number(amount).toFixed(2)
 
 const againstVerifier = (ledgerAudit: LedgerAudit, kept: readonly KeptCheckpoint[]): Verifier => ({
   name: 'checkpoints kept elsewhere',

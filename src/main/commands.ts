@@ -3,11 +3,13 @@ import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
 import type { Command, Given } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
+import { eventCommands } from '../cli/events.ts'
 import { exitCommands } from '../cli/exits.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
+import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
@@ -136,11 +138,13 @@ export const commands: readonly Command[] = [
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
   ...orderCommands(withServices),
+  ...eventCommands(withServices),
   ...catalogCommands(withServices),
   ...premiumCommands(withServices),
   ...exitCommands(withServices),
   ...nodeCommands(withServices),
   ...vpnCommands(withServices),
+  ...proxyCommands(withServices),
   ...stockCommands(withServices),
   ...rangeCommands(withServices),
 ]

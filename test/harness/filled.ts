@@ -251,6 +251,9 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await dedicated.setRenewal(boris.customer, [six.proxies[1]?.id ?? 0], 3, boris.by.token?.id)
   await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
   await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
+  const [ended = 0] = short.proxies.map((proxy) => proxy.id)
+  await interruptSome({ services, clock }, anna, [first, second], boris, six.proxies[1]?.id ?? 0)
+  await services.proxyOperator.end(ended, { give: 'unused', note: 'a lost address', key: 'end one' })
   const proxies = [
     { id: first, received: 1000, sent: 100 },
     { id: second, received: 2000, sent: 200 },
@@ -259,6 +262,30 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   // More than any link carries in the moments since: most of it is not believed.
   const absurd = [{ id: third, received: 10 ** 12, sent: 10 ** 9 }]
   await dedicated.nodes.report('gate-2', reportOf({ boot: '2025', proxies: absurd }))
+}
+
+/** One is interrupted and made good twice, another once, and a third one waits still. */
+async function interruptSome(
+  { services, clock }: Shop,
+  anna: Buyer,
+  [first, second]: readonly [number, number],
+  boris: Buyer,
+  third: number,
+): Promise<void> {
+  const { outages } = services
+  const rule = { time: 'extend' } as const
+  for (const ids of [[first, second], [first]]) {
+    await outages.interrupt(
+      ids.map((proxy) => ({ proxy, servedAt: clock.nowMs })),
+      'outage',
+    )
+    clock.advance(minuteMs)
+    await outages.restore(anna.customer, ids, rule)
+    clock.advance(minuteMs)
+  }
+  await outages.interrupt([{ proxy: third, servedAt: clock.nowMs }], 'quarantine')
+  clock.advance(minuteMs)
+  await outages.restore(boris.customer, [third], { time: 'refund' })
 }
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {

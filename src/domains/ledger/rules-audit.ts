@@ -44,7 +44,7 @@ export class AccountWalk {
   readonly charges = new Map<number, Posting>()
   /** What each token spent here, less refunds. */
   readonly spentByToken = new Map<string, Kopecks>()
-  private readonly refunded = new Set<number>()
+  private readonly refunded = new Map<number, bigint>()
   private chain: Chain = emptyChain
   private balance: Kopecks = zero
   private apiSpent: Kopecks = zero
@@ -106,12 +106,15 @@ export class AccountWalk {
   private checkRefund(posting: Posting, where: string): void {
     const charge = this.charges.get(posting.refundOf ?? 0)
     if (!charge) return this.found('refund', where, 'it refunds a charge that is not there')
-    if (posting.amount > negate(charge.amount)) this.found('refund', where, 'it is larger than its charge')
-    if (this.refunded.has(charge.seq)) this.found('refund', where, 'its charge was refunded before')
+    const refunded = (this.refunded.get(charge.seq) ?? 0n) + posting.amount
+    if (refunded > negate(charge.amount)) {
+      const problem = refunded === posting.amount ? 'it is larger than its charge' : 'its charge was refunded before'
+      this.found('refund', where, problem)
+    }
     if (posting.order !== charge.order || posting.token !== charge.token || posting.house !== charge.house) {
       this.found('refund', where, 'it does not go back to where its charge was counted')
     }
-    this.refunded.add(charge.seq)
+    this.refunded.set(charge.seq, refunded)
   }
 
   private found(promise: string, where: string, problem: string): void {

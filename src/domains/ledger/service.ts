@@ -1,7 +1,7 @@
 import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, negate } from '../../kernel/money.ts'
+import { type Kopecks, negate, subtract } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { alreadyRefunded, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
 import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
@@ -123,16 +123,25 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     adjust,
 
     /**
-     * Gives back a charge, whole or in part, once. It returns to where the charge was counted, token and revenue alike.
+     * Gives back a charge, whole or in part. It returns to where the charge was counted, token and revenue alike. Once,
+     * unless it is said that this is one part of several; together they are never more than the charge.
      */
-    async refund(tx: Tx, customer: CustomerId, seq: number, amount: Kopecks | 'all', note: string): Promise<Posting> {
+    async refund(
+      tx: Tx,
+      customer: CustomerId,
+      seq: number,
+      amount: Kopecks | 'all',
+      note: string,
+      how: 'once' | 'in parts' = 'once',
+    ): Promise<Posting> {
       const account = await lock(tx, customer)
       const charge = await store.findPosting(tx, customer, seq)
       if (charge?.kind !== 'charge') throw nothingToRefund()
-      if (await store.isRefunded(tx, customer, seq)) throw alreadyRefunded()
-      const charged = negate(charge.amount)
-      const given = amount === 'all' ? charged : amount
-      if (given <= 0n || given > charged) throw refundTooLarge(charged)
+      const before = await store.sumRefunds(tx, customer, seq)
+      if (before > 0n && how === 'once') throw alreadyRefunded(before)
+      const left = subtract(negate(charge.amount), before)
+      const given = amount === 'all' ? left : amount
+      if (given <= 0n || given > left) throw refundTooLarge(left)
       if (charge.token) store.reduceSpent(tx, charge.token, given)
       return move(tx, account, {
         kind: 'refund',
@@ -146,9 +155,9 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       })
     },
 
-    /** Whether a charge was given back already, whole or in part. */
-    isRefunded: (reader: Reader, customer: CustomerId, seq: number): Promise<boolean> =>
-      store.isRefunded(reader, customer, seq),
+    /** What was given back of a charge already. */
+    refundedOf: (reader: Reader, customer: CustomerId, seq: number): Promise<Kopecks> =>
+      store.sumRefunds(reader, customer, seq),
 
     async balance(customer: CustomerId): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
       const account = await store.findAccount(deps.db, customer)
@@ -157,8 +166,12 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     },
 
     /** Orders that were charged for, newest charge first, below a charge or from the newest. */
-    chargedOrders: (customer: CustomerId, before: number, limit: number): Promise<OrderId[]> =>
-      store.listCharges(deps.db, customer, before, limit),
+    chargedOrders: (
+      customer: CustomerId,
+      before: number,
+      limit: number,
+      reader: Reader = deps.db,
+    ): Promise<OrderId[]> => store.listCharges(reader, customer, before, limit),
 
     /** Where in the charges an order that was not charged for stands: below this number. */
     async placeAmongCharges(customer: CustomerId, order: string): Promise<number> {

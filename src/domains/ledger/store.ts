@@ -177,9 +177,13 @@ export async function findChargeBelow(
   return row && Number(row.seq)
 }
 
-export async function isRefunded(reader: Reader, customer: CustomerId, seq: number): Promise<boolean> {
-  const row = await reader.first('SELECT seq FROM postings WHERE customer_id = $1 AND refund_of = $2', [customer, seq])
-  return row !== undefined
+/** What was given back of a charge, in one part or in several. */
+export async function sumRefunds(reader: Reader, customer: CustomerId, seq: number): Promise<Kopecks> {
+  const row = await reader.first<{ sum: bigint }>(
+    `SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS sum FROM postings WHERE customer_id = $1 AND refund_of = $2`,
+    [customer, seq],
+  )
+  return kopecks(row?.sum ?? 0n)
 }
 
 /** Newest first, from just below `before`. The numbers have no gaps, so a page never misses or repeats one. */

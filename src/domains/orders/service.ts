@@ -5,6 +5,7 @@ import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
@@ -16,6 +17,7 @@ import {
   type Order,
   openAnswer,
   type Plain,
+  refunded,
   toCanonical,
   toRequestDigest,
 } from './rules.ts'
@@ -63,6 +65,7 @@ export function createOrders(deps: {
   customers: Pick<Customers, 'standingQuestion' | 'toObjection'>
   /** Why a thing cannot be delivered to anybody now, if so. */
   findObstacle: (asked: Asked) => Promise<Refusal | undefined>
+  events: Pick<Events, 'note'>
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
@@ -120,6 +123,18 @@ export function createOrders(deps: {
         return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }
       },
     }
+  }
+
+  async function giveBack(
+    tx: Tx,
+    of: { readonly customer: CustomerId; readonly chargeSeq: number },
+    amount: Kopecks | 'all',
+    note: string,
+    how: 'once' | 'in parts' = 'once',
+  ): Promise<Posting> {
+    const posting = await ledger.refund(tx, of.customer, of.chargeSeq, amount, note, how)
+    await deps.events.note(tx, [refunded(posting)])
+    return posting
   }
 
   /**
@@ -244,6 +259,27 @@ export function createOrders(deps: {
     },
 
     /**
+     * What a customer was charged for, newest first, back to a moment, inside the caller's transaction. For rare
+     * questions: it reads all of it.
+     */
+    async walkCharged(
+      reader: Reader,
+      customer: CustomerId,
+      sinceAt: number,
+      onOrder: (order: Order) => void,
+    ): Promise<void> {
+      for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+        const ids = await ledger.chargedOrders(customer, before, pageSize, reader)
+        const found = new Map((await store.findMany(reader, ids)).map((order) => [order.id, order]))
+        const page = ids.flatMap((id) => found.get(id) ?? [])
+        for (const order of page) if (order.createdAt >= sinceAt) onOrder(order)
+        const last = page.at(-1)
+        if (ids.length < pageSize || !last || last.createdAt < sinceAt) return
+        before = last.chargeSeq ?? 0
+      }
+    },
+
+    /**
      * Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was
      * delivered.
      */
@@ -251,8 +287,14 @@ export function createOrders(deps: {
       db.transact(async (tx) => {
         const order = await store.findAnyOrder(tx, id)
         if (!order?.chargeSeq) throw noSuchOrder()
-        return { order, posting: await ledger.refund(tx, order.customer, order.chargeSeq, amount, note) }
+        return {
+          order,
+          posting: await giveBack(tx, { customer: order.customer, chargeSeq: order.chargeSeq }, amount, note),
+        }
       }),
+
+    /** The same in the caller's transaction, for a product that takes back what it has sold. The customer is told. */
+    giveBack,
 
     /** Forgets answers past their time. Returns how many; call again while it is as many as asked for. */
     forgetAnswers: (most: number): Promise<number> =>

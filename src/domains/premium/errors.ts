@@ -61,3 +61,6 @@ export const longRange = (most: string): Refusal =>
 
 export const tooManyHosts = (most: number): Refusal =>
   malformed([{ field: 'hosts', problem: `must be at most ${most} at a time` }])
+
+export const onlyUnused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Traffic is taken back as far as it is unused, for that part of its price.')

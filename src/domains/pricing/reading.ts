@@ -1,7 +1,7 @@
 import { readCountry } from '../../kernel/country.ts'
 import { type Kopecks, readRoubles } from '../../kernel/money.ts'
 import { badCatalogue } from './errors.ts'
-import type { Catalogue, DedicatedKind, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
 
 /**
  * A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted.
@@ -92,7 +92,7 @@ export function readCatalogue(version: number, value: unknown): Catalogue {
 }
 
 function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated'] {
-  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods', 'speed_mbit'])
+  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods', 'speed_mbit', 'outage'])
   const kinds = new Map<number, DedicatedKind>()
   for (const [name, kind] of Object.entries(reading.object(root['kinds'] ?? {}, 'dedicated.kinds'))) {
     const path = `dedicated.kinds.${name}`
@@ -104,7 +104,15 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
     kinds,
     prolongPeriods: prolong === undefined ? [] : reading.rising(prolong, 'dedicated.prolong_periods', 3650),
     speedMegabits: reading.optional(root['speed_mbit'], 'dedicated.speed_mbit', 1, mostMegabits),
+    outage: readOutage(reading, root['outage'] ?? {}),
   }
+}
+
+/** Whoever says nothing gives the time. */
+function readOutage(reading: Reading, value: unknown): OutageRule {
+  const { time = 'extend' } = reading.object(value, 'dedicated.outage', ['time'])
+  if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
+  return { time: time === 'refund' ? 'refund' : 'extend' }
 }
 
 function readKind(reading: Reading, value: unknown, path: string): DedicatedKind {

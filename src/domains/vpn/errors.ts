@@ -78,3 +78,6 @@ export const otherLocation = (chosen: string, offered: string): Refusal =>
     'conflict',
     `A device of this subscription was asked for in ${chosen}, and that node stands in ${offered}.`,
   )
+
+export const onlyUnused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Ending a subscription gives back what is unused of it, as its customer could.')

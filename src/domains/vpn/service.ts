@@ -5,12 +5,13 @@ import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
 import type { Node } from '../fleet/rules.ts'
 import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
-import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
+import type { Answer, Ending, PurchaseRequest, Sale } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import {
   noSuchSubscription,
   noSuchVpnNode,
+  onlyUnused,
   otherLocation,
   subscriptionDisabled,
   tooManySubscriptions,
@@ -254,27 +255,18 @@ export function createVpn(deps: VpnDeps) {
       customer: CustomerId,
       uuid: SubscriptionId | undefined,
     ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> =>
-      db.transact(async (tx) => {
-        // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
-        const account = await ledger.lock(tx, customer)
-        const { subscription } = await subscriptions.lock(tx, customer, {
-          uuid: uuid ?? (await subscriptions.loadOnly(tx, customer)),
-        })
-        if (subscription.disabledAt !== null) throw subscriptionDisabled()
-        const nowMs = clock()
-        const given = await refundTerms(tx, subscription, nowMs)
-        const held = await peers.listHeld(tx, [subscription.uuid])
-        await subscriptions.removeDevices(
-          tx,
-          held.map((each) => each.peer.id),
-        )
-        store.markDeleted(tx, subscription.uuid, nowMs)
-        return {
-          uuid: subscription.uuid,
-          refunded: total(given.map((each) => each.amount)),
-          balance: given.at(-1)?.balanceAfter ?? account.balance,
-        }
-      }),
+      db.transact((tx) => end(tx, customer, uuid, 'customer')),
+
+    /** The same, as the operator ends whatever an order has bought: one that is disabled too. */
+    ending: {
+      product,
+      async endOrder(tx, order, how) {
+        if (how === 'whole') throw onlyUnused()
+        const { uuid } = order.calculation as unknown as { uuid: SubscriptionId }
+        const { refunded, balance } = await end(tx, order.customer, uuid, 'operator')
+        return { uuid, amount_rub: toRoubles(refunded), balance_rub: toRoubles(balance) }
+      },
+    } satisfies Ending,
 
     /** For the operator: stops a subscription without ending it, or lets it go on. Its time runs meanwhile. */
     setDisabled: (uuid: SubscriptionId, disabled: boolean): Promise<void> =>
@@ -313,6 +305,33 @@ export function createVpn(deps: VpnDeps) {
     },
   }
 
+  async function end(
+    tx: Tx,
+    customer: CustomerId,
+    uuid: SubscriptionId | undefined,
+    by: 'customer' | 'operator',
+  ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> {
+    // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
+    const account = await ledger.lock(tx, customer)
+    const { subscription } = await subscriptions.lock(tx, customer, {
+      uuid: uuid ?? (await subscriptions.loadOnly(tx, customer)),
+    })
+    if (subscription.disabledAt !== null && by === 'customer') throw subscriptionDisabled()
+    const nowMs = clock()
+    const given = await refundTerms(tx, subscription, nowMs)
+    const held = await peers.listHeld(tx, [subscription.uuid])
+    await subscriptions.removeDevices(
+      tx,
+      held.map((each) => each.peer.id),
+    )
+    store.markDeleted(tx, subscription.uuid, nowMs)
+    return {
+      uuid: subscription.uuid,
+      refunded: total(given.map((each) => each.amount)),
+      balance: given.at(-1)?.balanceAfter ?? account.balance,
+    }
+  }
+
   /** Gives back the unused part of every term that is not over, each to the charge that paid for it. */
   async function refundTerms(tx: Tx, subscription: Subscription, nowMs: number) {
     const terms = (await store.listTerms(tx, [subscription.uuid])).filter((term) => term.endsAt > nowMs)
@@ -330,9 +349,9 @@ export function createVpn(deps: VpnDeps) {
       const amount = refundOf(term, nowMs, traffic)
       const seq = paid.get(term.order)?.chargeSeq ?? null
       // What an operator has given back by hand is not given back again.
-      if (amount === 0n || seq === null || (await ledger.isRefunded(tx, subscription.customer, seq))) continue
+      if (amount === 0n || seq === null || (await ledger.refundedOf(tx, subscription.customer, seq)) > 0n) continue
       const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
-      const posting = await ledger.refund(tx, subscription.customer, seq, amount, note)
+      const posting = await orders.giveBack(tx, { customer: subscription.customer, chargeSeq: seq }, amount, note)
       store.writeRefund(tx, term, amount)
       given.push({ amount, balanceAfter: posting.balanceAfter })
     }

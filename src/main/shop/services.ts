@@ -7,7 +7,15 @@ import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrit
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
-import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
+import {
+  createDedicated,
+  createDedicatedUpkeep,
+  createDedicatedVerifier,
+  createOutages,
+  createProxyOperator,
+  createRangeOperator,
+} from '../../domains/dedicated/index.ts'
+import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import {
   createFleet,
   createFleetVerifier,
@@ -18,7 +26,7 @@ import {
   type Places,
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
-import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
+import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -89,10 +97,12 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const customers = createCustomers({ db, ledger, ...around, vault: arranged.vault })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const reach = createReach({ customers, fleet, places: arranged.places })
+  const events = createEvents({ db, ...around })
   const orders = createOrders({
     db,
     ledger,
     customers,
+    events,
     findObstacle: (asked) => reach.findObjection(asked),
     vault: arranged.vault,
     ...around,
@@ -109,10 +119,13 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     rangeIds: createCounter(db, 'range'),
   })
   const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet })
+  const outages = createOutages({ db, ledger, orders, events, pricing, ...around })
   const dedicated = createDedicated({
     db,
+    outages,
     ledger,
     customers,
+    events,
     orders,
     pricing,
     stock,
@@ -123,6 +136,30 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     proxyIds: createCounter(db, 'proxy'),
   })
   const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
+  const once = createOnce({ db, ...around })
+  const proxyOperator = createProxyOperator({
+    db,
+    ledger,
+    orders,
+    stock,
+    stockOperator,
+    events,
+    traffic,
+    once,
+    ports,
+    outages,
+    ...around,
+  })
+  const rangeOperator = createRangeOperator({
+    db,
+    ledger,
+    orders,
+    stock,
+    stockOperator,
+    outages,
+    proxyOperator,
+    ...around,
+  })
   const vpnDeps = {
     db,
     ledger,
@@ -145,11 +182,13 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     terms,
     ports,
   })
+  const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
     createDedicatedVerifier({
       db,
+      outages,
       orders,
       pricing,
       stockOperator,
@@ -162,6 +201,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createEventsVerifier({ db }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
@@ -177,6 +217,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     ledgerAudit,
     keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
     customers,
+    events,
     orders,
     pricing,
     traffic,
@@ -184,6 +225,10 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     stockOperator,
     dedicated,
     dedicatedUpkeep,
+    outages,
+    proxyOperator,
+    rangeOperator,
+    refunds,
     fleet,
     reach,
     vpn,

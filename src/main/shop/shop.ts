@@ -3,6 +3,7 @@ import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
+import { eventOperations } from '../../api/customer/events/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
@@ -16,6 +17,7 @@ import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { eventChores } from '../../jobs/events.ts'
 import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { premiumChores } from '../../jobs/premium.ts'
@@ -72,6 +74,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
     ...fleetChores({ ...services, ...around }, log),
+    ...eventChores(services),
     ...localChores,
   ]
   const chores = startChores(all, log)
@@ -128,6 +131,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
+      ...eventOperations(services),
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
