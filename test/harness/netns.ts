@@ -158,6 +158,7 @@ async function lay({ node, clients: [a, b], origin }: Net): Promise<void> {
   )
 }
 
+/** Runs lines of `ip`, in a namespace if one is named. */
 export async function batch(lines: readonly string[], namespace?: string): Promise<void> {
   const command = ['ip', ...(namespace === undefined ? [] : ['-n', namespace]), '-batch', '-']
   const { code, err } = await run(command, `${lines.join('\n')}\n`)

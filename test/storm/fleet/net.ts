@@ -27,8 +27,8 @@ const exitsOfMachine = 2
 export async function findFleetObstacle(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'it needs Linux'
   if (process.getuid?.() !== 0) return 'it needs root, for network namespaces'
-  const missing = ['ip', 'nft'].filter((name) => Bun.which(name) === null)
-  if (missing.length > 0) return `it needs ${missing.join(' and ')} (iproute2, nftables)`
+  const missing = ['ip', 'nft', 'setpriv'].filter((name) => Bun.which(name) === null)
+  if (missing.length > 0) return `it needs ${missing.join(' and ')} (iproute2, nftables, util-linux)`
   const name = `tpt${process.pid}-try`
   const added = await run(['ip', 'netns', 'add', name])
   await run(['ip', 'netns', 'delete', name])

@@ -29,6 +29,9 @@ export const countries = ['DE', 'FR', 'NL'] as const
 export const soldIn = 'DE'
 export const pool = 'residential'
 
+/** Whoever dies in any way takes along what it has started. */
+const leash = ['setpriv', '--pdeathsig', 'KILL']
+
 /** A gateway on a machine of its own. */
 export type Gateway = { readonly machine: Machine; readonly country: string; readonly process: RoleProcess }
 
@@ -52,10 +55,16 @@ export class FleetWorld {
     this.config = readConfig(env)
     this.shops = ports.map((port, at) => {
       const settings = { ...env, TURNPIKE_PORT: String(port) }
-      return new RoleProcess('shop', settings, join(folder, `shop-${at + 1}.log`), async () => {
-        const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-        return answer?.status === 200
-      })
+      return new RoleProcess(
+        'shop',
+        settings,
+        join(folder, `shop-${at + 1}.log`),
+        async () => {
+          const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+          return answer?.status === 200
+        },
+        leash,
+      )
     })
   }
 
@@ -175,8 +184,7 @@ export class FleetWorld {
 
   private async setPrices(): Promise<void> {
     const list = shipped()
-    if (process.env['HACK'] === undefined)
-      Object.assign(list.dedicated, { outage: { address: 'replace', after_minutes: 1, time: 'extend' } })
+    Object.assign(list.dedicated, { outage: { address: 'replace', after_minutes: 1, time: 'extend' } })
     await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, list)))
   }
 
@@ -211,7 +219,7 @@ export class FleetWorld {
       NODE_EXTRA_CA_CERTS: join(this.folder, 'shop.pem'),
     }
     const log = join(this.folder, `${name}.log`)
-    const inside = ['ip', 'netns', 'exec', machine.namespace]
+    const inside = ['ip', 'netns', 'exec', machine.namespace, ...leash]
     const gateway = new RoleProcess('gateway', env, log, () => accepts(host), inside)
     this.gateways.push({ machine, country, process: gateway })
   }
