@@ -2,7 +2,7 @@ import { shopCertificate } from './certificate.ts'
 import { places } from './net.ts'
 
 /** One request of a node, as it came by. */
-type Asked = { readonly atMs: number; readonly what: string }
+type Asked = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
 
 /** The most that a node asked in any ten seconds, a second, of each kind; and how often it called from its addresses. */
 export type Rates = {
@@ -10,6 +10,8 @@ export type Rates = {
   readonly total: number
   readonly each: Readonly<Record<string, number>>
   readonly calls: number
+  /** What it asked in its worst ten seconds, with what became of it. */
+  readonly worst: string
 }
 
 const windowMs = 10_000
@@ -58,8 +60,17 @@ export function openBalancer(deps: {
     if (what !== undefined && node !== undefined) {
       const list = asked.get(node) ?? []
       asked.set(node, list)
-      list.push({ atMs: performance.now(), what })
+      const one: Asked = { atMs: performance.now(), what, tookMs: 0, status: 0 }
+      list.push(one)
+      const answer = await give(request, from)
+      one.tookMs = performance.now() - one.atMs
+      one.status = answer.status
+      return answer
     }
+    return give(request, from)
+  }
+
+  async function give(request: Request, from: string): Promise<Response> {
     const body = await request.arrayBuffer()
     turn += 1
     for (let tried = 0; ; tried += 1) {
@@ -96,21 +107,28 @@ export function openBalancer(deps: {
 
 export type Balancer = ReturnType<typeof openBalancer>
 
-/** All but what shows that the node can leave from its addresses, and each by itself. */
+/** What a node asks by itself: neither to show that it can leave, nor for a login that a customer has brought. */
+const isItsOwn = ({ what }: Asked): boolean => what !== 'seen' && what !== 'find'
+
 function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
-  const most = (times: readonly number[]): number => {
-    let [worst, first] = [0, 0]
-    for (const [last, atMs] of times.entries()) {
-      while ((times[first] ?? atMs) < atMs - windowMs) first += 1
-      worst = Math.max(worst, last - first + 1)
-    }
-    return (worst * 1000) / windowMs
-  }
-  const timesOf = (asked: readonly Asked[]) => asked.map(({ atMs }) => atMs)
   const kinds = [...Map.groupBy(all, ({ what }) => what)]
+  const worst = busiest(all.filter(isItsOwn))
   return {
-    total: most(timesOf(all.filter(({ what }) => what !== 'seen'))),
+    total: rate(worst),
     calls: all.filter(({ what }) => what === 'seen').length,
-    each: Object.fromEntries(kinds.map(([what, asked]) => [what, most(timesOf(asked))])),
+    each: Object.fromEntries(kinds.map(([what, asked]) => [what, rate(busiest(asked))])),
+    worst: worst.map(({ what, status, tookMs }) => `${what} ${status} ${Math.round(tookMs)}`).join(', '),
   }
 }
+
+/** The ten seconds with the most of them. */
+function busiest(all: readonly Asked[]): readonly Asked[] {
+  let [best, from, first] = [0, 0, 0]
+  for (const [last, { atMs }] of all.entries()) {
+    while ((all[first]?.atMs ?? atMs) < atMs - windowMs) first += 1
+    if (last - first + 1 > best) [best, from] = [last - first + 1, first]
+  }
+  return all.slice(from, from + best)
+}
+
+const rate = (asked: readonly Asked[]): number => (asked.length * 1000) / windowMs

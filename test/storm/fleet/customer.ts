@@ -147,7 +147,9 @@ export class FleetCustomer {
     for (;;) {
       const fromMs = performance.now()
       const told = await ask()
-      const isAgain = told.status === unanswered || told.status >= 500 || told.status === 429
+      // Told that nothing can be had now, a customer comes again later.
+      const isNo = told.code === 'unavailable'
+      const isAgain = !isNo && (told.status === unanswered || told.status >= 500 || told.status === 429)
       const why = isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : ''
       this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, told === tooSlow, ['shops'])
       if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
@@ -291,7 +293,9 @@ export class FleetCustomer {
         )
         if (old) {
           const seconds = Math.round((proxy.soldAtMs - old.fromMs) / 1000)
-          this.problems.push(`proxy ${proxy.id} (${proxy.exit}) was sold ${seconds} s after: ${old.what} ${old.where}`)
+          this.problems.push(
+            `proxy ${proxy.id} (${proxy.exit}) was sold ${seconds} s after: ${old.what} ${old.where}: ${touched.why}`,
+          )
         }
       }
       if (proxy.toldAtMs > proxy.soldAtMs) {

@@ -207,13 +207,13 @@ class FleetStorm {
     return this.notes.findShared(leases, new Set(this.world.net.machines.flatMap((each) => each.exits)))
   }
 
-  private findAsking({ node, total, calls }: Rates): string[] {
+  private findAsking({ node, total, calls, worst }: Rates): string[] {
     const gateway = this.world.gateways.find(({ machine }) => machine.name === node)
     const addresses = this.world.net.machines.reduce((most, { prefixes }) => Math.max(most, prefixes.length * 8), 0)
     const seconds = (performance.now() - this.openedMs) / 1000
     const most = mostCalls.perSecond * seconds + mostCalls.atStart * addresses * (gateway?.process.starts ?? 1)
     return [
-      ...(total > mostAsked ? [`${node} asked ${total} times a second`] : []),
+      ...(total > mostAsked ? [`${node} asked ${total} times a second: ${worst}`] : []),
       ...(calls > most ? [`${node} called ${calls} times from its addresses, of ${Math.round(most)}`] : []),
     ]
   }
