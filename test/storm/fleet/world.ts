@@ -183,9 +183,7 @@ export class FleetWorld {
   }
 
   private async setPrices(): Promise<void> {
-    const list = shipped()
-    Object.assign(list.dedicated, { outage: { address: 'replace', after_minutes: 1, time: 'extend' } })
-    await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, list)))
+    await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, shipped())))
   }
 
   /** A range of each machine in turn, so that what is sold is on all of them. */
