@@ -4,7 +4,7 @@ import { places } from './net.ts'
 /** One request of a node, as it came by. */
 type Asked = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
 
-/** The most that a node asked in any ten seconds, a second, of each kind; and how often it called from its addresses. */
+/** The most that a node asked a second, over ten of them, of each kind; and how often it called from its addresses. */
 export type Rates = {
   readonly node: string
   readonly total: number

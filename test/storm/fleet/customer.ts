@@ -61,7 +61,7 @@ export type FirstBytes = {
 }
 
 /** What is sold carries its first byte within this, when nothing is done to anybody. */
-export const firstByteMs = 5_000
+const firstByteMs = 5_000
 /** Or is made good within this. */
 const madeGoodMs = 60_000
 /** What nobody carries any more is sold no longer than this. */

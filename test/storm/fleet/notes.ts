@@ -26,7 +26,7 @@ export class OriginNotes {
     if (this.all.length < mostKept) this.all.push(note)
   }
 
-  /** Lines that left from an address that was not their owner's then, and addresses that two owners left from at once. */
+  /** Lines that left from an address that was not their owner's then, or was another's too. */
   findShared(leases: readonly Leased[], exits: ReadonlySet<string>): string[] {
     const byAddress = Map.groupBy(leases, (each) => each.address)
     return this.all.flatMap(({ address, owner, proxy, at }) => {

@@ -24,7 +24,7 @@ import { FleetNet, type Machine } from './net.ts'
 export const gatewayPort = 10_800
 const connectSeconds = 3
 /** Each machine's exits are in a country of its own, so that a login can ask for those of one machine. */
-export const countries = ['DE', 'FR', 'NL'] as const
+const countries = ['DE', 'FR', 'NL'] as const
 /** All that is sold by address is sold here, so that one purchase may get it from any machine. */
 export const soldIn = 'DE'
 export const pool = 'residential'
