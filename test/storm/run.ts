@@ -9,6 +9,7 @@ import { type AttackName, bounds } from './bounds.ts'
 import { findFleetObstacle } from './fleet/net.ts'
 import { runFleetStorm } from './fleet/storm.ts'
 import { toFleetTable } from './fleet/table.ts'
+import { type FleetTrouble, fleetTroubles } from './fleet/weather.ts'
 import { openStealthyClient } from './stealthy-client.ts'
 import { runStorm } from './storm.ts'
 import { toTable } from './table.ts'
@@ -40,7 +41,10 @@ if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(customers))
   mistyped('--seed and --customers are whole numbers.')
 const isAttack = (name: string): name is AttackName => name in bounds
 const only = values.only?.split(',').filter((name) => name !== '')
-if (only && !only.every(isAttack)) mistyped(`--only names attackers: ${Object.keys(bounds).join(', ')}.`)
+const isTrouble = (name: string): name is FleetTrouble => fleetTroubles.some((each) => each === name)
+if (values.fleet && only && !only.every(isTrouble)) mistyped(`--only names troubles: ${fleetTroubles.join(', ')}.`)
+if (!values.fleet && only && !only.every(isAttack))
+  mistyped(`--only names attackers: ${Object.keys(bounds).join(', ')}.`)
 
 const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
 say(`seed ${seed}`)
@@ -49,7 +53,14 @@ if (values.fleet) {
   if (lacking !== undefined) mistyped(`A fleet cannot be had here: ${lacking}.`)
   // Whoever is told to end takes its machines along.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
-  const outcome = await runFleetStorm({ engine, minutes, seed, customers, say })
+  const outcome = await runFleetStorm({
+    engine,
+    minutes,
+    seed,
+    customers,
+    say,
+    ...(only && { only: only.filter(isTrouble) }),
+  })
   process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toFleetTable(outcome)}\n`)
   process.exit(outcome.problems.length === 0 ? 0 : 1)
 }

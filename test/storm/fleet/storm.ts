@@ -9,7 +9,7 @@ import type { Rates } from './balancer.ts'
 import { type FirstBytes, FleetCustomer } from './customer.ts'
 import { places } from './net.ts'
 import { type Leased, OriginNotes } from './notes.ts'
-import { blowOverFleet } from './weather.ts'
+import { blowOverFleet, type FleetTrouble } from './weather.ts'
 import { FleetWorld } from './world.ts'
 
 export type FleetStormOptions = {
@@ -17,6 +17,8 @@ export type FleetStormOptions = {
   readonly minutes: number
   readonly seed: number
   readonly customers?: number
+  /** What is done; all of it, unless said. */
+  readonly only?: readonly FleetTrouble[]
   readonly say?: (line: string) => void
 }
 
@@ -138,7 +140,8 @@ class FleetStorm {
     const startedMs = performance.now()
     this.gate.reopen()
     const sold = () => this.customers.flatMap((each) => [...each.proxies.values()].map(({ exit }) => exit))
-    await blowOverFleet(this.world, dice, partMs, sold, (line) => this.say(line))
+    const { only } = this.options
+    await blowOverFleet(this.world, dice, partMs, sold, { ...(only && { only }), say: (line) => this.say(line) })
     await Bun.sleep(calmMs)
     const problems: string[] = []
     if (!(await this.gate.shut(stillWithinMs))) problems.push('customers did not come to rest')

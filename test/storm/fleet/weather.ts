@@ -1,84 +1,96 @@
 import type { Dice } from '../../harness/dice.ts'
-import { addressesOf, type Machine, rangeOf } from './net.ts'
+import { addressesOf, rangeOf } from './net.ts'
 import type { FleetWorld, Gateway } from './world.ts'
+
+/** All that may happen to a fleet. */
+export const fleetTroubles = [
+  'gateway killed',
+  'gateway stood still',
+  'gateway cut from the shops',
+  'gateway cut from a shop',
+  'machine unplugged',
+  'address lost',
+  'shop killed',
+  'range moved',
+] as const
+export type FleetTrouble = (typeof fleetTroubles)[number]
 
 /** What is done, to whom, and what undoes it after a while. */
 type Event = {
-  readonly what: string
   readonly where: string
   readonly begin: () => Promise<unknown>
   readonly end?: () => Promise<unknown>
 }
+
+/** Draws to whom it is done; undefined when all of them are in trouble already. */
+type Draw = () => Event | undefined
 
 /** How long after an operator's command a range is carried by its new gateway. */
 const movedWithinMs = 15_000
 const betweenMs = 4_000
 const atOnce = 2
 
-/** Draws what is to be done next; undefined when all that it could be done to is in trouble already. */
-type Draw = () => Event | undefined
-
 function drawsOf(
   world: FleetWorld,
   dice: Dice,
   sold: () => readonly string[],
   isBusy: (where: string) => boolean,
-): Draw[] {
+): Record<FleetTrouble, Draw> {
   const { net, balancer, troubles } = world
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[dice(Math.max(1, items.length))]
-  const freeMachines = () => net.machines.filter(({ name }) => !isBusy(name))
-  const ofGateway =
-    (what: string, act: (gateway: Gateway) => Pick<Event, 'begin' | 'end'>) => (): Event | undefined => {
-      const gateway = pick(world.gateways.filter(({ machine }) => !isBusy(machine.name)))
-      return gateway && { what, where: gateway.machine.name, ...act(gateway) }
-    }
-  const ofMachine = (what: string, act: (machine: Machine) => Pick<Event, 'begin' | 'end'>): Draw =>
-    ofGateway(what, ({ machine }) => act(machine))
-  const killed = ofGateway('gateway killed', ({ process }) => ({
-    begin: () => {
-      troubles.gatewayKills.push(performance.now())
-      return process.kill()
-    },
-    end: () => process.start(),
-  }))
-  return [
-    killed,
-    killed,
-    ofGateway('gateway stood still', ({ process }) => ({ begin: () => process.halt(), end: () => process.goOn() })),
-    ofMachine('gateway cut from the shops', (machine) => ({
+  const ofGateway = (act: (gateway: Gateway) => Omit<Event, 'where'>) => (): Event | undefined => {
+    const gateway = pick(world.gateways.filter(({ machine }) => !isBusy(machine.name)))
+    return gateway && { where: gateway.machine.name, ...act(gateway) }
+  }
+  const lastShop = world.shops.length - 1
+  return {
+    'gateway killed': ofGateway(({ process }) => ({
+      begin: () => {
+        troubles.gatewayKills.push(performance.now())
+        return process.kill()
+      },
+      end: () => process.start(),
+    })),
+    'gateway stood still': ofGateway(({ process }) => ({ begin: () => process.halt(), end: () => process.goOn() })),
+    'gateway cut from the shops': ofGateway(({ machine }) => ({
       begin: () => net.cut(machine),
       end: () => net.heal(machine),
     })),
-    ofMachine('machine unplugged', (machine) => ({
+    'gateway cut from a shop': ofGateway(({ machine: { name } }) => ({
+      begin: async () => balancer.cut.add(`${name} ${lastShop}`),
+      end: async () => balancer.cut.delete(`${name} ${lastShop}`),
+    })),
+    'machine unplugged': ofGateway(({ machine }) => ({
       begin: () => net.unplug(machine),
       end: () => net.plug(machine),
     })),
-    ofMachine('gateway cut from a shop', ({ name }) => ({
-      begin: async () => balancer.cut.add(`${name} ${world.shops.length - 1}`),
-      end: async () => balancer.cut.delete(`${name} ${world.shops.length - 1}`),
-    })),
-    () => {
+    'address lost': () => {
       const address = pick(sold().filter((each) => !isBusy(each) && !isBusy(rangeOf(each))))
       if (address === undefined) return undefined
-      return { what: 'address lost', where: address, begin: () => net.lose(address), end: () => net.give(address) }
+      return { where: address, begin: () => net.lose(address), end: () => net.give(address) }
     },
-    () => {
+    'shop killed': () => {
       const shop = isBusy('shops') ? undefined : pick(world.shops)
-      return shop && { what: 'shop killed', where: 'shops', begin: () => shop.kill(), end: () => shop.start() }
+      return shop && { where: 'shops', begin: () => shop.kill(), end: () => shop.start() }
     },
-    () => {
-      const [from, to] = freeMachines().toSorted(() => dice(3) - 1)
-      const prefix =
-        from && pick(net.prefixesAt(from).filter((each) => !isBusy(each) && !addressesOf(each).some(isBusy)))
-      if (!to || prefix === undefined) return undefined
-      const begin = async () => {
-        await net.move(prefix, to)
-        await world.tool('stock', 'assign', prefix, '--node', to.name)
-        await Bun.sleep(movedWithinMs)
-      }
-      return { what: 'range moved', where: prefix, begin }
-    },
-  ]
+    'range moved': () => drawMove(world, dice, isBusy),
+  }
+}
+
+function drawMove(world: FleetWorld, dice: Dice, isBusy: (where: string) => boolean): Event | undefined {
+  const { net } = world
+  const free = net.machines.filter(({ name }) => !isBusy(name))
+  const [from] = free.splice(dice(Math.max(1, free.length)), 1)
+  const to = free[dice(Math.max(1, free.length))]
+  const ranges = from ? net.prefixesAt(from).filter((each) => !isBusy(each) && !addressesOf(each).some(isBusy)) : []
+  const prefix = ranges[dice(Math.max(1, ranges.length))]
+  if (!to || prefix === undefined) return undefined
+  const begin = async () => {
+    await net.move(prefix, to)
+    await world.tool('stock', 'assign', prefix, '--node', to.name)
+    await Bun.sleep(movedWithinMs)
+  }
+  return { where: prefix, begin }
 }
 
 /**
@@ -90,29 +102,30 @@ export async function blowOverFleet(
   dice: Dice,
   forMs: number,
   sold: () => readonly string[],
-  say: (line: string) => void,
+  options: { readonly only?: readonly FleetTrouble[]; readonly say: (line: string) => void },
 ): Promise<void> {
+  const { say, only = fleetTroubles } = options
   const busy = new Set<string>()
   const draws = drawsOf(world, dice, sold, (where) => busy.has(where))
   const endMs = performance.now() + forMs
   // Each kind comes once before any comes twice.
-  let left: Draw[] = []
-  const draw = (): Event | undefined => {
-    if (left.length === 0) left = [...draws]
-    const [next] = left.splice(dice(left.length), 1)
-    return next?.()
+  let left: FleetTrouble[] = []
+  const draw = (): FleetTrouble => {
+    if (left.length === 0) left = [...only]
+    return left.splice(dice(left.length), 1)[0] ?? 'gateway killed'
   }
   const blow = async (): Promise<void> => {
     while (performance.now() < endMs - betweenMs) {
       await Bun.sleep(500 + dice(betweenMs))
-      const event = draw()
+      const what = draw()
+      const event = draws[what]()
       if (!event || busy.has(event.where)) continue
       busy.add(event.where)
       const lastsMs = drawLasting(dice, forMs)
       const startedMs = performance.now()
-      await world.troubles.during(event.what, () => happen(event, Math.min(lastsMs, endMs - startedMs)), event.where)
+      await world.troubles.during(what, () => happen(event, Math.min(lastsMs, endMs - startedMs)), event.where)
       busy.delete(event.where)
-      say(`  ${event.what} ${event.where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+      say(`  ${what} ${event.where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
     }
   }
   await Promise.all(Array.from({ length: atOnce }, blow))
