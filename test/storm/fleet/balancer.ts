@@ -78,7 +78,7 @@ export function openBalancer(deps: {
         return await pass(request, from, body, (turn + tried) % deps.shops.length)
       } catch (error) {
         // What was never taken can be given to another; of what was, nobody knows what became of it.
-        const isUntaken = error instanceof Error && 'code' in error && error.code === 'ConnectionRefused'
+        const isUntaken = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
         if (!isUntaken || tried + 1 >= deps.shops.length) return new Response('no shop answers', { status: 502 })
       }
     }

@@ -10,8 +10,10 @@ export type Leased = {
   readonly until: number
 }
 
-/** What has ended may go on for so long: a gateway has to hear of it first. */
+/** What has begun or ended may be as before for so long: a gateway has to hear of it first. */
 const heardWithinMs = 3_000
+/** A gateway that is cut from its shops hears later. Until it does, what was given up rests, and is nobody's. */
+const restMs = 5 * 60_000
 const mostKept = 500_000
 
 /** What the origin saw, to be held against what the shop has sold. */
@@ -33,7 +35,7 @@ export class OriginNotes {
       if (proxy === null) return exits.has(address) ? [] : [`premium traffic of ${owner} left from ${address}`]
       if (exits.has(address)) return [`proxy ${proxy} of ${owner} left from ${address}, which is a premium exit`]
       const own = (byAddress.get(address) ?? []).filter((each) => each.proxy === proxy && each.owner === owner)
-      const isOwn = own.some((each) => at >= each.from - heardWithinMs && at <= each.until + heardWithinMs)
+      const isOwn = own.some((each) => at >= each.from - heardWithinMs && at <= each.until + restMs)
       if (!isOwn) return [`proxy ${proxy} of ${owner} left from ${address}, which was not its own then`]
       const others = (byAddress.get(address) ?? []).filter(
         (each) => each.owner !== owner && at > each.from + heardWithinMs && at < each.until,
