@@ -1,6 +1,7 @@
 import type { ByteOrigin } from '../../harness/byte-origin.ts'
 import type { Dice } from '../../harness/dice.ts'
 import type { Pass, Via } from '../../harness/transfers.ts'
+import { untilTrue } from '../../harness/turnpike.ts'
 import { ByteBooks, bytesOf, kopecksOf, MoneyBooks } from '../books.ts'
 import { carry } from '../lines.ts'
 import type { Gate, Quality } from '../quality.ts'
@@ -105,7 +106,8 @@ export class FleetCustomer {
     this.password = data.password
     this.subuser = data.subuser.subuser_id
     this.bytes.set(`${this.subuser} ${pool}`, new ByteBooks())
-    await this.buyTraffic()
+    // Nothing is sold before a gateway has tried its exits.
+    if (!(await untilTrue(() => this.buyTraffic()))) throw new Error('no traffic is sold')
   }
 
   async trade(): Promise<void> {
@@ -216,10 +218,11 @@ export class FleetCustomer {
     if (told.status === 200 && bytesOf(told.data.traffic_gb) < lowBytes) await this.buyTraffic()
   }
 
-  private async buyTraffic(): Promise<void> {
+  private async buyTraffic(): Promise<boolean> {
     const bought = await this.purchase('/premium/traffic/buy', { pool_type: pool, gb: 0.5, subuser_id: this.subuser })
     const books = this.bytes.get(`${this.subuser} ${pool}`)
     if (bought && books) books.purchased += bytesOf(bought.traffic_added_gb)
+    return bought !== undefined
   }
 
   private see(proxy: Proxy, shown: Shown): void {
