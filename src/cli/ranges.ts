@@ -126,6 +126,7 @@ function whyNot(
     const node = nodes.get(id)
     const name = node?.name ?? id
     if (node?.state === 'closed') return [`${name} is closed`]
+    if (node?.health?.isStopping) return [`${name} was told to stop`]
     if (!isThere(id)) return [`${name} was not heard of for ${servingWithinMs / 1000} seconds`]
     const trial = trials.find((each) => each.node === id)
     if (!trial) return [`${name} has not tried it yet`]
@@ -165,7 +166,8 @@ async function showNode({ stock, fleet, now }: Deps, name: string) {
     since: toIso(trial.changedAt),
   }))
   const isThere = isServing(node, now())
-  const state = node.state === 'closed' ? 'closed' : isThere ? 'there' : 'not heard of'
+  const absence = node.health?.isStopping ? 'stopped' : 'not heard of'
+  const state = node.state === 'closed' ? 'closed' : isThere ? 'there' : absence
   return {
     json: { id: node.id, name: node.name, kind: node.kind, serves: isThere, ranges: rows },
     lines: [

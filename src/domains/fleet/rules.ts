@@ -39,6 +39,8 @@ export type Health = {
   readonly tunnels: number
   readonly lagMs: number
   readonly carried: number
+  /** It was told to stop, and says so until its end. */
+  readonly isStopping: boolean
 }
 
 /** A place that a customer may choose, with the nodes that stand there. */

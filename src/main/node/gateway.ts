@@ -68,6 +68,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     async stop() {
       clearInterval(looking)
       clearInterval(pressing)
+      await meter.withdraw()
       await engine.stop(drainMs)
       await meter.stop()
       await Promise.all([running, trying])

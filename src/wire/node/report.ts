@@ -24,6 +24,8 @@ export const reportBodySchema = z.object({
       lag_ms: count,
       /** Bytes in both directions since the boot, for the operator's eyes. */
       carried: count,
+      /** It was told to stop: nothing more is to be sold of what it carries. It holds for the rest of this boot. */
+      stopping: z.boolean().optional(),
     })
     .optional(),
   proxies: z.array(z.object({ id: z.int().positive(), received: count, sent: count })).max(mostInReport),

@@ -1,4 +1,5 @@
 import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../kernel/address.ts'
+import type { Node } from '../../fleet/rules.ts'
 import { sizeOf } from '../rules.ts'
 
 /** Addresses of a range that follow one another: the first one's place in it, and how many. */
@@ -31,11 +32,12 @@ export type Trial = {
 export const servingWithinMs = 10_000
 
 export const isServing = (
-  node: { readonly kind: string; readonly state: string; readonly lastSeenAt: number | null },
+  node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>,
   nowMs: number,
 ): boolean =>
   node.kind === 'gateway' &&
   node.state === 'open' &&
+  node.health?.isStopping !== true &&
   node.lastSeenAt !== null &&
   nowMs - node.lastSeenAt <= servingWithinMs
 
