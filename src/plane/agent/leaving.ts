@@ -30,6 +30,7 @@ export function createLeaving(deps: {
   const { base, length } = deps.prefix
   const size = 1n << BigInt(base.bytes.length * 8 - length)
   const failures = new Map<string, number>()
+  const calling = new Set<string>()
   let seenAs: string | null = null
   let at = 0n
 
@@ -51,8 +52,7 @@ export function createLeaving(deps: {
   }
 
   /** Tells whether something became known that was not. */
-  async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
-    if (!deps.canUse(address)) return false
+  async function callOnce(address: Address, end: AbortSignal): Promise<boolean> {
     const [key, text] = [keyOf(address), formatAddress(address)]
     const had = failures.get(key) ?? 0
     try {
@@ -68,7 +68,21 @@ export function createLeaving(deps: {
     }
   }
 
+  /** A failure is looked at again at once: whoever buys meanwhile buys what does not work. */
+  async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
+    const text = formatAddress(address)
+    calling.add(text)
+    const isNews = await callOnce(address, end)
+    const failed = failures.get(keyOf(address)) ?? 0
+    const isNewsNow = failed > 0 && failed < mostFailures ? await callOnce(address, end) : false
+    calling.delete(text)
+    return isNews || isNewsNow
+  }
+
   return {
+    /** How many calls go once through the range. */
+    turns: deps.isBlock ? callsAtOnce : Number(size),
+
     /** Calls from the first addresses, before the range is said to serve. */
     async begin(end: AbortSignal): Promise<void> {
       if (!(await canCall(end))) return
@@ -76,15 +90,20 @@ export function createLeaving(deps: {
       const waiting = Array.from({ length: count }, next)
       const work = async () => {
         for (let each = waiting.shift(); each && !end.aborted; each = waiting.shift()) {
-          await callFrom(each, end)
-          if (failures.has(keyOf(each))) await callFrom(each, end)
+          if (deps.canUse(each)) await callFrom(each, end)
         }
       }
       await Promise.all(Array.from({ length: callsAtOnce }, work))
     },
 
-    /** Calls from the next one. Tells whether something became known that was not. */
-    step: (end: AbortSignal): Promise<boolean> => callFrom(next(), end),
+    /**
+     * Calls from the next one. Tells whether something became known that was not; undefined when nobody is called,
+     * because the address is not here or a call from it is under way.
+     */
+    step(end: AbortSignal): Promise<boolean> | undefined {
+      const address = next()
+      return calling.has(formatAddress(address)) || !deps.canUse(address) ? undefined : callFrom(address, end)
+    },
 
     problemOf: (address: Address): string | undefined =>
       (failures.get(keyOf(address)) ?? 0) >= mostFailures ? 'cannot_leave' : undefined,

@@ -12,8 +12,12 @@ const everyMs = 10_000
 const sliceSize = 256
 /** Trying again what was tried before takes a twentieth of the time at most. */
 const restTimes = 19
-/** One address is called from so often, over all ranges. */
+/** Each address is called from within five minutes, by four calls a second at the least and fifty at the most. */
+const callAllMs = 300_000
 const callEveryMs = 250
+const leastCallPauseMs = 20
+/** Calls that nobody answers take seconds each. */
+const mostCallsAtOnce = 64
 const firstPauseMs = 100
 const mostPauseMs = 5_000
 /** Of a block too large to be tried address by address, so many are drawn each time. */
@@ -155,21 +159,44 @@ export function createTrials(deps: {
     if (await tell(all, end)) setReady()
   }
 
-  /** Goes on to call from one address after another, each range in its turn. */
+  /** Calls from each address of these ranges in turn, so many at once. Those that are not here take their time too. */
+  async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
+    const turns = ranges.reduce((sum, each) => sum + each.leaving.turns, 0)
+    const pauseMs = Math.min(callEveryMs, Math.max(leastCallPauseMs, callAllMs / turns))
+    const calls = new Set<Promise<void>>()
+    let passedOver = 0
+    let beganAt = timing.now()
+    for (const each of ranges) {
+      for (let turn = 0; turn < each.leaving.turns && held.get(each.range.id) === each && !end.aborted; turn += 1) {
+        const call = each.leaving.step(end)
+        if (call) {
+          const ended: Promise<void> = call.then((isNews) => {
+            calls.delete(ended)
+            if (isNews) bell.ring()
+          })
+          calls.add(ended)
+          await timing.pause(pauseMs, end)
+          if (calls.size >= mostCallsAtOnce) await Promise.race(calls)
+        } else if (++passedOver % sliceSize === 0) await timing.pause((timing.now() - beganAt) * restTimes, end)
+        else continue
+        beganAt = timing.now()
+      }
+    }
+    await Promise.all(calls)
+  }
+
   async function callOn(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       await timing.pause(callEveryMs, end)
-      for (const each of held.values()) {
-        if (end.aborted || each.isNew || !deps.isToLeave(each.prefix.base)) continue
-        if (await each.leaving.step(end)) bell.ring()
-        await timing.pause(callEveryMs, end)
-      }
+      const inTurn = [...held.values()].filter((each) => !each.isNew && deps.isToLeave(each.prefix.base))
+      await callFromEach(inTurn, end)
     }
   }
 
   async function tryOn(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       const beganAt = timing.now()
+      bell.quiet()
       await round(end)
       await bell.wait(Math.max(0, beganAt + everyMs - timing.now()))
     }
