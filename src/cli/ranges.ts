@@ -136,11 +136,16 @@ function whyNot(
   return reasons.length === 0 && trials.length === 0 ? ['no gateway has tried it yet'] : reasons
 }
 
+const sentences: Readonly<Record<string, string>> = {
+  leaving_not_tried_no_public_url: 'served, leaving not tried: the shop is on this machine and has no public https URL',
+  leaving_not_tried_shop_not_reached: 'served, leaving not tried: the shop cannot be called in this family',
+}
+
 /** What is in the way, each kind of trouble once, with how many addresses it has. */
 function toReasons(trial: Trial): string[] {
   const counts = new Map<string, number>()
   for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)
-  return [...counts].map(([problem, count]) => `${count} ${problem.replaceAll('_', ' ')}`)
+  return [...counts].map(([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`)
 }
 
 const toJson = (each: Shown) => ({

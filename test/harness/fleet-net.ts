@@ -6,7 +6,7 @@ import { batch, removeLeftovers } from './netns.ts'
 import { selfSignedShop } from './self-signed.ts'
 
 const program = join(import.meta.dir, '../../src/main/turnpike.ts')
-const front = join(import.meta.dir, 'tls-front.ts')
+const front = join(import.meta.dir, 'tls-front-worker.ts')
 
 /** Where all gateways find the shop: in a namespace of its own, over TLS. */
 const shopAddress = '45.13.0.1'

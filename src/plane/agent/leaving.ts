@@ -32,6 +32,7 @@ export function createLeaving(deps: {
   const failures = new Map<string, number>()
   const calling = new Set<string>()
   let seenAs: string | null = null
+  let isReached = false
   let at = 0n
 
   const keyOf = (address: Address): string => (deps.isBlock ? '' : formatAddress(address))
@@ -45,6 +46,7 @@ export function createLeaving(deps: {
   async function canCall(end: AbortSignal): Promise<boolean> {
     try {
       await deps.call(base.version, undefined, end)
+      isReached = true
       return true
     } catch {
       return false
@@ -57,6 +59,7 @@ export function createLeaving(deps: {
     const had = failures.get(key) ?? 0
     try {
       const seen = await deps.call(base.version, text, end)
+      isReached = true
       const isOther = seen !== text && seen !== seenAs
       if (isOther) seenAs = seen
       failures.delete(key)
@@ -107,6 +110,11 @@ export function createLeaving(deps: {
 
     problemOf: (address: Address): string | undefined =>
       (failures.get(keyOf(address)) ?? 0) >= mostFailures ? 'cannot_leave' : undefined,
+
+    /** Whether the shop could ever be called in this family: else nothing is known. */
+    get isReached(): boolean {
+      return isReached
+    },
 
     /** Who the shop saw in place of an address of this range, if that was somebody else. */
     get seenAs(): string | null {

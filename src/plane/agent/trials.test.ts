@@ -19,6 +19,7 @@ describe('trying addresses', () => {
   let lost: (address: string) => boolean
   let isAway: boolean
   let isProduction: boolean
+  let isShopCalled: boolean
 
   beforeEach(() => {
     timing = new HandTiming()
@@ -29,6 +30,7 @@ describe('trying addresses', () => {
     lost = () => false
     isAway = false
     isProduction = false
+    isShopCalled = true
   })
 
   function open(...ranges: NodeRange[]) {
@@ -48,6 +50,7 @@ describe('trying addresses', () => {
         return lost(text) ? 'not_on_this_machine' : undefined
       },
       callShop: async (_version, from) => {
+        if (!isShopCalled) throw new Error('away')
         if (from !== undefined) calls.push({ from, atMs: timing.now() })
         return from ?? '192.0.2.1'
       },
@@ -142,6 +145,23 @@ describe('trying addresses', () => {
     isAway = false
     await timing.advance(11_000)
     expect(isReady).toBe(true)
+    await stop()
+  })
+
+  test('what could not be tried is said, and held against nobody', async () => {
+    isProduction = true
+    isShopCalled = false
+    const { stop } = open(range(1, '45.12.0.0/30'))
+    await timing.advance(1_000)
+    expect(lastOf(1)).toEqual({
+      id: 1,
+      served: [[0, 4]],
+      problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_reached' }],
+      seen_as: null,
+    })
+    isShopCalled = true
+    await timing.advance(12_000)
+    expect(lastOf(1)).toMatchObject({ served: [[0, 4]], problems: [] })
     await stop()
   })
 

@@ -31,10 +31,7 @@ export type Trial = {
 /** A node that was not heard of for this long sells nothing more. Nodes say something every two seconds. */
 export const servingWithinMs = 10_000
 
-export const isServing = (
-  node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>,
-  nowMs: number,
-): boolean =>
+export const isServing = (node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>, nowMs: number): boolean =>
   node.kind === 'gateway' &&
   node.state === 'open' &&
   node.health?.isStopping !== true &&
