@@ -45,11 +45,8 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     return found.toSorted()
   }
   async function untilOnSale(kind: Kind, addresses: readonly string[]): Promise<void> {
-    const giveUpAt = performance.now() + soonMs
     // Asked without a transaction that writes: gateways and the shop are not to wait for the test.
-    while ((await services.stock.available(kind)) !== addresses.length && performance.now() < giveUpAt) {
-      await Bun.sleep(100)
-    }
+    await untilTrue(async () => (await services.stock.available(kind)) === addresses.length)
     expect(await onSale(kind)).toEqual([...addresses])
   }
   async function shown(range: string): Promise<RangeShown | undefined> {

@@ -63,7 +63,7 @@ describe('trying addresses', () => {
     const running = trials.run(end.signal)
     return {
       trials,
-      async stop() {
+      stop: async () => {
         end.abort()
         await timing.advance(0)
         await running
