@@ -2,6 +2,8 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { findFreePort } from './free-port.ts'
+import { versionOf } from './machine.ts'
+import { withManyFiles } from './shop-process.ts'
 import type { Stage } from './stage.ts'
 import type { Route } from './tunnels.ts'
 
@@ -16,6 +18,8 @@ type ForwardProxy = {
   readonly way: 'connect' | 'socks'
   readonly program: string
   readonly install: string
+  /** What tells its version; Debian's package where the program does not. */
+  readonly version: readonly string[]
   /** Whether it asks for user and password, as all but one do. */
   readonly hasLogin?: boolean
   /** Writes what it needs into the folder and returns the command that runs it in the foreground. */
@@ -36,13 +40,16 @@ const opensWithinMs = 10_000
 const stopsWithinMs = 5_000
 const pollMs = 20
 /** More than any bench opens at once. */
-const mostClients = 5_000
+const mostClients = 12_000
+
+const packageVersion = (name: string): readonly string[] => ['dpkg-query', '-W', '-f', '${Package} ${Version}', name]
 
 const tinyproxy: ForwardProxy = {
   name: 'tinyproxy',
   does: 'a thread each',
   way: 'connect',
   program: 'tinyproxy',
+  version: ['tinyproxy', '-v'],
   install: 'apt-get install tinyproxy',
   prepare: (folder, port) => {
     const file = join(folder, 'tinyproxy.conf')
@@ -68,6 +75,7 @@ const squid: ForwardProxy = {
   does: 'one thread, epoll, cache off',
   way: 'connect',
   program: 'squid',
+  version: ['squid', '-v'],
   install: 'apt-get install squid',
   prepare: (folder, port) => {
     const file = join(folder, 'squid.conf')
@@ -86,7 +94,7 @@ const squid: ForwardProxy = {
       'pid_filename none',
       'netdb_filename none',
       'pinger_enable off',
-      'max_filedescriptors 16384',
+      'max_filedescriptors 32768',
       'shutdown_lifetime 0 seconds',
     ]
     writeFileSync(file, `${lines.join('\n')}\n`)
@@ -101,6 +109,7 @@ const microsocks: ForwardProxy = {
   does: 'a thread each',
   way: 'socks',
   program: 'microsocks',
+  version: packageVersion('microsocks'),
   install: 'apt-get install microsocks',
   prepare: (_, port) => ['microsocks', '-i', '127.0.0.1', '-p', String(port), '-u', user, '-P', password],
 }
@@ -111,6 +120,7 @@ const dante: ForwardProxy = {
   does: 'processes, no password',
   way: 'socks',
   program: 'danted',
+  version: packageVersion('dante-server'),
   install: 'apt-get install dante-server',
   hasLogin: false,
   prepare: (folder, port) => {
@@ -135,6 +145,7 @@ const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
   does: 'a thread each, splice',
   way,
   program: '3proxy',
+  version: ['3proxy', '--version'],
   install: 'a package from 3proxy.org, which Debian does not have',
   prepare: (folder, port) => {
     const file = join(folder, `3proxy-${way}.cfg`)
@@ -150,6 +161,14 @@ const all: readonly ForwardProxy[] = [tinyproxy, squid, threeProxy('connect'), m
 /** Debian keeps servers out of the PATH of ordinary users. */
 const findProgram = (name: string): string | undefined =>
   Bun.which(name) ?? ['/usr/sbin', '/usr/local/sbin'].map((folder) => join(folder, name)).find(existsSync)
+
+/** Of every peer that is installed. */
+export const versionsOfProxies = (): string[] =>
+  [...new Map(all.map((each) => [each.program, each])).values()].flatMap(({ name, program, version }) => {
+    const [command = '', ...args] = version
+    const found = findProgram(program) && versionOf([findProgram(command) ?? command, ...args])
+    return found ? [found.replace('Squid Cache: Version', 'Squid').replace(/^(?=v?\d)/, `${name} `)] : []
+  })
 
 /** Starts every peer that is installed and names the others, with what would install them. */
 export async function startForwardProxies(stage: Stage, say: (text: string) => void): Promise<RunningProxy[]> {
@@ -167,7 +186,7 @@ async function start(stage: Stage, proxy: ForwardProxy, program: string): Promis
   const { name, does, way, prepare, hasLogin = true } = proxy
   const port = await findFreePort()
   const [, ...args] = prepare(stage.makeFolder(), port)
-  const child = Bun.spawn([program, ...args], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
+  const child = Bun.spawn(withManyFiles([program, ...args]), { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
   stage.atEnd(async () => {
     child.kill('SIGTERM')
     const killer = setTimeout(() => child.kill('SIGKILL'), stopsWithinMs)

@@ -15,12 +15,16 @@ const mostGigabytes = 1_000
 /** Turnpike as a newcomer starts it, `turnpike up` on an empty folder, with what was bought from it. */
 export type GatewayShop = {
   readonly pid: number
+  readonly port: number
+  readonly folder: string
   /** The processes that carry bytes. */
   readonly gatewayPids: () => number[]
   readonly buyProxy: () => Promise<SoldProxy>
   readonly buySocksRoute: () => Promise<Route>
   /** A login that pays by the byte, with so many gigabytes to spend. */
   readonly buyMeteredRoute: (gigabytes: number) => Promise<Route>
+  /** What was billed by the byte, in all. */
+  readonly billedBytes: () => Promise<number>
 }
 
 type SoldProxy = {
@@ -39,8 +43,9 @@ export const routeOf = (proxy: SoldProxy, way: 'connect' | 'socks'): Route => ({
 })
 
 export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
+  const folder = join(stage.makeFolder(), 'data')
   const shop = await startShop(['up'], {
-    TURNPIKE_DATA: join(stage.makeFolder(), 'data'),
+    TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: token,
     TURNPIKE_PORT: String(await findFreePort()),
     TURNPIKE_GATEWAY_PORT: String(await findFreePort()),
@@ -48,14 +53,17 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
     TURNPIKE_GATEWAY_TUNNELS: '1000000',
     TURNPIKE_GATEWAY_NEW: '1000000',
     TURNPIKE_GATEWAY_IDLE: '86400',
+    TURNPIKE_GATEWAY_ENGINE: process.env['TURNPIKE_GATEWAY_ENGINE'] ?? 'auto',
   })
   stage.atEnd(() => shop.stop())
 
-  async function post(path: string, body: unknown): Promise<unknown> {
+  const post = (path: string, body: unknown): Promise<unknown> =>
+    ask(path, { method: 'POST', body: JSON.stringify(body) })
+
+  async function ask(path: string, options: { method?: string; body?: string }): Promise<unknown> {
     const answer = await fetch(`http://127.0.0.1:${shop.port}/api/v1${path}`, {
-      method: 'POST',
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
+      ...options,
     })
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
     return ((await answer.json()) as { data: unknown }).data
@@ -71,12 +79,21 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
 
   return {
     pid: shop.pid,
+    port: shop.port,
+    folder,
     buyProxy,
 
     gatewayPids() {
       const pids = familyOf(shop.pid).filter((pid) => / gateway( |$)/.test(commandOf(pid)))
       if (pids.length === 0) throw new Error('there is no gateway among the processes that `turnpike up` started')
       return pids
+    },
+
+    async billedBytes() {
+      const usage = (await ask('/premium/usage?by=pool', {})) as {
+        items: { received_bytes: number; sent_bytes: number }[]
+      }
+      return usage.items.reduce((sum, each) => sum + each.received_bytes + each.sent_bytes, 0)
     },
 
     async buySocksRoute() {

@@ -13,6 +13,8 @@ export type Row = {
   readonly target?: string
   readonly met?: boolean
   readonly rounds: readonly number[]
+  /** One of the few that README shows as well. */
+  readonly isHeadline?: boolean
 }
 
 export type Outcome = { readonly bench: string; readonly about: string; readonly rows: readonly Row[] }
@@ -115,28 +117,51 @@ function readKept(markdown: string): Kept {
   return kept
 }
 
-const page = join(import.meta.dir, '..', 'docs', 'performance.md')
+const pathOf = (...names: string[]): string => join(import.meta.dir, '..', ...names)
+const page = pathOf('docs', 'performance.md')
+const readme = pathOf('README.md')
 const beginMark = '<!-- bench:begin -->'
 const endMark = '<!-- bench:end -->'
 
+/** Puts a text between the marks of a page, and leaves the rest of it alone. */
+function writeBetweenMarks(path: string, write: (before: string) => string): void {
+  const text = readFileSync(path, 'utf8')
+  const begin = text.indexOf(beginMark)
+  const end = text.indexOf(endMark)
+  if (begin < 0 || end < begin) throw new Error(`${path} has no ${beginMark} … ${endMark}`)
+  const markdown = write(text.slice(begin, end))
+  writeFileSync(path, `${text.slice(0, begin + beginMark.length)}\n\n${markdown}\n\n${text.slice(end)}`)
+}
+
+/** What README shows: the headlines alone, with what they were measured on. */
+function toHeadlines(rows: readonly Row[], machine: Machine): string {
+  const cells = rows.map((row) => `| ${row.what} | ${row.figure} | ${row.target ?? ''} |`)
+  return [
+    ...toLines(machine).map((line) => `- ${line}`),
+    '',
+    '| Measure | Figure | Target |',
+    '| --- | --- | --- |',
+    ...cells,
+  ].join('\n')
+}
+
 /**
- * Puts the figures between the marks of docs/performance.md, in place of the same benches' earlier ones, and leaves the
- * rest of the page alone.
+ * Puts the figures into docs/performance.md, in place of the same benches' earlier ones, and their headlines, if there
+ * are any, into README.
  */
-export function writePage(
+export function writePages(
   outcomes: readonly Outcome[],
   order: readonly string[],
   machine: Machine,
   command: string,
 ): void {
-  const text = readFileSync(page, 'utf8')
-  const begin = text.indexOf(beginMark)
-  const end = text.indexOf(endMark)
-  if (begin < 0 || end < begin) throw new Error(`docs/performance.md has no ${beginMark} … ${endMark}`)
-  const kept = readKept(text.slice(begin, end))
-  for (const outcome of outcomes) {
-    kept.set(outcome.bench, { command, rows: cellsOf([outcome]).map((cells) => `| ${cells.join(' | ')} |`) })
-  }
-  const markdown = toMarkdown(kept, order, machine)
-  writeFileSync(page, `${text.slice(0, begin + beginMark.length)}\n\n${markdown}\n\n${text.slice(end)}`)
+  writeBetweenMarks(page, (before) => {
+    const kept = readKept(before)
+    for (const outcome of outcomes) {
+      kept.set(outcome.bench, { command, rows: cellsOf([outcome]).map((cells) => `| ${cells.join(' | ')} |`) })
+    }
+    return toMarkdown(kept, order, machine)
+  })
+  const headlines = outcomes.flatMap(({ rows }) => rows.filter(({ isHeadline }) => isHeadline))
+  if (headlines.length > 0) writeBetweenMarks(readme, () => toHeadlines(headlines, machine))
 }

@@ -8,21 +8,34 @@ import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
 import type { Bench } from './context.ts'
+import { versionsOfProxies } from './forward-proxies.ts'
 import { gateway } from './gateway.ts'
+import { hop } from './hop.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { findPgbench } from './pgbench.ts'
 import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
-import { type Outcome, toTable, writePage } from './report.ts'
+import { type Outcome, toTable, writePages } from './report.ts'
 import { soak } from './soak.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
 import { vpnNode } from './vpn-node.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
-const benches: readonly Bench[] = [ledger, balance, purchase, purchaseThousand, premium, start, gateway, soak, vpnNode]
+const benches: readonly Bench[] = [
+  ledger,
+  balance,
+  purchase,
+  purchaseThousand,
+  premium,
+  start,
+  gateway,
+  hop,
+  soak,
+  vpnNode,
+]
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
@@ -105,8 +118,7 @@ const machine = describeMachine(
     versionOf(['wrk', '--version'])?.replace(/ \[.*$/, ''),
     versionOf(['wireguard-go', '--version']),
     versionOf(['iperf3', '--version']),
-    versionOf(['tinyproxy', '-v']),
-    versionOf(['squid', '-v'])?.replace('Cache: Version ', ''),
+    ...versionsOfProxies(),
   ].filter((version) => version !== undefined),
   busy,
 )
@@ -121,8 +133,10 @@ const command = [
 
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
 else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)
-if (values.write && failed.length === 0) {
-  writePage(
+const isBusy = busy > mostBusy
+if (values.write && isBusy) say('bench: nothing is written, for others used the processors: the figures do not count')
+if (values.write && failed.length === 0 && !isBusy) {
+  writePages(
     outcomes,
     benches.map((bench) => bench.name),
     machine,

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const program = join(import.meta.dir, '../bin/turnpike.mjs')
@@ -8,9 +8,25 @@ const stopWithinMs = 15_000
 /** A shop as an operator starts it, in processes of its own. */
 export type ShopProcess = { readonly pid: number; readonly port: number; readonly stop: () => Promise<void> }
 
+/**
+ * The command, with as many descriptors as ten thousand tunnels take, where this user may have them: distributions give
+ * servers more than a shell.
+ */
+export const withManyFiles = (command: readonly string[]): string[] => [
+  'sh',
+  '-c',
+  'ulimit -n 65536 2>/dev/null; exec "$@"',
+  'sh',
+  ...command,
+]
+
+/** How many descriptors that gives. */
+export const filesAllowed = (): number =>
+  Number(Bun.spawnSync(withManyFiles(['sh', '-c', 'ulimit -n'])).stdout.toString()) || Number.POSITIVE_INFINITY
+
 /** Starts the operator's tool with nothing of this process's own settings. */
 export function spawnTurnpike(args: readonly string[], env: Record<string, string>) {
-  return Bun.spawn(['node', program, ...args], {
+  return Bun.spawn(withManyFiles(['node', program, ...args]), {
     env: {
       PATH: process.env['PATH'] ?? '',
       TURNPIKE_RATE_READS: '0',
@@ -69,9 +85,17 @@ async function drop(reader: { read(): Promise<{ done: boolean }> }): Promise<voi
 }
 
 /** A process and all that it has started, itself first. */
-export function familyOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-  return [pid, ...text.split(' ').filter(Boolean).map(Number).flatMap(familyOf)]
+export const familyOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(familyOf)]
+
+/** What has ended meanwhile has none. */
+function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`
+  try {
+    return readFileSync(path, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch (error) {
+    if (existsSync(path)) throw error
+    return []
+  }
 }
 
 /** What a process has in memory. */

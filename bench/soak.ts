@@ -2,28 +2,35 @@ import type { Bench, Context } from './context.ts'
 import { type GatewayShop, routeOf, startGatewayShop, untilItWorks } from './gateway-shop.ts'
 import { descriptorsOf, familyMb } from './process-cost.ts'
 import { amountRow, type Row } from './report.ts'
+import { behaveRoughly, type Rough } from './rough.ts'
 import { openTunnels, type Route, type Tunnels } from './tunnels.ts'
 
 const idleTunnels = 2_000
-const churn = { tunnels: 64, bytes: 1_024, rate: 200 }
-const warmUpSeconds = 5
+/** As many new ones as there is time for. */
+const churn = { tunnels: 64, bytes: 1_024 }
+const warmUpSeconds = 10
 const sampleMs = 5_000
 /** What is taken in the first minute is kept for good: compiled code, pools, caches. */
 const notCountedMs = 60_000
 const mostSlopeMb = 1
-/** How long descriptors may take to be given back once nobody uses them. */
-const givenBackWithinMs = 10_000
+/** Both ends of as many pipes as a gateway keeps. */
+const mostPipeEnds = 400
+/** How long descriptors may take to be given back, and counts to arrive, once nobody uses them. */
+const givenBackWithinMs = 40_000
 const pollMs = 100
+const gigabytesOfMinute = 20
 
-type Reading = { readonly atMs: number; readonly mb: number; readonly descriptors: number }
+type Reading = { readonly atMs: number; readonly mb: number; readonly descriptors: number; readonly pipes: number }
+type Routes = { readonly plain: Route; readonly metered: Route }
 
 /**
- * Does the gateway keep anything of what it has carried? Many tunnels stand still beside others that come and go, for
- * minutes.
+ * Does the gateway keep anything of what it has carried, and is what it carried what it billed? Many tunnels stand
+ * still, others come and go as fast as they can, and customers who pay by the byte hang up, fall silent and reset, for
+ * minutes. TURNPIKE_GATEWAY_ENGINE chooses the engine.
  */
 export const soak: Bench = {
   name: 'soak',
-  about: `${idleTunnels} idle tunnels and ${churn.rate} new ones a second through the gateway, for --minutes`,
+  about: `${idleTunnels} idle tunnels, new ones as fast as they go, and customers who stall, half-close and reset, for --minutes`,
   async run(context) {
     const tunnels = await openTunnels(context.stage)
     if (!tunnels) {
@@ -31,33 +38,40 @@ export const soak: Bench = {
       return [{ what: 'everything', figure: 'not measured: no C compiler', rounds: [] }]
     }
     const shop = await startGatewayShop(context.stage)
-    const route = routeOf(await shop.buyProxy(), 'connect')
-    await untilItWorks(tunnels, [route])
-    return soakThrough(context, shop, tunnels, route)
+    const plain = routeOf(await shop.buyProxy(), 'connect')
+    const metered = await shop.buyMeteredRoute(gigabytesOfMinute * (context.minutes + 1))
+    await untilItWorks(tunnels, [plain])
+    return soakThrough(context, shop, tunnels, { plain, metered })
   },
 }
 
-async function soakThrough(context: Context, shop: GatewayShop, tunnels: Tunnels, route: Route): Promise<Row[]> {
-  await tunnels.run({ route, tunnels: churn.tunnels, bytes: churn.bytes, seconds: warmUpSeconds })
+async function soakThrough(context: Context, shop: GatewayShop, tunnels: Tunnels, routes: Routes): Promise<Row[]> {
+  const { plain: route, metered } = routes
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  context.say(`  the seed is ${seed}`)
+  await tunnels.run({ route, ...churn, seconds: warmUpSeconds })
+  const first = await behaveRoughly(metered, warmUpSeconds, seed)
   const before = await waitForFewest(shop, 0)
   const seconds = context.minutes * 60
-  const held = await tunnels.hold({ route, tunnels: idleTunnels, bytes: churn.bytes, seconds: seconds + 60 })
+  const held = await tunnels.hold({ route, tunnels: idleTunnels, bytes: churn.bytes, seconds: seconds + 120 })
   const carrying = tunnels.run({ route, ...churn, seconds })
+  const behaving = behaveRoughly(metered, seconds, seed + 1000)
   const readings = await watch(context, shop, seconds)
   const carried = await carrying
+  const rough = await behaving
   const alive = await held.release()
   const after = await waitForFewest(shop, before)
-  const failed = carried.errors + (idleTunnels - alive.tunnels)
-  if (failed > 0)
-    throw new Error(
-      `${carried.errors} new tunnels failed and ${idleTunnels - alive.tunnels} idle ones were lost, the first with: ${carried.firstError || alive.firstError}`,
-    )
+  const errors = [
+    ...Array.from({ length: carried.errors }, () => carried.firstError),
+    ...Array.from({ length: idleTunnels - alive.tunnels }, () => `an idle tunnel was lost: ${alive.firstError}`),
+    ...rough.errors,
+  ]
+  for (const error of errors.slice(0, 3)) context.say(`  error: ${error}`)
   return [
-    {
-      what: 'tunnels carried beside the idle ones',
-      figure: carried.tunnels.toLocaleString('en-US'),
-      rounds: [carried.tunnels],
-    },
+    amountRow('tunnels carried beside the idle ones', [carried.tunnels], '', 0),
+    amountRow('transfers of customers who pay by the byte', [rough.transfers], '', 0),
+    { ...amountRow('errors', [errors.length], '', 0), target: 'none', met: errors.length === 0 },
+    await billedRow(shop, [first, rough]),
     slopeRow(readings),
     lowestRow(readings),
     amountRow(
@@ -72,7 +86,32 @@ async function soakThrough(context: Context, shop: GatewayShop, tunnels: Tunnels
       met: after <= before,
       rounds: [before, after],
     },
+    pipesRow(readings),
   ]
+}
+
+/** What was billed, once it has stopped changing, beside what clients have really sent and got. */
+async function billedRow(shop: GatewayShop, parts: readonly Rough[]): Promise<Row> {
+  const real = parts.reduce((sum, { bytes }) => sum + bytes, 0)
+  let billed = 0
+  for (let waitedMs = 0; waitedMs < givenBackWithinMs && billed !== real; waitedMs += pollMs) {
+    billed = await shop.billedBytes()
+    await Bun.sleep(pollMs)
+  }
+  const write = (bytes: number): string => bytes.toLocaleString('en-US')
+  return {
+    what: 'bytes carried and billed',
+    figure: `${write(real)} and ${write(billed)}`,
+    target: 'the same',
+    met: billed === real,
+    rounds: [real, billed],
+  }
+}
+
+function pipesRow(readings: readonly Reading[]): Row {
+  const most = Math.max(...readings.map(({ pipes }) => pipes))
+  const what = 'ends of pipes, at most'
+  return { what, figure: String(most), target: `≤ ${mostPipeEnds}`, met: most <= mostPipeEnds, rounds: [most] }
 }
 
 async function watch({ say }: Context, shop: GatewayShop, seconds: number): Promise<Reading[]> {
@@ -81,7 +120,9 @@ async function watch({ say }: Context, shop: GatewayShop, seconds: number): Prom
   for (let atMs = 0; atMs < seconds * 1000 - sampleMs / 2; atMs = performance.now() - startedMs) {
     const reading = { atMs, ...readNow(shop) }
     readings.push(reading)
-    say(`  ${(atMs / 1000).toFixed(0).padStart(4)} s  ${reading.mb.toFixed(1)} MB  ${reading.descriptors} descriptors`)
+    say(
+      `  ${(atMs / 1000).toFixed(0).padStart(4)} s  ${reading.mb.toFixed(1)} MB  ${reading.descriptors} descriptors  ${reading.pipes} ends of pipes`,
+    )
     await Bun.sleep(sampleMs - ((performance.now() - startedMs) % sampleMs))
   }
   return readings
@@ -89,7 +130,8 @@ async function watch({ say }: Context, shop: GatewayShop, seconds: number): Prom
 
 function readNow(shop: GatewayShop): Omit<Reading, 'atMs'> {
   const pids = shop.gatewayPids()
-  return { mb: familyMb(pids), descriptors: descriptorsOf(pids) }
+  const { others, pipes } = descriptorsOf(pids)
+  return { mb: familyMb(pids), descriptors: others, pipes }
 }
 
 /**
@@ -128,5 +170,6 @@ function lowestRow(readings: readonly Reading[]): Row {
   const lowest = [later.slice(0, half), later.slice(half)].map((part) => Math.min(...part))
   const [first = Number.NaN, second = Number.NaN] = lowest
   const what = 'least memory in the first and in the second half of that'
+  if (later.length < 2) return { what, figure: 'not measured: it takes more than a minute', rounds: [] }
   return { what, figure: `${first.toFixed(0)} MB and ${second.toFixed(0)} MB`, rounds: lowest }
 }

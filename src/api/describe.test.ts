@@ -321,6 +321,7 @@ describe('the description of the API', () => {
       'Premium proxies',
       'VPN',
       'Orders',
+      'Events',
     ])
     const behind = await startService('sqlite', { TURNPIKE_PUBLIC_URL: 'https://shop.example' })
     const there = (await (await fetch(`${behind.url}/api/v1/openapi.json`)).json()) as Described

@@ -20,6 +20,8 @@ const articles = {
   '/docs/login-grammar/': '../../docs/login-grammar.md',
   '/docs/errors': '../../docs/api/errors.md',
   '/docs/errors/': '../../docs/api/errors.md',
+  '/docs/events': '../../docs/api/events.md',
+  '/docs/events/': '../../docs/api/events.md',
 } as const
 
 export type DocsPath = keyof typeof files | keyof typeof articles

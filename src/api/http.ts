@@ -106,6 +106,8 @@ export type HttpDeps = {
   readonly clock: Clock
   readonly requestId: () => string
   readonly isReady: () => Promise<boolean>
+  /** What the operator should know of, though the shop works; nothing unless said. */
+  readonly warnings?: () => Promise<readonly string[]>
   readonly isStopping: () => boolean
   readonly note: (note: RequestNote) => void
 }
@@ -158,7 +160,11 @@ export function createHttp(deps: HttpDeps) {
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
   app.get('/readyz', async () => {
     const ready = !deps.isStopping() && (await deps.isReady())
-    return Response.json({ ok: ready }, { status: ready ? 200 : 503, headers: plainHeaders })
+    const warnings = ready ? ((await deps.warnings?.()) ?? []) : []
+    return Response.json(
+      { ok: ready, ...(warnings.length > 0 && { warnings }) },
+      { status: ready ? 200 : 503, headers: plainHeaders },
+    )
   })
   for (const route of deps.plain ?? []) {
     const limit = createRateLimit(route.perMinute, deps.clock)

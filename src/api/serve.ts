@@ -96,13 +96,31 @@ function sourceOf(request: Request, peer: string | undefined, trusted: readonly 
   return source
 }
 
-/** Charges and faults are worth a line each; the rest only to who asks for it. */
-export const requestNotes =
-  (log: Log) =>
-  (note: RequestNote): void => {
+/** How often it is said, at most, that requests were turned away. */
+const turnedAwayMs = 10_000
+
+/**
+ * Charges and faults are worth a line each; the rest only to who asks for it. That the database takes no more is said
+ * every ten seconds, with how often it was so: it comes in thousands.
+ */
+export const requestNotes = (log: Log) => {
+  let saidAt = Number.NEGATIVE_INFINITY
+  let unsaid = 0
+
+  function noteTurnedAway(fields: Record<string, unknown>): void {
+    unsaid += 1
+    if (performance.now() - saidAt < turnedAwayMs) return
+    saidAt = performance.now()
+    log.warn('turned away', { ...fields, times: unsaid })
+    unsaid = 0
+  }
+
+  return (note: RequestNote): void => {
     const { fault, tookMs, charges, ...line } = note
     const fields = { ...line, took_ms: Math.round(tookMs * 10) / 10 }
     if (fault !== undefined) log.error(note.status === 500 ? 'fault' : 'unavailable', { ...fields, fault })
+    else if (note.status === 503) noteTurnedAway(fields)
     else if (charges && note.status === 200) log.info('sold', fields)
     else log.debug('request', fields)
   }
+}

@@ -1,52 +1,75 @@
 import { existsSync, readFileSync } from 'node:fs'
-import type { KeptCheckpoint, Ledger, LedgerAudit } from '../domains/ledger/index.ts'
+import type { Adjustment, KeptCheckpoint, Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
-import type { Orders } from '../domains/orders/index.ts'
+import type { Refunds, Told } from '../domains/orders/index.ts'
 import { adviceFor, auditOf, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
-import { type Command, mistyped } from './command.ts'
-import { customerWord, type Opened, orderWord, readCustomer, readNote, readOrder } from './typed.ts'
+import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
+import {
+  customerWord,
+  keyOption,
+  noteOption,
+  type Opened,
+  orderWord,
+  readCustomer,
+  readKey,
+  readNote,
+  readOrder,
+  readWhole,
+} from './typed.ts'
 
 type Deps = {
   ledger: Ledger
-  orders: Orders
+  refunds: Refunds
   ledgerAudit: LedgerAudit
   verifiers: readonly Verifier[]
   keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
-  credit: (customer: CustomerId, amount: Kopecks, note: string) => Promise<Posting>
+  adjust: (customer: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
 }
 
 export function moneyCommands(open: Opened<Deps>): readonly Command[] {
   return [
-    {
-      name: 'credit',
+    adjusting(open, {
+      kind: 'credit',
       summary: "Adds money to a customer's balance.",
-      takes: [customerWord, { name: 'ROUBLES', meaning: 'how much, like 1000 or 99.90' }],
-      options: [{ flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }],
-      run: (given) =>
-        open(given, async ({ credit }) => {
-          const amount = readAmount(given.words[1] ?? '')
-          const posting = await credit(readCustomer(given.words[0]), amount, readNote(given, 'top-up'))
-          return toOutcome(posting, 'Credited')
-        }),
+      note: 'top-up',
+      done: 'Credited',
+    }),
+    adjusting(open, {
+      kind: 'debit',
+      summary: "Takes money off a customer's balance that was credited wrongly, as far as it is still there.",
+      note: 'correction',
+      done: 'Debited',
+    }),
+    {
+      name: 'transaction list',
+      summary: "Lists a customer's movements of money, newest first, with the payments' references.",
+      takes: [customerWord],
+      options: [
+        { flag: 'limit', value: 'N', meaning: 'how many, 1 to 500; 100 unless said' },
+        { flag: 'before', value: 'N', meaning: 'only those below this number' },
+      ],
+      run: (given) => open(given, ({ ledger }) => listTransactions(ledger, given)),
     },
     {
       name: 'refund',
-      summary: 'Gives back what an order cost, whole or in part, once. It takes back nothing that was delivered.',
+      summary:
+        'Gives back what an order cost, whole or in part, once; with --end it also ends what the order has bought.',
       takes: [orderWord],
       options: [
         { flag: 'amount', value: 'ROUBLES', meaning: 'how much; all of it unless said' },
-        { flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' },
+        { flag: 'again', meaning: 'give back more of an order of which a part was given back already' },
+        {
+          flag: 'end',
+          meaning: 'end its proxies, traffic or VPN in the same step, for the part of the price that is unused',
+        },
+        { flag: 'whole', meaning: 'with --end, of proxies: give back all that the order cost' },
+        noteOption,
+        keyOption,
       ],
-      run: (given) =>
-        open(given, async ({ orders }) => {
-          const id = readOrder(given.words[0])
-          const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
-          const { posting } = await orders.refund(id, amount, readNote(given, 'refund'))
-          return toOutcome(posting, 'Refunded')
-        }),
+      run: (given) => open(given, async ({ refunds }) => refund(refunds, given)),
     },
     {
       name: 'verify',
@@ -87,6 +110,96 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
     },
   ]
 }
+
+/** Adding to a balance, or taking off it: the same words for both. */
+const adjusting = (
+  open: Opened<Deps>,
+  of: { readonly kind: Adjustment['kind']; summary: string; note: string; done: string },
+): Command => ({
+  name: of.kind,
+  summary: of.summary,
+  takes: [customerWord, { name: 'ROUBLES', meaning: 'how much, like 1000 or 99.90' }],
+  options: [
+    { flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' },
+    { flag: 'key', value: 'KEY', meaning: 'a text of your choice: repeated with it, nothing happens a second time' },
+    { flag: 'reference', value: 'TEXT', meaning: "the payment's number at your bank; only operators see it" },
+  ],
+  run: (given) =>
+    open(given, async ({ adjust }) => {
+      const { posting, isRepeat } = await adjust(readCustomer(given.words[0]), {
+        kind: of.kind,
+        amount: readAmount(given.words[1] ?? ''),
+        note: readNote(given, of.note),
+        key: readMark(given, 'key'),
+        reference: readMark(given, 'reference'),
+      })
+      return toOutcome(posting, isRepeat ? `Done before under this key, nothing changed now: ${of.done}` : of.done)
+    }),
+})
+
+function readMark(given: Given, flag: 'key' | 'reference'): string | null {
+  const text = given.flags[flag]
+  if (text === undefined) return null
+  if (!/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text)) throw mistyped(`--${flag} is 1 to 255 printable characters.`)
+  return text
+}
+
+async function listTransactions(ledger: Ledger, given: Given): Promise<Outcome> {
+  const customer = readCustomer(given.words[0])
+  await ledger.balance(customer)
+  const limit = readWhole(given, 'limit', 100, { min: 1, max: 500 })
+  const before =
+    given.flags['before'] === undefined ? undefined : readWhole(given, 'before', 1, { min: 1, max: 2 ** 40 })
+  const postings = await ledger.history(customer, before, limit)
+  return {
+    json: postings.map((each) => ({
+      transaction: each.seq,
+      at: toIso(each.at),
+      kind: each.kind,
+      amount_rub: toRoubles(each.amount),
+      balance_rub: toRoubles(each.balanceAfter),
+      order: each.order,
+      key: each.key,
+      reference: each.reference,
+      note: each.note,
+    })),
+    lines: table(
+      ['NO', 'AT', 'KIND', 'AMOUNT', 'BALANCE', 'ORDER', 'REFERENCE', 'NOTE'],
+      postings.map((each) => [
+        String(each.seq),
+        toIso(each.at),
+        each.kind,
+        toRoubleText(each.amount),
+        toRoubleText(each.balanceAfter),
+        each.order ?? '',
+        each.reference ?? '',
+        each.note,
+      ]),
+    ),
+  }
+}
+
+async function refund(refunds: Refunds, given: Given): Promise<Outcome> {
+  const common = { order: readOrder(given.words[0]), note: readNote(given, 'refund'), key: readKey(given) }
+  if (!given.has('end')) {
+    if (given.has('whole'))
+      throw mistyped('--whole goes with --end; without it an order is refunded whole unless said.')
+    const amount = given.flags['amount'] === undefined ? 'all' : readAmount(given.flags['amount'])
+    return toRefund(await refunds.refund({ ...common, amount, again: given.has('again') }))
+  }
+  if (given.has('amount') || given.has('again')) throw mistyped('--end says itself how much is given back.')
+  return toRefund(await refunds.end({ ...common, how: given.has('whole') ? 'whole' : 'unused' }))
+}
+
+const toRefund = (told: Told): Outcome => ({
+  json: told,
+  lines: [
+    `${told['replayed'] ? 'Done before: refunded' : 'Refunded'} ${rub(told['amount_rub'])} RUB. ` +
+      `The balance is ${rub(told['balance_rub'])} RUB.`,
+  ],
+})
+
+const rub = (amount: unknown): string => Number(amount).toFixed(2)
 
 const againstVerifier = (ledgerAudit: LedgerAudit, kept: readonly KeptCheckpoint[]): Verifier => ({
   name: 'checkpoints kept elsewhere',

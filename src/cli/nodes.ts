@@ -28,6 +28,7 @@ export function nodeCommands(open: Opened<Deps>): readonly Command[] {
     keyCommand(open),
     linkCommand(open),
     ...stateCommands(open),
+    drainCommand(open),
     forgetCommand(open),
   ]
 }
@@ -188,6 +189,22 @@ function stateCommands(open: Opened<Deps>): readonly Command[] {
   }))
 }
 
+function drainCommand(open: Opened<Deps>): Command {
+  return {
+    name: 'node drain',
+    summary: 'Empties a node by and by: nothing new comes to it, and new configurations name others; --undo ends that.',
+    takes: [nameWord],
+    options: [{ flag: 'undo', meaning: 'use it again' }],
+    run: (given) =>
+      open(given, async ({ fleet, now }) => {
+        const node = await fleet.drain(given.words[0] ?? '', !given.has('undo'))
+        const done =
+          node.drainedAt === null ? 'is used again' : 'is being drained; what is on it goes on until it is closed'
+        return { json: toJson(node, now()), lines: [`${node.name} ${done}.`] }
+      }),
+  }
+}
+
 /** The key stands alone on its line, so that a script can take it. */
 function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: string): Outcome {
   const command = `TURNPIKE_SHOP_URL=${shopUrl} TURNPIKE_NODE_KEY=${text} npx turnpike ${roleOf[node.kind]}`
@@ -267,5 +284,7 @@ const toJson = (node: Node, nowMs: number) => ({
   lag_ms: node.health?.lagMs ?? null,
   tunnels: node.health?.tunnels ?? null,
   carried_bytes: node.health?.carried ?? null,
+  relayed_bytes: node.health?.relayed ?? null,
   link_mbit: node.linkMegabits,
+  drained_at: node.drainedAt === null ? null : toIso(node.drainedAt),
 })

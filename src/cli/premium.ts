@@ -1,19 +1,16 @@
-import type { NewExit, Premium } from '../domains/premium/index.ts'
+import type { Premium } from '../domains/premium/index.ts'
 import type { Pricing } from '../domains/pricing/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
-import { formatAddress, readAddress } from '../kernel/address.ts'
 import { toGigabytes } from '../kernel/bytes.ts'
-import { readId } from '../kernel/ids.ts'
-import { toSlug } from '../kernel/login.ts'
 import { toRoubles, toRoubleText, zero } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
-import { type Command, type Given, mistyped, table } from './command.ts'
-import { type Opened, orderWord, readNote, readOrder, readTextFile } from './typed.ts'
+import { type Command, table } from './command.ts'
+import { type Opened, orderWord, readNote, readOrder } from './typed.ts'
 
 type Deps = { premium: Premium; pricing: Pricing; traffic: Traffic }
 
 export function premiumCommands(open: Opened<Deps>): readonly Command[] {
-  return [...poolCommands(open), ...exitCommands(open), ...trafficCommands(open)]
+  return [...poolCommands(open), ...trafficCommands(open)]
 }
 
 function poolCommands(open: Opened<Deps>): readonly Command[] {
@@ -48,92 +45,6 @@ function poolCommands(open: Opened<Deps>): readonly Command[] {
               ]),
             ),
           }
-        }),
-    },
-  ]
-}
-
-function exitCommands(open: Opened<Deps>): readonly Command[] {
-  return [
-    {
-      name: 'exit add',
-      summary: 'Adds an exit to a pool: a local address to leave from, or an upstream proxy.',
-      takes: [{ name: 'POOL', meaning: 'which pool, as "pool list" shows it' }],
-      options: [
-        { flag: 'local', value: 'ADDRESS', meaning: 'leave from this address of the gateway' },
-        { flag: 'upstream', value: 'URL', meaning: 'leave through this proxy: http://host:port or socks5://host:port' },
-        { flag: 'username', value: 'NAME', meaning: 'how to log in there' },
-        {
-          flag: 'password-file',
-          value: 'FILE',
-          meaning: 'a file whose first line is the password; not an argument, which others could see',
-        },
-        { flag: 'country', value: 'CODE', meaning: 'two letters' },
-        { flag: 'state', value: 'NAME', meaning: 'state or region' },
-        { flag: 'city', value: 'NAME', meaning: 'city' },
-        { flag: 'zip', value: 'CODE', meaning: 'postal code' },
-        { flag: 'asn', value: 'N', meaning: 'number of the network' },
-      ],
-      run: (given) =>
-        open(given, async ({ premium }) => {
-          const exit = await premium.exits.addOne(await readExit(given))
-          return {
-            json: { exit: exit.id, pool: exit.pool },
-            lines: [`${exit.id} leaves from ${exit.host} in ${exit.pool}.`],
-          }
-        }),
-    },
-    {
-      name: 'exit list',
-      summary: 'Lists exits.',
-      takes: [],
-      options: [
-        { flag: 'pool', value: 'POOL', meaning: 'of one pool' },
-        { flag: 'after', value: 'EXIT', meaning: 'begin after this one' },
-      ],
-      run: (given) =>
-        open(given, async ({ premium }) => {
-          const exits = await premium.exits.list(given.flags['pool'], given.flags['after'] ?? '', mostListed)
-          return {
-            json: exits.map((exit) => ({
-              exit: exit.id,
-              pool: exit.pool,
-              kind: exit.kind,
-              host: exit.host,
-              port: exit.port,
-              country: exit.country,
-              state: exit.state,
-              city: exit.city,
-              zip: exit.zip,
-              asn: exit.asn,
-              drained_at: exit.drainedAt === null ? null : toIso(exit.drainedAt),
-            })),
-            lines: table(
-              ['EXIT', 'POOL', 'LEAVES FROM', 'PLACE', 'ASN', 'STATE'],
-              exits.map((exit) => [
-                exit.id,
-                exit.pool,
-                exit.kind === 'local' ? exit.host : `${exit.kind}://${exit.host}:${exit.port}`,
-                [exit.country, exit.state, exit.city, exit.zip].filter(Boolean).join(', '),
-                exit.asn === null ? '' : String(exit.asn),
-                exit.drainedAt === null ? 'serving' : 'drained',
-              ]),
-            ),
-          }
-        }),
-    },
-    {
-      name: 'exit drain',
-      summary: 'Takes an exit out of service; --undo puts it back.',
-      takes: [{ name: 'EXIT', meaning: "the exit's id, ext_…" }],
-      options: [{ flag: 'undo', meaning: 'serve again' }],
-      run: (given) =>
-        open(given, async ({ premium }) => {
-          const id = readId('exit', given.words[0] ?? '')
-          if (!id) throw mistyped('EXIT is an id like ext_…, as "exit list" shows it.')
-          const drained = !given.has('undo')
-          await premium.exits.drain(id, drained)
-          return { json: { exit: id, drained }, lines: [`${id} ${drained ? 'is drained' : 'serves'}.`] }
         }),
     },
   ]
@@ -196,65 +107,3 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
 }
 
 const mostListed = 10_000
-
-async function readExit(given: Given): Promise<NewExit> {
-  const country = (given.flags['country'] ?? '').toUpperCase()
-  if (!/^[A-Z]{2}$/.test(country)) throw mistyped('--country is two letters, like DE.')
-  const asn = given.flags['asn']
-  const number = asn === undefined ? null : Number(asn)
-  if (number !== null && (!/^[1-9]\d{0,9}$/.test(asn ?? '') || number > 4_294_967_295)) {
-    throw mistyped('--asn is the number of a network, like 3320.')
-  }
-  return {
-    pool: given.words[0] ?? '',
-    ...(await readWay(given)),
-    country,
-    state: readPlace(given, 'state', 40),
-    city: readPlace(given, 'city', 40),
-    zip: readPlace(given, 'zip', 12),
-    asn: number,
-  }
-}
-
-/** A place must be writable in a login, or nobody could ask for it. */
-function readPlace(given: Given, flag: string, most: number): string {
-  const text = given.flags[flag]
-  if (text === undefined) return ''
-  const slug = toSlug(text)
-  if (slug === '' || slug.length > most || text.length > 80) {
-    throw mistyped(`--${flag} is a name in Latin letters or digits, at most ${most} of them.`)
-  }
-  return text
-}
-
-async function readWay(given: Given): Promise<Pick<NewExit, 'kind' | 'host' | 'port' | 'credentials'>> {
-  const { local, upstream, username } = given.flags
-  if ((local === undefined) === (upstream === undefined)) throw mistyped('Give --local or --upstream, and not both.')
-  if (local !== undefined) {
-    const address = readAddress(local)
-    if (!address) throw mistyped('--local is an IP address.')
-    if (username !== undefined) throw mistyped('--username is for an upstream proxy.')
-    return { kind: 'local', host: formatAddress(address), port: null, credentials: null }
-  }
-  const match = /^(http|socks5):\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):(\d{1,5})\/?$/.exec(upstream ?? '')
-  const port = Number(match?.[3] ?? 0)
-  if (!match || port < 1 || port > 65_535) {
-    throw mistyped(
-      '--upstream is http://host:port or socks5://host:port; credentials go to --username and --password-file.',
-    )
-  }
-  return {
-    kind: match[1] === 'http' ? 'http' : 'socks5',
-    host: (match[2] ?? '').replace(/^\[|\]$/g, ''),
-    port,
-    credentials: username === undefined ? null : { username, password: await readPassword(given) },
-  }
-}
-
-async function readPassword(given: Given): Promise<string> {
-  const path = given.flags['password-file']
-  if (path === undefined) throw mistyped('--username wants a --password-file.')
-  const [first = ''] = (await readTextFile(path)).split('\n')
-  if (!/^[\x21-\x7e]{1,255}$/.test(first)) throw mistyped('A password is 1 to 255 visible characters.')
-  return first
-}

@@ -177,7 +177,11 @@ describe('the operator’s stock', () => {
       floor.clock.advance(1000)
       return (await floor.services.stock.available({ country: 'US' as never, ipv: 6 })) > 0
     }
-    expect(await problemOf('retire', '2001:db8:9::/48', '--undo')).toContain('no such address')
+    expect(await problemOf('retire', '2001:db8:a::/48')).toContain('Nothing of')
+    expect(await onSale()).toBeTrue()
+    const surveyed = await type('retire', '2001:db8:9::/48', '--dry-run')
+    expect(surveyed).toMatchObject({ dry_run: true, blocks: ['2001:db8:9::/48'], customers: 0, unused_rub: 0 })
+    expect(await problemOf('retire', '2001:db8:9::/48', '--refund')).toContain('--replace')
     expect(await onSale()).toBeTrue()
     await type('retire', '2001:db8:9::/48')
     expect(await onSale()).toBeFalse()

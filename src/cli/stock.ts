@@ -1,16 +1,18 @@
+import type { RangeOperator } from '../domains/dedicated/index.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { Stock, StockOperator } from '../domains/stock/index.ts'
 import { allIpv, type Ipv, type Kind, placeStates } from '../domains/stock/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
 import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
-import { type Command, type Given, mistyped, table } from './command.ts'
+import { closeRange, isRange, rangeOptions, refuseRangeOptions } from './closing.ts'
+import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import { nodeOption, readHomes } from './ranges.ts'
 import { type Opened, readWhole } from './typed.ts'
 
-type Deps = { stock: Stock; stockOperator: StockOperator; fleet: Fleet }
+type Deps = { stock: Stock; stockOperator: StockOperator; rangeOperator: RangeOperator; fleet: Fleet }
 
-const addressWord = { name: 'ADDRESS', meaning: 'an address in stock' }
+const whatWord = { name: 'WHAT', meaning: 'an address in stock, or a range like 203.0.113.0/24' }
 const kindOptions = [
   { flag: 'country', value: 'CODE', meaning: 'ISO 3166-1 alpha-2' },
   { flag: 'ipv', value: '3|4|6', meaning: '3 IPv4 shared by three, 4 IPv4, 6 IPv6' },
@@ -113,18 +115,23 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'stock retire',
-      summary: 'Takes an address, or a whole IPv6 block, off sale; what is leased retires when its lease ends.',
-      takes: [{ name: 'WHAT', meaning: 'an address in stock, or an IPv6 block' }],
-      options: [{ flag: 'undo', meaning: 'put it back on sale' }],
-      run: (given) => open(given, ({ stockOperator }) => retire(stockOperator, given)),
+      summary: 'Takes an address or a whole range off sale; what is leased runs out, or gets other addresses.',
+      takes: [whatWord],
+      options: rangeOptions,
+      run: (given) => open(given, (deps) => retire(deps, given)),
     },
     {
       name: 'stock quarantine',
-      summary: 'Keeps a free address from being sold for some days.',
-      takes: [addressWord],
-      options: [{ flag: 'days', value: 'N', meaning: 'how long; 7 unless said' }],
+      summary: 'Keeps a free address from sale for some days; of a range sells nothing and serves nobody until --undo.',
+      takes: [whatWord],
+      options: [{ flag: 'days', value: 'N', meaning: 'how long, for one address; 7 unless said' }, ...rangeOptions],
       run: (given) =>
-        open(given, async ({ stockOperator }) => {
+        open(given, async ({ stockOperator, rangeOperator }) => {
+          if (isRange(given)) {
+            if (given.has('days')) throw mistyped('--days is for one address; a range waits for --undo.')
+            return closeRange(rangeOperator, 'quarantine', given)
+          }
+          refuseRangeOptions(given, [])
           const address = readStockAddress(given.words[0])
           const days = readWhole(given, 'days', 7, { min: 0, max: 3650 })
           const places = await stockOperator.quarantine(address, days)
@@ -174,18 +181,10 @@ async function addFile(stock: Stock, path: string, homes: readonly string[]): Pr
   return added
 }
 
-async function retire(stockOperator: StockOperator, given: Given) {
+async function retire({ stockOperator, rangeOperator }: Deps, given: Given): Promise<Outcome> {
+  if (isRange(given)) return closeRange(rangeOperator, 'retire', given)
+  refuseRangeOptions(given, ['undo'])
   const what = given.words[0] ?? ''
-  if (what.includes('/')) {
-    const prefix = readPrefix(what)
-    if (!prefix) throw mistyped(`${what} is not a prefix.`)
-    if (given.has('undo')) {
-      await stockOperator.restorePrefix(prefix)
-      return { json: { restored: what }, lines: [`${what} is on sale again.`] }
-    }
-    await stockOperator.retirePrefix(prefix)
-    return { json: { retired: what }, lines: [`${what} is retired: no new address of it is sold.`] }
-  }
   const address = readStockAddress(what)
   const places = await (given.has('undo') ? stockOperator.restore(address) : stockOperator.retire(address))
   return { json: { address: what, places }, lines: [`${places} place${places === 1 ? '' : 's'} changed.`] }

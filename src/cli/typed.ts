@@ -1,3 +1,4 @@
+import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import { type CustomerId, type OrderId, readId } from '../kernel/ids.ts'
 import { type Given, mistyped } from './command.ts'
 
@@ -34,6 +35,20 @@ export function readNote(given: Given, unless: string): string {
   const text = given.flags['note'] ?? unless
   if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(text)) throw mistyped('--note is 1 to 500 printable characters.')
   return text
+}
+
+export const noteOption = { flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }
+export const keyOption = {
+  flag: 'key',
+  value: 'KEY',
+  meaning: 'under the same key it is done once, however often it is asked',
+}
+
+/** 1 to 255 visible characters, as an Idempotency-Key is. */
+export function readKey(given: Given): string | undefined {
+  const key = given.flags['key']
+  if (key !== undefined && !isIdempotencyKey(key)) throw mistyped('--key is 1 to 255 visible ASCII characters.')
+  return key
 }
 
 /** The text of a file that was named. */

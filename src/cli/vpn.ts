@@ -1,3 +1,4 @@
+import type { Fleet } from '../domains/fleet/index.ts'
 import type { Drawing, Vpn } from '../domains/vpn/index.ts'
 import type { View } from '../domains/vpn/rules.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../domains/vpn/rules.ts'
@@ -6,7 +7,7 @@ import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import type { Opened } from './typed.ts'
 
-type Deps = { vpn: Vpn; drawing: Drawing }
+type Deps = { vpn: Vpn; drawing: Drawing; fleet: Pick<Fleet, 'findByName'> }
 
 const uuidWord = { name: 'UUID', meaning: "the subscription's uuid" }
 
@@ -29,6 +30,26 @@ export function vpnCommands(open: Opened<Deps>): readonly Command[] {
           return {
             json: { uuid, device: device.id, location, config: text },
             lines: (given.has('qr') ? drawing.terminal(text) : text).trimEnd().split('\n'),
+          }
+        }),
+    },
+    {
+      name: 'vpn move',
+      summary: 'Moves a VPN subscription to another node of its location. Keys and addresses stay what they are.',
+      takes: [uuidWord],
+      options: [{ flag: 'to', value: 'NODE', meaning: 'the name of a VPN node, as "node list" shows it' }],
+      run: (given) =>
+        open(given, async ({ vpn, fleet }) => {
+          const uuid = readSubscription(given)
+          const node = await fleet.findByName(given.flags['to'] ?? '')
+          if (node?.kind !== 'vpn') throw mistyped('--to is the name of a VPN node, as "node list" shows it.')
+          const { devices } = await vpn.move(uuid, node)
+          return {
+            json: { uuid, node: node.name, devices },
+            lines: [
+              `${uuid} is on ${node.name} from now on, with ${devices} ${devices === 1 ? 'device' : 'devices'}.`,
+              'Each takes the new endpoint from its configuration; the old one works while the old node does.',
+            ],
           }
         }),
     },

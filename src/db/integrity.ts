@@ -84,9 +84,9 @@ export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
 }
 
 /** Reads a whole table, which is also when PostgreSQL looks at the checksums of its pages. */
-async function checkTable(reader: Reader, table: string, demands: readonly Demand[]): Promise<Finding[]> {
+async function checkTable(db: Database, table: string, demands: readonly Demand[]): Promise<Finding[]> {
   try {
-    const broken = await countBroken(reader, table, demands)
+    const broken = await db.snapshot((reader) => countBroken(reader, table, demands))
     return demands.flatMap((demand, index) => {
       const count = broken[index] ?? 0
       return count > 0 ? [found('constraint', `${table}: ${demand.name}`, `${count} rows break it`)] : []

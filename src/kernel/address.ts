@@ -44,8 +44,9 @@ export function readPrefix(text: string): Prefix | undefined {
 
 /** Canonical text: RFC 5952 for IPv6 (lower case, the longest run of zeros shortened), dotted decimal for IPv4. */
 export function formatAddress(address: Address): string {
-  if (address.version === 4) return address.bytes.join('.')
-  const groups = groupsOf(address.bytes)
+  const { bytes } = address
+  if (address.version === 4) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`
+  const groups = groupsOf(bytes)
   const run = longestZeroRun(groups)
   const text = (part: number[]) => part.map((group) => group.toString(16)).join(':')
   if (run.length < 2) return text(groups)
@@ -92,15 +93,30 @@ export function addressFromNumber(version: 4 | 6, value: bigint): Address {
   return { version, bytes }
 }
 
+/** By its characters alone: a gateway reads some for each connection, and a pattern would cost more than all else. */
 function readQuad(text: string): Uint8Array | undefined {
-  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)
-  if (!match) return undefined
+  if (text.length < 7 || text.length > 15) return undefined
   const quad = new Uint8Array(4)
-  for (let index = 0; index < 4; index += 1) {
-    const part = match[index + 1] ?? ''
-    if (Number(part) > 255 || (part.length > 1 && part.startsWith('0'))) return undefined
-    quad[index] = Number(part)
+  let part = 0
+  let value = 0
+  let digits = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === 46) {
+      if (digits === 0 || part === 3) return undefined
+      quad[part] = value
+      part += 1
+      value = 0
+      digits = 0
+    } else if (code >= 48 && code <= 57) {
+      if (digits > 0 && value === 0) return undefined
+      value = value * 10 + code - 48
+      digits += 1
+      if (value > 255) return undefined
+    } else return undefined
   }
+  if (part !== 3 || digits === 0) return undefined
+  quad[3] = value
   return quad
 }
 
@@ -135,8 +151,10 @@ function readHalf(text: string, mayEndInQuad: boolean): number[] | undefined {
   return bytes.length <= 16 ? bytes : undefined
 }
 
-const isMapped = (bytes: Uint8Array): boolean =>
-  bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
+function isMapped(bytes: Uint8Array): boolean {
+  for (let index = 0; index < 10; index += 1) if (bytes[index] !== 0) return false
+  return bytes[10] === 255 && bytes[11] === 255
+}
 
 function masked(bytes: Uint8Array, length: number): Uint8Array {
   return bytes.map((byte, index) => byte & ((0xff00 >> Math.min(8, Math.max(0, length - index * 8))) & 255))

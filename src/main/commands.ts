@@ -3,15 +3,21 @@ import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
 import type { Command, Given } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
+import { eventCommands } from '../cli/events.ts'
+import { exitCommands } from '../cli/exits.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
+import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import type { NewNode } from '../domains/fleet/index.ts'
+import type { Adjustment } from '../domains/ledger/index.ts'
+import { readPrefix } from '../kernel/address.ts'
+import type { CustomerId } from '../kernel/ids.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
@@ -24,8 +30,6 @@ import { unshownTokenIn } from './shop/unshown-token.ts'
 import { openVault } from './shop/vault.ts'
 import { upCommand } from './up.ts'
 
-type Credit = Parameters<Services['ledger']['credit']>
-
 /** The services, and the few actions of an operator that are a transaction of their own. */
 function createToolbox(services: Services, config: Config) {
   const { db, fleet, ledger, pricing } = services
@@ -33,13 +37,31 @@ function createToolbox(services: Services, config: Config) {
     ...services,
     drawing,
     now: realSurroundings.clock,
-    credit: (customer: Credit[1], amount: Credit[2], note: string) =>
-      db.transact((tx) => ledger.credit(tx, customer, amount, 'operator', note)),
+    adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
     shopUrl: shopUrl(config),
+    stock: stockWithin(services),
     addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
   }
 }
+
+/** The stock, to which only what customers could use is added. */
+const stockWithin = ({ stock, reach }: Services): Services['stock'] => ({
+  ...stock,
+  async add(prefix, ...rest) {
+    await reach.assertSellable(prefix)
+    return stock.add(prefix, ...rest)
+  },
+  async addAddresses(addresses, ...rest) {
+    const all = [...addresses]
+    for (const text of all) {
+      const prefix = readPrefix(text)
+      if (prefix) await reach.assertSellable(prefix)
+    }
+    return stock.addAddresses(all, ...rest)
+  },
+})
+
 type Toolbox = ReturnType<typeof createToolbox>
 
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
@@ -116,10 +138,13 @@ export const commands: readonly Command[] = [
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
   ...orderCommands(withServices),
+  ...eventCommands(withServices),
   ...catalogCommands(withServices),
   ...premiumCommands(withServices),
+  ...exitCommands(withServices),
   ...nodeCommands(withServices),
   ...vpnCommands(withServices),
+  ...proxyCommands(withServices),
   ...stockCommands(withServices),
   ...rangeCommands(withServices),
 ]

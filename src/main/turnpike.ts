@@ -63,6 +63,8 @@ function write(text: string): Promise<void> {
 
 async function explain(error: unknown, json: boolean): Promise<number> {
   const known = error instanceof Refusal || error instanceof BadSetting
+  const closed = closedPathOf(error)
+  if (closed !== undefined && !known) return explain(new BadSetting(closed), json)
   const message = messageOf(error)
   const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
   const details = error instanceof Refusal ? error.details : null
@@ -70,6 +72,13 @@ async function explain(error: unknown, json: boolean): Promise<number> {
   else process.stderr.write(`turnpike: ${message}\n`)
   if (!known) return 70
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
+}
+
+/** A folder or file that this user may not use, which is for the operator to mend. */
+function closedPathOf(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && 'path' in error)) return undefined
+  if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
+  return `${String(error.path)} may not be used by this user. Name a folder of its own with TURNPIKE_DATA (--data).`
 }
 
 /**

@@ -334,8 +334,8 @@ describe('a body that turns out malformed is no request to the origin', () => {
     expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
     expect(client.text).toBe('')
     await until(() => origin.open === 0 && origin.records.length === 1)
-    // What will never be whole is broken off with a reset, which overtakes what the origin has not read yet: all of what
-    // came, or nothing. What is hidden is no request in either case.
+    // What will never be whole is broken off with a reset, which overtakes what the origin has not read yet: it has all
+    // of what came, or nothing. What is hidden is no request in either case.
     const [seen = ''] = origin.records.map(tellSeen)
     expect(['unfinished POST /a HTTP/1.1', 'unfinished ']).toContain(seen)
   })

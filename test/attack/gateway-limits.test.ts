@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Socket } from 'bun'
 import { readProxyLogin } from '../../src/kernel/login.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
@@ -195,6 +196,30 @@ describe('too many', () => {
   })
 })
 
+test.each(['up', 'down'])('a tunnel whose traffic runs out on its way %s is closed, on both sides', async (way) => {
+  const bytes = 20_000
+  open({ leaseBytes: bytes, mostLeases: 1 })
+  let opened: Socket | undefined
+  let isGone = false
+  const giver = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { open: (socket) => void (opened = socket), data() {}, close: () => void (isGone = true) },
+  })
+  const client = await RawClient.open(stand.port)
+  client.send(`CONNECT 127.0.0.1:${giver.port} HTTP/1.1\r\n${loginLine('pavel')}\r\n`)
+  await client.hear((text) => text.includes('\r\n\r\n'))
+  await until(() => opened !== undefined)
+  const head = client.receivedBytes
+  const much = 'x'.repeat(2 * bytes)
+  if (way === 'up') client.send(much)
+  else opened?.write(much)
+  expect((await client.hearEnd()).hasEnded).toBe(true)
+  await until(() => isGone)
+  expect(client.receivedBytes - head).toBe(way === 'up' ? 0 : bytes)
+  giver.stop(true)
+})
+
 describe('10,000 names of sessions', () => {
   test('each keeps its exit, and another 100,000 make the table no larger', () => {
     stand = openEngine()
@@ -211,10 +236,12 @@ describe('10,000 names of sessions', () => {
       city: '',
       zip: '',
       asn: null,
+      offers: null,
+      node: null,
       drained: false,
     }))
     snapshot.apply({ proxies: [], subusers: [], exits })
-    const chooser = createExitChooser({ snapshot, random: () => 0 })
+    const chooser = createExitChooser({ snapshot, random: () => 0, health: { isUp: () => true, generation: 0 } })
     const choose = (index: number) => {
       const login = readProxyLogin(`pavel-pool-residential-session-s${index}`)
       if (!login) throw new Error('the login is not one')

@@ -90,7 +90,7 @@ const several: readonly RawCase[] = [
 rawCases('credentials', credentials, () => place)
 rawCases('several on one connection', several, () => place)
 
-/** What an engine has counted, told within a moment of its own accord. A later count of somebody stands for all before. */
+/** What an engine has counted, told within a moment by itself. A later count of somebody stands for all before. */
 async function countedBy<Kind extends 'proxies' | 'subusers'>(own: Stand, kind: Kind, of: number) {
   const counted = new Map<unknown, ReturnType<Stand['engine']['carrier']['takeChanged']>[Kind][number]>()
   await untilStill(() => {

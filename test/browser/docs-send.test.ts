@@ -117,6 +117,7 @@ test(
     for (const [path, title, words] of [
       ['/docs/login-grammar', 'The login of a premium proxy', 'user-name = login'],
       ['/docs/errors', 'Refusals', 'idempotency_key_reused'],
+      ['/docs/events', 'Events', 'proxy.replaced'],
     ] as const) {
       expect(await (await fetch(`${shop.url}${path}/`)).text()).toBe(await (await fetch(shop.url + path)).text())
       await visit('/docs', async (page, asked) => {
@@ -147,7 +148,7 @@ test(
   async () => {
     const context = await browser.newContext({ viewport: { width: 360, height: 740 }, isMobile: true })
     const page = await context.newPage()
-    for (const path of ['/docs/login-grammar', '/docs/errors']) {
+    for (const path of ['/docs/login-grammar', '/docs/errors', '/docs/events']) {
       await page.goto(shop.url + path)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     }

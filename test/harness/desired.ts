@@ -45,6 +45,8 @@ export const someExit = (wish: Partial<NodeExit> = {}): NodeExit => ({
   city: 'berlin',
   zip: '10115',
   asn: 3320,
+  offers: null,
+  node: null,
   drained: false,
   ...wish,
 })

@@ -1,15 +1,17 @@
 import { readConfig } from '../../src/main/settings/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/main/settings/gateway.ts'
+import { makeHopKey } from '../../src/plane/agent/hop-key.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../src/plane/gateway/carry/engine.ts'
 import { createLinuxEngine } from '../../src/plane/gateway/carry/linux/engine.ts'
 import { createEngine } from '../../src/plane/gateway/carry/portable/engine.ts'
 import { createSockets } from '../../src/plane/gateway/carry/sockets.ts'
+import { noLimit, type Speeds } from '../../src/plane/gateway/count/speed-limit.ts'
 import type { Ask } from '../../src/plane/gateway/decide/admission.ts'
 import type { CustomerLimits } from '../../src/plane/gateway/decide/limits.ts'
 import type { Policy } from '../../src/plane/gateway/decide/policy.ts'
 import type { Lookup } from '../../src/plane/gateway/reach/resolve.ts'
-import type { Found, NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
 import { until } from './until.ts'
 
 /** Every test of a gateway runs on both; the test command runs them once for each. */
@@ -22,13 +24,19 @@ export type Stand = {
   readonly engine: Engine
   /** How often the shop was asked about somebody. */
   readonly asked: { count: number }
+  /** The shop tells of a change. */
+  change(told: { readonly exits?: readonly NodeExit[]; readonly gateways?: readonly NodeGateway[] }): void
   /** Ends it, and tells what was left behind. */
   stop(): Promise<Engine['standing']>
 }
 
 export type StandOptions = {
+  /** What moves its bytes; what this run of the tests is about unless said. */
+  readonly kind?: typeof gatewayEngine
   /** Where it listens; loopback unless said. */
   readonly hostname?: string
+  /** On which port; any unless said. */
+  readonly port?: number
   /** What customers with an IPv4 address leave from; loopback unless said. */
   readonly leaveFrom?: string
   /** What is otherwise than shipped in what customers may reach. */
@@ -37,11 +45,21 @@ export type StandOptions = {
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
+  /** How fast credentials may carry; as fast as they can unless said. */
+  readonly speeds?: () => Partial<Speeds>
   /** Asks the shop; it knows nobody unless said. */
   readonly ask?: Ask
   readonly subuser?: Partial<NodeSubuser>
+  /** Where `pavel` leaves; from this machine unless said. */
+  readonly exits?: readonly NodeExit[]
+  readonly onExit?: EngineDeps['onExit']
+  /** Who it is among other gateways, and which others there are. */
+  readonly hop?: EngineDeps['hop']
+  readonly gateways?: readonly NodeGateway[]
   /** What a question for bytes is answered with, each time more than before; plenty unless said. */
   readonly leaseBytes?: number
+  /** How often there is more; for ever unless said. */
+  readonly mostLeases?: number
   /** How long the answer takes. */
   readonly leaseMs?: number
 }
@@ -119,6 +137,8 @@ const exit: NodeExit = {
   city: '',
   zip: '',
   asn: null,
+  offers: null,
+  node: null,
   drained: false,
 }
 
@@ -132,18 +152,26 @@ export function makeEngineDeps(options: StandOptions) {
   const change = snapshot.apply({
     proxies: proxies().map((each) => (each.leave_from === '::1' ? each : { ...each, leave_from: leaveFrom })),
     subusers: [subuser(options.subuser)],
-    exits: [{ ...exit, host: leaveFrom }],
+    gateways: options.gateways ?? [],
+    exits: [...(options.exits ?? [{ ...exit, host: leaveFrom }])],
   })
   const policy = { ...policyOf(config, options.mode ?? 'sandbox'), ...options.policy }
   const leaseBytes = options.leaseBytes ?? 1e12
   const faults: unknown[] = []
   let allowed = 0
+  let told = noLimit
+  /** The same as before, unless it has changed. */
+  const speeds = (): Speeds => {
+    const now = { ...noLimit, ...options.speeds?.() }
+    if (!Bun.deepEquals(now, told)) told = now
+    return told
+  }
   let allow: Engine['carrier']['allow'] = () => {}
   const deps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
-        allowed += leaseBytes
+        if (allowed < leaseBytes * (options.mostLeases ?? Number.POSITIVE_INFINITY)) allowed += leaseBytes
         setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
@@ -154,6 +182,7 @@ export function makeEngineDeps(options: StandOptions) {
       return options.ask?.(question, source) ?? { found: { proxy: null, subuser: null } }
     },
     policy: () => policy,
+    speeds,
     limits: {
       ...shipped,
       ...options.limits,
@@ -163,6 +192,8 @@ export function makeEngineDeps(options: StandOptions) {
     lastContactAt: Date.now,
     sha256,
     random: Math.random,
+    hop: options.hop ?? { node: 'nod_test', privateKey: makeHopKey().privateKey },
+    onExit: (word) => options.onExit?.(word),
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),
   }
@@ -175,11 +206,11 @@ export function makeEngineDeps(options: StandOptions) {
 export function openEngine(options: StandOptions = {}): Stand {
   const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
-    gatewayEngine === 'linux'
+    (options.kind ?? gatewayEngine) === 'linux'
       ? createLinuxEngine({ ...deps, isStrict: true })
       : createEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)
-  const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: 0 })
+  const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: options.port ?? 0 })
   engine.changed(change, (failed) => {
     throw new Error(`port ${failed} was not opened`)
   })
@@ -187,6 +218,8 @@ export function openEngine(options: StandOptions = {}): Stand {
     port,
     engine,
     asked,
+    change: ({ exits = [], gateways = [] }) =>
+      engine.changed(deps.snapshot.apply({ proxies: [], subusers: [], exits: [...exits], gateways }), () => {}),
     async stop() {
       await engine.stop(0)
       await until(() => engine.standing.open === 0)

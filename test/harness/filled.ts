@@ -78,6 +78,11 @@ async function addBuyer(
 ): Promise<Buyer> {
   const { id } = await services.customers.create(name)
   await services.db.transact((tx) => services.ledger.credit(tx, id, kopecks(10_000_000n), 'operator', `for ${name}`))
+  for (const kind of ['credit', 'debit'] as const) {
+    const marks = { key: `${kind} ${name}`, reference: `bank ${name}` }
+    const wish = { kind, amount: kopecks(100n), note: kind, ...marks }
+    await services.db.transact((tx) => services.ledger.adjust(tx, id, wish))
+  }
   const { token } = await services.customers.issueToken(id, { name: `${name}'s`, cap })
   clock.advance(1000)
   return { customer: id, by: { customer: id, token: { id: token.id, cap } } }
@@ -116,13 +121,13 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
   await fleet.close('vpn-2')
   await fleet.setLink('gate-2', 500)
-  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000, isStopping: false }
+  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000, relayed: 0, isStopping: false }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')
   if (gate)
     await fleet.seen(gate.id, {
       version: '0.1.0',
-      health: { ...health, tunnels: 4, lagMs: 8, carried: 2000, isStopping: true },
+      health: { ...health, tunnels: 4, lagMs: 8, carried: 2000, relayed: 0, isStopping: true },
     })
   clock.advance(1000)
 }
@@ -150,6 +155,9 @@ async function addExits({ services, clock }: Shop): Promise<void> {
   const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
   await exits.addOne({ pool, kind: 'local', host: '127.100.0.1', port: null, credentials: null, ...place })
   clock.advance(1000)
+  const mobile = { pool: 'mobile', kind: 'local' as const, host: '127.100.0.2', port: null, credentials: null }
+  await exits.addOne({ ...mobile, ...place })
+  clock.advance(1000)
   const upstream = { pool, kind: 'http' as const, host: 'up.example.net', port: 8080 }
   await exits.addOne({ ...upstream, credentials: { username: 'u', password: 'p' }, ...place, asn: null })
   clock.advance(1000)
@@ -163,6 +171,34 @@ async function addExits({ services, clock }: Shop): Promise<void> {
     city: 'Paris',
   })
   await exits.drain(drained.id, true)
+  const [gate] = await services.fleet.nodes('gateway')
+  if (!gate) throw new Error('there is no gateway')
+  const homed = await exits.addOne({
+    pool,
+    kind: 'local',
+    host: '127.100.0.3',
+    port: null,
+    credentials: null,
+    ...place,
+    node: gate.id,
+  })
+  await exits.takeCounts(gate.id, 'boot-1', [{ exit: homed.id, received: 1000n, sent: 200n }])
+  await exits.takeCounts(gate.id, 'boot-1', [
+    { exit: homed.id, received: 1500n, sent: 300n },
+    { exit: drained.id, received: 7n, sent: 5n },
+  ])
+  await exits.takeCounts(gate.id, 'boot-2', [{ exit: homed.id, received: 10n, sent: 20n }])
+  const said = { isUp: true, sinceAt: 1, reason: '' }
+  await exits.takeWords(gate.id, [
+    { exit: homed.id, ...said },
+    { exit: drained.id, ...said, isUp: false, reason: 'it refuses connections' },
+  ])
+  for (const [index, node] of (await services.fleet.nodes('gateway')).entries()) {
+    for (const side of services.nodeSides) {
+      if (side.kind !== 'gateway' || side.parts.length > 0) continue
+      await side.report(node.id, { hop_key: String(index).repeat(43) } as never)
+    }
+  }
 }
 
 /** A purchase with a key, as a customer's program makes it; what was bought is handed back. */
@@ -215,6 +251,9 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await dedicated.setRenewal(boris.customer, [six.proxies[1]?.id ?? 0], 3, boris.by.token?.id)
   await dedicated.setComment(boris.customer, [six.proxies[0]?.id ?? 0], 'six')
   await services.orders.refund(short.receipt.order, kopecks(1000n), 'a slow address')
+  const [ended = 0] = short.proxies.map((proxy) => proxy.id)
+  await interruptSome({ services, clock }, anna, [first, second], boris, six.proxies[1]?.id ?? 0)
+  await services.proxyOperator.end(ended, { give: 'unused', note: 'a lost address', key: 'end one' })
   const proxies = [
     { id: first, received: 1000, sent: 100 },
     { id: second, received: 2000, sent: 200 },
@@ -223,6 +262,30 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   // More than any link carries in the moments since: most of it is not believed.
   const absurd = [{ id: third, received: 10 ** 12, sent: 10 ** 9 }]
   await dedicated.nodes.report('gate-2', reportOf({ boot: '2025', proxies: absurd }))
+}
+
+/** One is interrupted and made good twice, another once, and a third one waits still. */
+async function interruptSome(
+  { services, clock }: Shop,
+  anna: Buyer,
+  [first, second]: readonly [number, number],
+  boris: Buyer,
+  third: number,
+): Promise<void> {
+  const { outages } = services
+  const rule = { time: 'extend' } as const
+  for (const ids of [[first, second], [first]]) {
+    await outages.interrupt(
+      ids.map((proxy) => ({ proxy, servedAt: clock.nowMs })),
+      'outage',
+    )
+    clock.advance(minuteMs)
+    await outages.restore(anna.customer, ids, rule)
+    clock.advance(minuteMs)
+  }
+  await outages.interrupt([{ proxy: third, servedAt: clock.nowMs }], 'quarantine')
+  clock.advance(minuteMs)
+  await outages.restore(boris.customer, [third], { time: 'refund' })
 }
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
@@ -272,6 +335,18 @@ async function seeNode({ services }: Shop): Promise<void> {
 /** A public key that a customer brings. */
 const ownKey = 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg='
 
+/** A gateway says that every exit is up, as it does every few seconds. */
+async function sayAllUp({ services }: Shop): Promise<void> {
+  const { exits } = services.premium
+  const [gate] = await services.fleet.nodes('gateway')
+  const all = await exits.list(undefined, '', 100)
+  const up = { isUp: true, sinceAt: 1, reason: '' }
+  await exits.takeWords(
+    gate?.id ?? '',
+    all.map((exit) => ({ exit: exit.id, ...up })),
+  )
+}
+
 async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { services, clock } = shop
   const { premium } = services
@@ -282,8 +357,9 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   })
   const gone = await premium.subusers.create(anna.customer, { name: 'gone', keepHosts: false })
   const other = await premium.subusers.load(boris.customer, undefined)
-  const buy = (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
+  const buy = async (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
     clock.advance(1000)
+    await sayAllUp(shop)
     const wish = { pool: from, tenths, subuser: of.id as never }
     return keyed<{ order: OrderId }>(buyer.by, `traffic ${clock.nowMs}`, (request) =>
       premium.traffic.buy(request, wish),
@@ -308,6 +384,8 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await keyed(anna.by, 'delete gone', (request) => premium.remove(request as never, { subuser: gone.id, to: child.id }))
   await premium.subusers.update(anna.customer, child.id, { name: 'a child', blocked: true, limits: {} })
   await premium.subusers.resetPassword(anna.customer, own.id)
+  clock.advance(1000)
+  await sayAllUp(shop)
   await allowIn(shop, anna, boris)
 }
 

@@ -9,6 +9,7 @@ const program = join(import.meta.dir, '../../src/main/turnpike.ts')
 
 /** A gateway as an operator runs one: a process of its own that can be killed and started again. */
 export type GatewayProcess = {
+  readonly name: string
   readonly port: number
   readonly folder: string
   start(): Promise<void>
@@ -30,7 +31,8 @@ export async function makeGatewayProcess(
 ): Promise<GatewayProcess> {
   const { db, fleet } = service.services
   const name = `gateway-${port}`
-  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+  const endpoint = { host: '127.0.0.1', port }
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'test', endpoint }))
   const { text: key } = await fleet.issueKey(name)
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-gateway-'))
   const settings = {
@@ -64,6 +66,7 @@ export async function makeGatewayProcess(
   }
 
   return {
+    name,
     port,
     folder,
     async start() {

@@ -19,6 +19,7 @@ export const emptyPage: StatePage = {
   more: false,
   now: 0,
   mode: 'sandbox',
+  gateways: [],
   ranges: [],
   proxies: [],
   subusers: [],

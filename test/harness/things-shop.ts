@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { RequestNote } from '../../src/api/answers.ts'
 import { accountOperations, orderOperations } from '../../src/api/customer/account/routes.ts'
+import { eventOperations } from '../../src/api/customer/events/routes.ts'
 import { bodyInteger, roubles } from '../../src/api/fields.ts'
 import { bindPurchase, createHttp } from '../../src/api/http.ts'
 import { operation } from '../../src/api/operation.ts'
@@ -86,7 +87,12 @@ export async function openThingsShop(
   let stopping = false
   const http = createHttp({
     customers: services.customers,
-    bound: [...accountOperations(services), sellThings(services), ...orderOperations(services)],
+    bound: [
+      ...accountOperations(services),
+      sellThings(services),
+      ...orderOperations(services),
+      ...eventOperations(services),
+    ],
     version: '0.0.0',
     publicUrl: () => `http://127.0.0.1:${server.port}`,
     readsPerMinute: limits.reads ?? 0,

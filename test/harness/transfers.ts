@@ -5,8 +5,8 @@ import { WireClient } from './wire-client.ts'
 /** Who passes, and where the gateway is. */
 export type Pass = { readonly port: number; readonly username: string; readonly password: string }
 
-/** What a client has really sent and got, past the handshake. */
-export type Passed = { sent: number; received: number }
+/** What a client has really sent and got, past the handshake; and the gateway's no, if that was its answer. */
+export type Passed = { sent: number; received: number; refusal?: string }
 
 export type Via = 'connect' | 'socks'
 
@@ -114,7 +114,7 @@ export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Pr
   try {
     return await passRandomTunnel(pass, origin, draw)
   } catch (error) {
-    if (error instanceof Refused) return { sent: 0, received: 0 }
+    if (error instanceof Refused) return { sent: 0, received: 0, refusal: error.message }
     throw error
   }
 }
@@ -200,7 +200,7 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
     // What the gateway refuses is nobody's traffic.
     if (isRefused()) {
       client.close()
-      return { ...passed, received: answerFrom }
+      return { ...passed, received: answerFrom, refusal: client.kept.toString('latin1', 0, 200) }
     }
     passed.sent += request.bytes.length
     if (isReset) return { ...passed, received: await client.reset() }
@@ -248,8 +248,8 @@ const lastChunk = '0\r\n\r\n'
  * unread that his machine has, and has to pay for.
  */
 function hasWhole(client: WireClient, answerFrom: number, bodyBytes: number): boolean {
-  const end = client.kept.indexOf('\r\n\r\n')
-  return end >= 0 && client.total - answerFrom >= end + 4 + bodyBytes
+  const headEnd = client.kept.indexOf('\r\n\r\n')
+  return headEnd >= 0 && client.total - answerFrom >= headEnd + 4 + bodyBytes
 }
 
 function toChunks(body: Buffer): Buffer {

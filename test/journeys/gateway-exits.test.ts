@@ -5,6 +5,8 @@ import { selfSigned } from '../harness/self-signed.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
 
+const anywhere = { countries: [], states: [], cities: [], zips: [], asns: [] }
+
 /** A supplier's proxies are another gateway's: what it sells is what this one goes through. */
 describe('exits through a supplier’s proxies', () => {
   let road: Road
@@ -42,8 +44,9 @@ describe('exits through a supplier’s proxies', () => {
     city: string,
     kind: 'http' | 'socks5',
     proxy: Omit<BoughtProxy, 'id' | 'expires_at' | 'exit_ip'>,
+    isGood = true,
   ) {
-    await road.services.premium.exits.addOne({
+    const exit = await road.services.premium.exits.addOne({
       pool: 'datacenter',
       kind,
       host: proxy.ip,
@@ -55,8 +58,10 @@ describe('exits through a supplier’s proxies', () => {
       zip: '3511',
       asn: null,
     })
+    if (!isGood) return exit
     const isHeard = async () => (await attempt('http', at(), as(city.toLowerCase()), echo.spot)).code !== 'no_exit'
     expect(await untilTrue(isHeard)).toBeTrue()
+    return exit
   }
 
   test.each(['http', 'socks5'] as const)(
@@ -86,14 +91,20 @@ describe('exits through a supplier’s proxies', () => {
     },
   )
 
-  test('an upstream that no longer takes our login, or is not there, is an exit that failed', async () => {
+  test('an upstream that no longer takes our login is found out, told and not offered', async () => {
     const proxy = await buyAtSupplier('http')
-    await addExit('Forgotten', 'http', { ...proxy, password: 'changed' })
-    await addExit('Misled', 'socks5', proxy)
-    for (const city of ['forgotten', 'misled']) {
-      expect(await attempt('http', at(), as(city), echo.spot)).toMatchObject({ status: 502, code: 'exit_failed' })
-      expect(await attempt('socks', at(), as(city), echo.spot)).toMatchObject({ status: 1 })
-    }
+    const forgotten = await addExit('Forgotten', 'http', { ...proxy, password: 'changed' }, false)
+    const { premium } = road.services
+    expect(await untilTrue(async () => (await premium.exits.words([forgotten.id])).length > 0)).toBeTrue()
+    expect(await premium.exits.words([forgotten.id])).toMatchObject([{ isUp: false }])
+    expect(await attempt('http', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 502, code: 'no_exit' })
+    expect(await attempt('socks', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 4 })
+    expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
+    const cities = async () => (await premium.exits.places('datacenter', 'cities', anywhere)).map((place) => place.name)
+    expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()
+    const listed = await runTurnpike(['exit', 'list', '--json'], { TURNPIKE_DATA: road.place.folder })
+    const shown = JSON.parse(listed.out).find((each: { exit: string }) => each.exit === forgotten.id)
+    expect(shown).toMatchObject({ status: 'down', said: [{ up: false, reason: 'it does not take our login (407)' }] })
   })
 
   test('what an upstream says together with its yes, and its goodbye, reach the client', async () => {

@@ -145,7 +145,7 @@ describe.each([...engines])('nodes of this machine on %s', (engine) => {
       const name = kind === 'gateway' ? 'local-gateway' : 'local'
       expect((await join(keyOf(kind), makeSecret())).data).toMatchObject({ name, kind })
     }
-    expect(readdirSync(dirname(pathOf('vpn'))).toSorted()).toEqual(['gateway.key', 'vpn.key'])
+    expect(readdirSync(dirname(pathOf('vpn'))).toSorted()).toEqual(['gateway.key', 'shop.sock', 'vpn.key'])
     expect((await service.services.fleet.nodes('vpn')).map((node) => node.name)).toEqual(['local'])
   })
 

@@ -38,6 +38,15 @@ describe.each([...engines])("the operator's tool on %s", (engine) => {
     expect(credited.json).toEqual({ customer: customer.id, transaction: 1, amount_rub: 99.9, balance_rub: 99.9 })
     const words = await runTurnpike(['credit', customer.id, '0.10'], env)
     expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
+    const paid = ['credit', customer.id, '50', '--key', 'invoice 17', '--reference', 'bank 4711'] as const
+    expect((await ask(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
+    expect((await runTurnpike([...paid], env)).out).toContain('nothing changed now')
+    const taken = await ask('debit', customer.id, '50', '--note', 'wrong customer')
+    expect(taken.json).toEqual({ customer: customer.id, transaction: 4, amount_rub: -50, balance_rub: 100 })
+    expect((await ask('debit', customer.id, '100.01')).json.error.code).toBe('insufficient_funds')
+    expect((await ask('debit', customer.id, '1', '--key', 'invoice 17')).json.error.code).toBe('idempotency_key_reused')
+    const { json: movements } = await ask('transaction', 'list', customer.id)
+    expect(movements[1]).toMatchObject({ kind: 'credit', key: 'invoice 17', reference: 'bank 4711', amount_rub: 50 })
     const { json: token } = await ask(
       'token',
       'create',

@@ -555,7 +555,7 @@ describe.each([...engines])('premium access on %s', (engine) => {
 })
 
 test('outside of a sandbox reserved addresses are not whitelisted', async () => {
-  const service = await startService('sqlite', { TURNPIKE_SANDBOX: 'off' })
+  const service = await startService('sqlite', { TURNPIKE_SANDBOX: 'off', TURNPIKE_GATEWAY_HOST: 'gw.example.net' })
   try {
     const { token } = await service.newCustomer(10n)
     for (const ip of ['127.0.0.1', '10.0.0.1', '192.168.1.0/24', '::1', 'fe80::1', '2001:db8::1', '::ffff:10.0.0.1']) {

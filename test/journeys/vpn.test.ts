@@ -531,7 +531,7 @@ describe.each([...engines])('vpn on %s', (engine) => {
 describe.each([...engines])('vpn in production on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
-    service = await startService(engine, { TURNPIKE_SANDBOX: 'off' })
+    service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_VPN_HOST: 'vpn.example.net' })
   })
   afterAll(() => service.stop())
 

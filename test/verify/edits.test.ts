@@ -26,7 +26,19 @@ const excuseFor = (edit: Edit): Unseen | undefined =>
   )
 
 /** The quickest parts first: what one of them has found need not be looked for by the others. */
-const inTurn = ['shop', 'history', 'fleet', 'money', 'dedicated', 'vpn', 'traffic', 'premium', 'access', 'integrity']
+const inTurn = [
+  'shop',
+  'history',
+  'fleet',
+  'money',
+  'events',
+  'dedicated',
+  'vpn',
+  'traffic',
+  'premium',
+  'access',
+  'integrity',
+]
 
 async function* findings(db: Database, clock: HandClock): AsyncGenerator<string> {
   const { verifiers } = wireFilled(db, clock)

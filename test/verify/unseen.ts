@@ -40,6 +40,57 @@ export const unseen: readonly Unseen[] = [
     because:
       'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
   },
+  ...['key', 'request', 'answer', 'at', ''].map((column) => ({
+    table: 'operator_answers',
+    column,
+    because: 'what an operator was told; money that moved is in the ledger, and what has ended ends no second time',
+  })),
+  ...['from_at', 'until_at', 'expires_before', 'expires_after', 'given', 'cause', ''].map((column) => ({
+    table: 'proxy_outages',
+    column,
+    of: (row: Row) => row['given'] !== 'time',
+    because: 'one for which no time was given moved no end; money that was given is in the ledger',
+  })),
+  {
+    table: 'proxy_outages',
+    column: 'cause',
+    because: 'why it could not be used decides nothing once it is over',
+  },
+  ...(['quarantined'] as const).flatMap((column) =>
+    ['stock', 'stock_prefixes'].map((table) => ({
+      table,
+      column,
+      because: 'the operator’s wish that nothing of it is sold for now; who holds it is found',
+    })),
+  ),
+  {
+    table: 'proxies',
+    column: 'replaced_by',
+    because: 'who swapped the address last decides only whether its customer may swap it again within a day',
+  },
+  ...['type', 'at', 'order_id', 'subject', 'data', 'customer_id'].map((column) => ({
+    table: 'events',
+    column,
+    because: 'what a customer was told decides nothing, and is forgotten; that none is missing is found',
+  })),
+  {
+    table: 'events',
+    column: '',
+    kinds: ['row deleted'],
+    because: 'the oldest is forgotten with time; one that is missing among later ones is found',
+  },
+  {
+    table: 'events',
+    column: 'seq',
+    kinds: ['lowered', 'swapped', 'copied'],
+    because: 'which of two was told first decides nothing; a number that is missing or given out twice is found',
+  },
+  {
+    table: 'event_numbers',
+    column: '',
+    kinds: ['row doubled'],
+    because: 'of whom nothing is kept, no event says which was the last',
+  },
   {
     table: 'vpn_terms',
     column: 'used_before',
@@ -145,6 +196,69 @@ export const unseen: readonly Unseen[] = [
     of: isFresh,
     because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
   })),
+  ...['exit_id', 'node_id', 'up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
+    table: 'exit_words',
+    column,
+    because:
+      'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
+  })),
+  ...['hop_key', 'relayed'].map((column) => ({
+    table: 'nodes',
+    column,
+    because: 'a gateway says it again with every report, every two seconds',
+  })),
+  {
+    table: 'nodes',
+    column: 'changed_at',
+    because: 'when other gateways were last to look; each reads all of them whenever it starts',
+  },
+  {
+    table: 'nodes',
+    column: 'drained_at',
+    because: 'nothing new comes to a node that is drained, and nothing is lost: "node list" shows it',
+  },
+  {
+    table: 'vpn_peers',
+    column: 'node_id',
+    because: 'every node knows every device; another node is another endpoint in its next configuration',
+  },
+  ...['node_id', 'boot'].map((column) => ({
+    table: 'exit_counts',
+    column,
+    because:
+      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+  })),
+  {
+    table: 'exit_counts',
+    column: 'received',
+    kinds: ['swapped'],
+    because:
+      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+  },
+  {
+    table: 'exit_counts',
+    column: 'sent',
+    kinds: ['swapped'],
+    because:
+      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+  },
+  ...['day', 'received', 'sent'].map((column) => ({
+    table: 'exit_days',
+    column,
+    kinds: ['swapped', 'copied'] as const,
+    byChance: true as const,
+    because: 'what went through an exit in all is found; on which day, only this row says',
+  })),
+  {
+    table: 'exits',
+    column: 'offers',
+    because: 'the supplier’s login that was sealed decides what it can be asked for',
+  },
+  {
+    table: 'exits',
+    column: 'node_id',
+    because: 'an exit that stands with another gateway is tried there, and not left through',
+  },
   {
     table: 'usage_leases',
     column: 'turn',

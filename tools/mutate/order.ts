@@ -35,7 +35,7 @@ function distances(links: ReadonlyMap<string, readonly string[]>, target: string
 
 /** What tests of a part of the project are called, where that is not by the part's own name. */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
-  ledger: ['account', 'money', 'idempotency', 'operator'],
+  ledger: ['account', 'money', 'idempotency', 'operator', 'history'],
   orders: ['idempotency', 'retry', 'account'],
   customer: ['limits'],
   customers: ['account', 'operator', 'refusals', 'tokens'],

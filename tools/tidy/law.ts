@@ -104,14 +104,15 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   ledger: [],
   pricing: [],
   customers: ['ledger'],
-  orders: ground,
-  stock: [...ground, 'orders', ...middle],
-  fleet: [...ground, 'orders', ...middle],
-  traffic: [...ground, 'orders', ...middle],
-  payments: [...ground, 'orders', ...middle],
-  dedicated: [...ground, 'orders', ...middle],
-  premium: [...ground, 'orders', ...middle],
-  vpn: [...ground, 'orders', ...middle],
+  events: ground,
+  orders: [...ground, 'events'],
+  stock: [...ground, 'events', 'orders', ...middle],
+  fleet: [...ground, 'events', 'orders', ...middle],
+  traffic: [...ground, 'events', 'orders', ...middle],
+  payments: [...ground, 'events', 'orders', ...middle],
+  dedicated: [...ground, 'events', 'orders', ...middle],
+  premium: [...ground, 'events', 'orders', ...middle],
+  vpn: [...ground, 'events', 'orders', ...middle],
 }
 
 const plainRooms: readonly Room[] = [

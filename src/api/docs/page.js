@@ -121,6 +121,7 @@ function introduction(description, operations) {
     el('p', { class: 'links' }, [
       el('a', { href: '/docs/login-grammar' }, 'Login grammar'),
       el('a', { href: '/docs/errors' }, 'Refusals'),
+      el('a', { href: '/docs/events' }, 'Events'),
       el('a', { href: source }, 'openapi.json, for programs'),
     ]),
   ])

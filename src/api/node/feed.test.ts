@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import type { Told, ToldTable } from '../../domains/fleet/index.ts'
-import type { NodeId } from '../../kernel/ids.ts'
 import { overlapMs, readCursor, writeCursor } from './cursor.ts'
 import { createFeed, type Page } from './feed.ts'
-
-const node = 'nod_1' as NodeId
-const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
 
 /** A table whose commits become visible when they like, as in a database with many writers. */
 class LateTable {
@@ -43,7 +39,7 @@ class LateTable {
     },
   }
 
-  open = () => createFeed({ tables: [this.table], clock: () => this.nowMs, random })
+  open = () => createFeed({ tables: [this.table], clock: () => this.nowMs })
 }
 
 type Thing = { readonly id: string; readonly gone: boolean; readonly said: number }
@@ -64,7 +60,7 @@ class Reader {
 async function catchUp(feed: ReturnType<typeof createFeed>, reader: Reader): Promise<number[]> {
   const counts: number[] = []
   for (;;) {
-    const page = await feed.read(node, reader.cursor)
+    const page = await feed.read(reader.cursor)
     reader.hear(page)
     counts.push(page.count)
     if (!page.more) return counts
@@ -102,7 +98,7 @@ describe('what a node is fed', () => {
           if (each.do === 'pass') late.nowMs += each.ms
           else if (each.do === 'restart') feed = late.open()
           else if (each.do === 'read') {
-            const page = await feed.read(node, reader.cursor)
+            const page = await feed.read(reader.cursor)
             if (!each.lost) reader.hear(page)
           } else if ((lockedUntil.get(each.id) ?? 0) <= late.nowMs) {
             late.commit(each.id, each.gone, each.lateMs)
@@ -153,7 +149,7 @@ describe('what a node is fed', () => {
     late.nowMs += 1
     for (let index = 0; index < 600; index += 1) late.commit(`t${1000 + index}`, false)
     late.nowMs += 1
-    reader.hear(await feed.read(node, reader.cursor))
+    reader.hear(await feed.read(reader.cursor))
     late.nowMs += 90_000
     await catchUp(feed, reader)
     await catchUp(feed, reader)
@@ -166,11 +162,11 @@ describe('what a node is fed', () => {
     const feed = late.open()
     await catchUp(feed, reader)
     late.commit('t1', false)
-    const pages = await Promise.all([feed.read(node, reader.cursor), feed.read(node, reader.cursor)])
+    const pages = await Promise.all([feed.read(reader.cursor), feed.read(reader.cursor)])
     expect(pages.map((page) => page.count)).toEqual([1, 1])
     for (const page of pages) {
       reader.hear(page)
-      expect((await feed.read(node, reader.cursor)).count).toBeLessThanOrEqual(1)
+      expect((await feed.read(reader.cursor)).count).toBeLessThanOrEqual(1)
       expect(reader.known.size).toBe(1)
     }
   })
@@ -183,16 +179,20 @@ describe('what a node is fed', () => {
       sinceAt: number,
       roundAt: number,
       after,
+      told: fc.uniqueArray(fc.record({ fromAt: number, sum: fc.bigInt(0n, 2n ** 64n - 1n) }), { maxLength: 40 }),
     })
     fc.assert(
-      fc.property(fc.array(place, { minLength: 1, maxLength: 3 }), number, fc.string(), (places, serial, junk) => {
-        const cursor = { era: '0123456789abcdef', serial, places }
+      fc.property(fc.array(place, { minLength: 1, maxLength: 3 }), fc.string(), (drawn, junk) => {
+        const cursor = drawn.map((each) => ({
+          ...each,
+          told: each.told.map(({ fromAt, sum }) => ({ fromAt: each.sinceAt + fromAt, sum })),
+        }))
         const text = writeCursor(cursor)
-        expect(text.length).toBeLessThanOrEqual(500)
+        expect(text.length).toBeLessThanOrEqual(4000)
         expect(encodeURIComponent(text).replaceAll('%7E', '~')).toBe(text)
-        expect(readCursor(text, places.length)).toEqual(cursor)
-        expect(readCursor(text, places.length + 1)).toBeUndefined()
-        expect(readCursor(junk, places.length)).toBeUndefined()
+        expect(readCursor(text, cursor.length)).toEqual(cursor)
+        expect(readCursor(text, cursor.length + 1)).toBeUndefined()
+        expect(readCursor(junk, cursor.length)).toBeUndefined()
       }),
     )
   })
@@ -215,4 +215,60 @@ test('a change after the clock was set back is heard at once, and so is what is 
   expect([...reader.known.keys()].toSorted()).toEqual(['comes', 'stays'])
   table.nowMs += 1
   expect(await catchUp(feed, reader)).toEqual([0])
+})
+
+describe('what several shops feed one node', () => {
+  test('is told once by all of them together: a change is one page, whoever is asked', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ id: fc.constantFrom(...ids), passMs: fc.constantFrom(1, 40, 5000) }), { maxLength: 60 }),
+        async (changes) => {
+          const late = new LateTable()
+          const shops = [late.open(), late.open(), late.open()]
+          const reader = new Reader()
+          let asked = 0
+          const read = async () => {
+            asked += 1
+            const page = await (shops[asked % 3] ?? late.open()).read(reader.cursor)
+            reader.hear(page)
+            return page
+          }
+          while ((await read()).more);
+          for (const { id, passMs } of changes) {
+            late.nowMs += passMs
+            late.commit(id, false)
+            expect([(await read()).count > 0, (await read()).count, (await read()).count]).toEqual([true, 0, 0])
+          }
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  test('stays a short cursor however many changes, and few are told again with one of them', async () => {
+    const late = new LateTable()
+    const reader = new Reader()
+    const feed = late.open()
+    for (let index = 0; index < 3000; index += 1) {
+      late.nowMs += 5
+      late.commit(`t${index}`, false)
+    }
+    await catchUp(feed, reader)
+    expect(reader.cursor?.length).toBeLessThan(1500)
+    expect(await catchUp(feed, reader)).toEqual([0])
+    late.commit('t1500', false)
+    const [count = 0, ...others] = await catchUp(feed, reader)
+    expect([count < 320, others]).toEqual([true, []])
+  })
+
+  test('leaves out what is only a hint of how much is left', async () => {
+    let left = 100
+    const read: ToldTable['read'] = async () => [
+      { id: 's1', changedAt: 5, shape: { id: 's1', pools: [{ left }] } as never },
+    ]
+    const feed = createFeed({ tables: [{ name: 'subusers', read }], clock: () => 10 })
+    const first = await feed.read(undefined)
+    left = 90
+    expect([first.count, (await feed.read(first.cursor)).count]).toEqual([1, 0])
+  })
 })

@@ -1,8 +1,19 @@
 import type { Told, ToldTable } from '../../domains/fleet/index.ts'
-import type { NodeId, RandomBytes } from '../../kernel/ids.ts'
 import { malformed } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { type Cursor, followClock, nextRound, overlapMs, type Place, readCursor, writeCursor } from './cursor.ts'
+import {
+  addSums,
+  afterWhole,
+  followClock,
+  freshPlace,
+  joinStretches,
+  nextRound,
+  type Place,
+  readCursor,
+  type Stretch,
+  settledBefore,
+  writeCursor,
+} from './cursor.ts'
 
 export type Page = {
   readonly cursor: string
@@ -13,140 +24,152 @@ export type Page = {
 }
 
 const pageRows = 500
-/** How many stretches that hold nothing new are passed over before an answer says that there is more. */
-const mostStretches = 100
-const mostNodes = 10_000
-const mostRemembered = 200_000
-
-/**
- * What one node was given lately: which answer gave it, and a hash of what it said, since a moment may hold two
- * changes.
- */
-type Memory = { readonly era: string; serial: number; readonly given: Map<string, Given> }
-type Given = { readonly hash: bigint; readonly changedAt: number; readonly serial: number }
+/** How many reads that hold nothing new are passed over before an answer says that there is more. */
+const mostReads = 100
 
 /** What was read of one table for one answer, and where that leaves the reader. */
-type Stretch = {
-  readonly rows: readonly { readonly row: Told; readonly hash: bigint }[]
-  readonly from: Place
-  readonly place: Place
-  readonly more: boolean
-}
+type Part = { readonly shapes: readonly unknown[]; readonly place: Place; readonly more: boolean }
+
+/** Rows that lie in one stretch of what the node was told, or beyond all of it. */
+type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: readonly Told[] }
 
 /**
- * What nodes read, page by page: first all of it, then changes. Every round looks back, and what the node has already
- * is left out by a memory in this process; without one (another process, a new start) it is told once more, which
- * changes nothing.
+ * What nodes read, page by page: first all of it, then changes. Every round looks back; what the node has heard already
+ * is told by its cursor and left out. Nothing is remembered here, so that a node may go from one shop to another with
+ * every request.
  */
-export function createFeed(deps: {
-  readonly tables: readonly ToldTable[]
-  readonly clock: Clock
-  random: RandomBytes
-}) {
+export function createFeed(deps: { readonly tables: readonly ToldTable[]; readonly clock: Clock }) {
   const { tables, clock } = deps
-  const memories = new Map<NodeId, Memory>()
 
-  function begin(node: NodeId): Memory {
-    const memory: Memory = { era: deps.random(8).toHex(), serial: 0, given: new Map() }
-    memories.delete(node)
-    if (memories.size >= mostNodes) memories.clear()
-    memories.set(node, memory)
-    return memory
+  /** The settled part of a table, from its beginning, without what is gone. */
+  async function readWhole(table: ToldTable, from: Place, room: number): Promise<Part> {
+    const found = await table.read(from.after ?? { changedAt: from.sinceAt, id: '' }, room, true)
+    const settled = found.filter((row) => row.changedAt < settledBefore(from))
+    const shapes = settled.map((row) => row.shape)
+    const last = settled.at(-1)
+    if (settled.length === room && last) {
+      return { shapes, place: { ...from, after: { changedAt: last.changedAt, id: last.id } }, more: true }
+    }
+    const rest = await readChanges(table, afterWhole(from), room - shapes.length)
+    return { ...rest, shapes: [...shapes, ...rest.shapes] }
   }
 
-  /**
-   * The memory that a cursor speaks of. An answer after the cursor's was never heard, and what no round looks at again
-   * is forgotten.
-   */
-  function recall(node: NodeId, cursor: Cursor): Memory {
-    const memory = memories.get(node)
-    if (memory?.era !== cursor.era) return begin(node)
-    const oldest = new Map<string, number>(
-      tables.map((table, index) => [table.name, cursor.places[index]?.sinceAt ?? 0]),
-    )
-    for (const [key, given] of memory.given) {
-      const sinceAt = oldest.get(key.slice(0, key.indexOf(' '))) ?? 0
-      if (given.serial > cursor.serial || given.changedAt < sinceAt) memory.given.delete(key)
+  /** Reads on in the order of changes until the room is full or the round is over. */
+  async function readChanges(table: ToldTable, from: Place, room: number): Promise<Part> {
+    const told = createTelling(from, room)
+    const known = aheadOf(from.told, from.after)
+    let after = from.after ?? { changedAt: from.sinceAt, id: '' }
+    // A stretch that goes on behind the end of a read is whole only with the next one.
+    let held: Told[] = []
+    for (let read = 0; read < mostReads; read += 1) {
+      const found = await table.read(after, pageRows, false)
+      const isEnd = found.length < pageRows
+      const groups = groupRows([...held, ...found], known)
+      held = isEnd || groups.at(-1)?.sum === 0n ? [] : [...(groups.pop()?.rows ?? [])]
+      for (const group of groups) if (!told.take(group)) return told.full()
+      if (isEnd) return told.end()
+      const last = found.at(-1)
+      if (last) after = { changedAt: last.changedAt, id: last.id }
     }
-    return memory
-  }
-
-  /** Reads on in one table until the room is full or the round is over. */
-  async function readOn(
-    table: ToldTable,
-    from: Place,
-    room: number,
-    isKnown: (row: Told, hash: bigint) => boolean,
-  ): Promise<Stretch> {
-    const rows: { row: Told; hash: bigint }[] = []
-    const isWhole = from.phase === 'whole'
-    const limit = isWhole ? room : pageRows
-    let after = from.after
-    for (let stretch = 0; stretch < mostStretches; stretch += 1) {
-      const found = await table.read(after ?? { changedAt: from.sinceAt, id: '' }, limit, isWhole)
-      for (const row of found) {
-        after = { changedAt: row.changedAt, id: row.id }
-        const hash = Bun.hash(JSON.stringify(row.shape))
-        if (!isWhole && isKnown(row, hash)) continue
-        rows.push({ row, hash })
-        if (rows.length === room) return { rows, from, place: { ...from, after }, more: true }
-      }
-      if (found.length < limit) return { rows, from, place: nextRound(from), more: false }
-    }
-    return { rows, from, place: { ...from, after }, more: true }
+    // A stretch of more rows than that is told again rather than read on.
+    told.take({ fromAt: -1, sum: 0n, rows: held })
+    return told.full()
   }
 
   return {
     /** The page after a cursor; without one, the first. */
-    async read(node: NodeId, text: string | undefined): Promise<Page> {
+    async read(text: string | undefined): Promise<Page> {
       const nowMs = clock()
       const cursor = text === undefined ? undefined : readCursor(text, tables.length)
       if (text !== undefined && !cursor) {
         throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
       }
-      const memory = cursor ? recall(node, cursor) : begin(node)
-      const heard = cursor?.era === memory.era ? cursor.serial : 0
-      const fresh: Place = { phase: 'whole', sinceAt: 0, roundAt: nowMs, after: null }
-      const stretches: Stretch[] = []
+      const parts: Part[] = []
       let room = pageRows
       for (const [index, table] of tables.entries()) {
-        const at = followClock(cursor?.places[index] ?? fresh, nowMs)
+        const at = followClock(cursor?.[index] ?? freshPlace(nowMs), nowMs)
         const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
-        // Of two polls of one node at once, neither has heard what the other was given.
-        const isKnown = (row: Told, hash: bigint): boolean => {
-          const given = memory.given.get(keyOf(table, row))
-          return given !== undefined && given.serial <= heard && given.hash === hash
-        }
-        const stretch = room > 0 ? await readOn(table, from, room, isKnown) : { rows: [], from, place: at, more: true }
-        stretches.push(stretch)
-        room -= stretch.rows.length
+        const readOn = from.phase === 'whole' ? readWhole : readChanges
+        const part = room > 0 ? await readOn(table, from, room) : { shapes: [], place: at, more: true }
+        parts.push(part)
+        room -= part.shapes.length
       }
       return {
-        cursor: writeCursor({
-          era: memory.era,
-          serial: room < pageRows ? note(memory, stretches) : heard,
-          places: stretches.map((each) => each.place),
-        }),
-        more: stretches.some((each) => each.more),
+        cursor: writeCursor(parts.map((each) => each.place)),
+        more: parts.some((each) => each.more),
         count: pageRows - room,
-        given: stretches.map((each) => each.rows.map(({ row }) => row.shape)),
+        given: parts.map((each) => each.shapes),
       }
     },
   }
+}
 
-  /** Remembers an answer, as far as a round may look at it again, and numbers it. */
-  function note(memory: Memory, stretches: readonly Stretch[]): number {
-    memory.serial += 1
-    for (const [index, { rows, from }] of stretches.entries()) {
-      const table = tables[index]
-      for (const { row, hash } of rows) {
-        if (!table || row.changedAt < from.roundAt - overlapMs) continue
-        memory.given.set(keyOf(table, row), { hash, changedAt: row.changedAt, serial: memory.serial })
+/** What goes into a page, and what the node has heard once it has that page. */
+function createTelling(from: Place, room: number) {
+  const shapes: unknown[] = []
+  // Of a round that goes on: what this round has come past already.
+  const heard = from.told
+    .filter((each) => from.after !== null && each.fromAt <= from.after.changedAt)
+    .map((each) => ({ ...each, rows: 1 }))
+  let last = from.after
+
+  function hear(row: Told): void {
+    const open = heard.at(-1)
+    const sum = hashOf(row)
+    // One moment is one stretch: where it was told in part, the rest of it is the same stretch.
+    if (open && last && row.changedAt <= last.changedAt) {
+      heard[heard.length - 1] = { ...open, sum: addSums(open.sum, sum), rows: open.rows + 1 }
+    } else heard.push({ fromAt: row.changedAt, sum, rows: 1 })
+    last = { changedAt: row.changedAt, id: row.id }
+  }
+
+  return {
+    /** False when there is no room for all of it. */
+    take(group: Group): boolean {
+      const sum = group.rows.reduce((all, row) => addSums(all, hashOf(row)), 0n)
+      const isKnown = sum === group.sum
+      for (const row of group.rows) {
+        if (!isKnown && shapes.length === room) return false
+        if (!isKnown) shapes.push(row.shape)
+        hear(row)
       }
-    }
-    if (memory.given.size > mostRemembered) memory.given.clear()
-    return memory.serial
+      return true
+    },
+
+    /** The round goes on with the next page. What lies behind is compared with what was told before. */
+    full(): Part {
+      return {
+        shapes,
+        place: { ...from, after: last, told: [...joinStretches(heard), ...aheadOf(from.told, last)] },
+        more: true,
+      }
+    },
+
+    end(): Part {
+      const beyond = last === null || heard.length === 0 ? [] : [{ fromAt: last.changedAt + 1, sum: 0n, rows: 0 }]
+      return { shapes, place: nextRound(from, joinStretches([...heard, ...beyond])), more: false }
+    },
   }
 }
 
-const keyOf = (table: ToldTable, row: Told): string => `${table.name} ${row.id}`
+/** What a round has not come to yet. */
+const aheadOf = (told: readonly Stretch[], after: Place['after']): readonly Stretch[] =>
+  after === null ? told : told.filter((each) => each.fromAt > after.changedAt)
+
+/** Rows in the order of changes, by the stretch that they lie in. Before the first and in none, nothing is known. */
+function groupRows(rows: readonly Told[], told: readonly Stretch[]): Group[] {
+  const groups: { fromAt: number; sum: bigint; rows: Told[] }[] = []
+  for (const row of rows) {
+    const stretch = told.findLast((each) => each.fromAt <= row.changedAt) ?? { fromAt: -1, sum: 0n }
+    const open = groups.at(-1)
+    if (open?.fromAt === stretch.fromAt) open.rows.push(row)
+    else groups.push({ ...stretch, rows: [row] })
+  }
+  return groups
+}
+
+/**
+ * What a row says, as a number. How much is left is a hint that changes all the time and is no change of its own.
+ */
+const hashOf = (row: Told): bigint =>
+  Bun.hash(`${row.id} ${JSON.stringify(row.shape, (key, value: unknown) => (key === 'left' ? undefined : value))}`)

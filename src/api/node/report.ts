@@ -32,5 +32,6 @@ const toHealth = (boot: string, said: NonNullable<ReportBody['health']>): Health
   tunnels: said.tunnels,
   lagMs: said.lag_ms,
   carried: said.carried,
+  relayed: said.relayed ?? 0,
   isStopping: said.stopping ?? false,
 })

@@ -2,7 +2,8 @@ import type { Customers } from '../../domains/customers/index.ts'
 import type { ShopMode } from '../../domains/customers/rules.ts'
 import type { NodeSide } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
-import type { NodeId, RandomBytes } from '../../kernel/ids.ts'
+import type { Pricing } from '../../domains/pricing/index.ts'
+import type { NodeId } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
 import { createFeed, type Page } from './feed.ts'
@@ -20,8 +21,8 @@ export type NodeState = ReturnType<typeof createNodeState>
 export function createNodeState(deps: {
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
+  readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
-  readonly random: RandomBytes
 }) {
   const { clock } = deps
   const readings = { gateway: openReading('gateway'), vpn: openReading('vpn') }
@@ -33,18 +34,24 @@ export function createNodeState(deps: {
     const { tables, mark } = tablesOf(kind, deps.nodeSides)
     return {
       names: tables.map((table) => table.name),
-      feed: createFeed({ tables, clock, random: deps.random }),
+      feed: createFeed({ tables, clock }),
       watch: createWatch({ mark, clock }),
     }
   }
 
   async function toState(page: Page, names: readonly string[]): Promise<StatePage> {
     mode ??= await deps.customers.mode()
+    const catalogue = await deps.pricing.find()
     return statePageSchema.parse({
       cursor: page.cursor,
       more: page.more,
       now: clock(),
       mode: mode ?? 'production',
+      gateways: [],
+      speed_mbit: {
+        proxies: catalogue?.dedicated.speedMegabits ?? null,
+        subusers: catalogue?.premium.speedMegabits ?? null,
+      },
       ranges: [],
       proxies: [],
       subusers: [],
@@ -88,7 +95,7 @@ export function createNodeState(deps: {
           if (asked.waitMs > 0) await watch.ready()
           const told = watch.told()
           const startedAt = performance.now()
-          const page = await feed.read(node.id, asked.cursor)
+          const page = await feed.read(asked.cursor)
           watch.spent(performance.now() - startedAt)
           const leftMs = untilAt - performance.now()
           if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted) return await toState(page, names)

@@ -3,10 +3,10 @@ import type { NodeKind } from '../../domains/fleet/rules.ts'
 import type { StatePart } from '../../wire/node/state.ts'
 
 /**
- * In which order a page is filled: ranges first, which take time to try, and exits before those who leave through
- * them. Cursors that nodes hold count on it.
+ * In which order a page is filled: ranges first, which take time to try; gateways before exits of theirs, and exits
+ * before those who leave through them. Cursors that nodes hold count on it.
  */
-const order: readonly StatePart[] = ['ranges', 'exits', 'subusers', 'proxies', 'peers']
+const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
 
 /** What a node of a kind reads, and how to tell cheaply whether any of it changed. */
 export function tablesOf(

@@ -42,3 +42,17 @@ export const hasExpired = (): Refusal =>
 
 export const notToRenew = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This proxy is not to be renewed now.', { charged: false })
+
+/** For the operator, who names proxies of any customer. */
+export const nothingToEnd = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no such proxy, or not any more.')
+
+export const notBought = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'This order has prolonged proxies and bought none. End them one by one, or with the order that bought them.',
+  )
+
+export const nothingWithin = (prefix: string): Refusal =>
+  new Refusal('missing', 'not_found', `Nothing of ${prefix} is in stock.`)

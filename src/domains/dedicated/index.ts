@@ -1,4 +1,5 @@
 export { noEntrance } from './errors.ts'
+export { createOutages, type Outages } from './outages/service.ts'
 export {
   type Bought,
   type Carried,
@@ -8,4 +9,6 @@ export {
   type Prolonged,
 } from './service.ts'
 export { createDedicatedVerifier } from './service-audit.ts'
+export { createProxyOperator, type ProxyOperator, type ProxySight } from './service-operator.ts'
+export { createRangeOperator, type RangeOperator, type RangeOutcome, type RangeSurvey } from './service-ranges.ts'
 export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'

@@ -27,6 +27,7 @@ export function createDedicatedNodes(deps: {
    */
   async function tell(proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
     const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
+    const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
     return proxies.map((proxy) => ({
       id: String(proxy.id),
       changedAt: proxy.changedAt,
@@ -39,7 +40,7 @@ export function createDedicatedNodes(deps: {
         sources: [...proxy.sources],
         entry_port: proxy.entryPort,
         expires_at: proxy.expiresAt,
-        state: !isHeld(proxy, clock()) ? 'gone' : blocked.has(proxy.customer) ? 'blocked' : 'active',
+        state: !isHeld(proxy, clock()) ? 'gone' : isWithheld(proxy) ? 'blocked' : 'active',
         owner: ownerName(proxy.customer, deps.sha256),
       },
     }))

@@ -45,8 +45,9 @@ export function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): str
   if ((proxy.state === 'held') !== (last.endedAt === null)) {
     problems.push(proxy.state === 'held' ? 'it is held and has no lease' : 'it is gone and still holds a place')
   }
-  if (last.endedAt !== null && !hasEnded(last, graceEnd(proxy)))
+  if (last.endedAt !== null && !hasEnded(last, proxy.endedAt ?? graceEnd(proxy)))
     problems.push('its lease did not end when its time was over')
+  if (proxy.endedAt !== null && proxy.state === 'held') problems.push('it was ended and is held')
   if (last.place !== proxy.place || last.address !== proxy.address)
     problems.push('it shows another address than it was leased')
   if (!isReplacedAt(proxy.replacedAt, leases.at(-2), last)) problems.push('it was not replaced when it says')

@@ -6,6 +6,7 @@ import {
   credentialRandomBytes,
   isHeld,
   isToRenew,
+  leftAt,
   makeCredentials,
   prolonged,
   readUsername,
@@ -58,7 +59,7 @@ test('a text that is no name leads nowhere', () => {
 })
 
 test('a term ends to the moment, and grace three days after it', () => {
-  const proxy = { expiresAt: 1_000_000_000_000, state: 'held' as const }
+  const proxy = { expiresAt: 1_000_000_000_000, state: 'held' as const, interruptedAt: null }
   expect(statusAt(proxy, proxy.expiresAt - 1)).toBe('active')
   expect(statusAt(proxy, proxy.expiresAt)).toBe('expired')
   expect(isHeld(proxy, proxy.expiresAt + 3 * dayMs - 1)).toBeTrue()
@@ -66,11 +67,20 @@ test('a term ends to the moment, and grace three days after it', () => {
   expect(isHeld({ ...proxy, state: 'gone' }, 0)).toBeFalse()
 })
 
+test('a term stands still while its proxy cannot be used', () => {
+  const proxy = { expiresAt: 10 * dayMs, state: 'held' as const, interruptedAt: 9 * dayMs }
+  expect(statusAt(proxy, 20 * dayMs)).toBe('active')
+  expect(isHeld(proxy, 20 * dayMs)).toBeTrue()
+  expect(leftAt(proxy, 20 * dayMs)).toBe(dayMs)
+  expect(prolonged(proxy, 7, 20 * dayMs)).toBe(17 * dayMs)
+})
+
 test('prolonging never takes time away, and adds whole days to what is left or to now', () => {
   const moment = fc.integer({ min: 0, max: 4_000_000_000_000 })
   fc.assert(
     fc.property(moment, moment, fc.integer({ min: 1, max: 3650 }), (expiresAt, nowMs, days) => {
-      expect(prolonged({ expiresAt }, days, nowMs)).toBe(Math.max(expiresAt, nowMs) + days * dayMs)
+      const proxy = { expiresAt, interruptedAt: null }
+      expect(prolonged(proxy, days, nowMs)).toBe(Math.max(expiresAt, nowMs) + days * dayMs)
     }),
     runs,
   )

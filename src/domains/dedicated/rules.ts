@@ -3,10 +3,14 @@ import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { FieldProblem } from '../../kernel/refusal.ts'
 import { isPublic } from '../../kernel/reserved.ts'
 import { addDays } from '../../kernel/terms.ts'
+import type { EventData, EventType, Happening } from '../events/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
 /** What a proxy speaks. */
 export type PortType = 'http' | 'socks' | 'both'
+
+/** Who swaps a proxy's address: its customer or the operator. */
+export type ReplacedBy = 'customer' | 'operator'
 
 export type Proxy = {
   readonly id: number
@@ -25,6 +29,13 @@ export type Proxy = {
   readonly startedAt: number
   readonly expiresAt: number
   readonly replacedAt: number | null
+  /** Who did that; null where it was not written down yet. */
+  readonly replacedBy: ReplacedBy | null
+  /** Since when it cannot be used, and why, while it cannot. Its term stands still meanwhile. */
+  readonly interruptedAt: number | null
+  readonly interruptedBy: 'outage' | 'quarantine' | null
+  /** When the operator ended it before its time. */
+  readonly endedAt: number | null
   /** Addresses that need no password, at a port that stands for this proxy alone. */
   readonly sources: readonly string[]
   readonly entryPort: number | null
@@ -41,24 +52,36 @@ const dayMs = 86_400_000
 export const graceMs = 3 * dayMs
 export const restMs = 7 * dayMs
 /** A proxy's address can be swapped once in this long. */
-export const replaceEveryMs = dayMs
+const replaceEveryMs = dayMs
 /** Automatic renewal happens this long before the end, and is tried again at this pace while there is no money. */
 export const renewAheadMs = dayMs
 export const renewRetryMs = 3_600_000
 
-export const statusAt = (proxy: Pick<Proxy, 'expiresAt'>, nowMs: number): ProxyStatus =>
-  nowMs < proxy.expiresAt ? 'active' : 'expired'
+/** Where its term stands: it stands still while it cannot be used. */
+const termAt = (proxy: Pick<Proxy, 'interruptedAt'>, nowMs: number): number =>
+  Math.min(proxy.interruptedAt ?? nowMs, nowMs)
+
+/** How much of its term is left. */
+export const leftAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowMs: number): number =>
+  proxy.expiresAt - termAt(proxy, nowMs)
+
+export const statusAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowMs: number): ProxyStatus =>
+  leftAt(proxy, nowMs) > 0 ? 'active' : 'expired'
 
 /** Until when a proxy can be prolonged. */
 export const graceEnd = (proxy: Pick<Proxy, 'expiresAt'>): number => proxy.expiresAt + graceMs
 
 /** Whether its customer still has it, in use or in grace. */
-export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt'>, nowMs: number): boolean =>
-  proxy.state === 'held' && nowMs < graceEnd(proxy)
+export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt' | 'interruptedAt'>, nowMs: number): boolean =>
+  proxy.state === 'held' && termAt(proxy, nowMs) < graceEnd(proxy)
 
 /** Time is added to what is left; in grace nothing is left, and the new term begins now. */
-export const prolonged = (proxy: Pick<Proxy, 'expiresAt'>, days: number, nowMs: number): number =>
-  addDays(Math.max(proxy.expiresAt, nowMs), days)
+export const prolonged = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, days: number, nowMs: number): number =>
+  addDays(Math.max(proxy.expiresAt, termAt(proxy, nowMs)), days)
+
+/** From when on its customer may swap its address. What others have swapped does not count against him. */
+export const replaceableAt = (proxy: Pick<Proxy, 'replacedAt' | 'replacedBy'>): number =>
+  proxy.replacedAt === null || (proxy.replacedBy ?? 'customer') !== 'customer' ? 0 : proxy.replacedAt + replaceEveryMs
 
 /** Whether its customer still wants it renewed by this many days, and its time has come. */
 export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, period: number, nowMs: number): boolean =>
@@ -125,3 +148,18 @@ export const kindName = (ipv: Ipv): string => ({ 3: 'shared IPv4', 4: 'IPv4', 6:
 /** What counts of a proxy are kept under. */
 export const subjectPrefix = 'proxy:'
 export const subjectOf = (id: number): string => `${subjectPrefix}${id}`
+
+/** What a customer is told of a proxy. */
+export const eventOf = (proxy: Proxy, type: EventType, data: EventData): Happening => ({
+  customer: proxy.customer,
+  type,
+  order: proxy.order,
+  subject: subjectOf(proxy.id),
+  data: { proxy_id: proxy.id, ...data },
+})
+
+export const replacedEvent = (
+  from: Proxy,
+  to: Proxy,
+  { by, reason }: { readonly by: ReplacedBy; readonly reason: string | null },
+): Happening => eventOf(from, 'proxy.replaced', { by, from_ip: from.address, to_ip: to.address, reason })

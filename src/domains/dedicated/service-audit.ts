@@ -8,6 +8,8 @@ import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rule
 import type { StockOperator } from '../stock/index.ts'
 import type { WalkedLease } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
+import { type Outage, problemsOfTerm } from './outages/rules.ts'
+import type { Outages } from './outages/service.ts'
 import { type Proxy, subjectPrefix, vaultContext } from './rules.ts'
 import { problemsOfLeases, problemsOfProxy } from './rules-audit.ts'
 import * as store from './store.ts'
@@ -18,6 +20,7 @@ const page = 500
 export function createDedicatedVerifier(deps: {
   db: Database
   orders: Orders
+  outages: Pick<Outages, 'all'>
   pricing: Pricing
   stockOperator: StockOperator
   vault: Vault
@@ -33,10 +36,15 @@ export function createDedicatedVerifier(deps: {
         const findings: Finding[] = []
         const proxies = await readProxies(reader)
         const sold = await checkOrders(reader, deps, findings)
+        const outages = await deps.outages.all(reader)
+        for (const id of outages.keys()) {
+          if (!proxies.has(id))
+            findings.push({ promise: 'term', where: `outage of proxy ${id}`, problem: 'it has no proxy' })
+        }
         for (const proxy of proxies.values()) {
           const where = `proxy ${proxy.id}`
           await attempt(findings, { promise: 'delivery', where }, () => {
-            findings.push(...checkProxy(proxy, sold, deps))
+            findings.push(...checkProxy(proxy, sold, outages.get(proxy.id) ?? [], deps))
           })
         }
         checkHeld(proxies, findings)
@@ -112,7 +120,7 @@ async function checkCounter(
  */
 type Sold = {
   readonly bought: Map<string, Bought>
-  readonly until: Map<number, number>
+  readonly until: Map<number, number[]>
 }
 
 type Bought = {
@@ -185,8 +193,7 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
 function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
   const note = order.calculation as unknown as ProlongNote
   const wish = order.wish as unknown as { ids: number[]; period: number }
-  // Each prolonging ends later than the one before; orders of one millisecond come in no particular order.
-  for (const [id, expiresAt] of note.proxies) sold.until.set(id, Math.max(expiresAt, sold.until.get(id) ?? 0))
+  for (const [id, expiresAt] of note.proxies) sold.until.set(id, [...(sold.until.get(id) ?? []), expiresAt])
   const count = note.lines.reduce((sum, line) => sum + line.count, 0)
   const named = new Set(note.proxies.map(([id]) => id))
   if (count !== wish.ids.length || named.size !== count || !wish.ids.every((id) => named.has(id))) return undefined
@@ -199,7 +206,12 @@ function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigin
   return total
 }
 
-function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (text: string) => Uint8Array }): Finding[] {
+function checkProxy(
+  proxy: Proxy,
+  sold: Sold,
+  outages: readonly Outage[],
+  deps: { vault: Vault; sha256: (text: string) => Uint8Array },
+): Finding[] {
   const where = `proxy ${proxy.id}`
   const findings: Finding[] = []
   const order = sold.bought.get(proxy.order)
@@ -215,9 +227,9 @@ function checkProxy(proxy: Proxy, sold: Sold, deps: { vault: Vault; sha256: (tex
     findings.push({ promise: 'term', where, problem: 'it does not begin when it was bought' })
   }
   for (const problem of problemsOfProxy(proxy)) findings.push({ promise: 'delivery', where, problem })
-  if (proxy.expiresAt !== (sold.until.get(proxy.id) ?? order.expiresAt)) {
-    findings.push({ promise: 'term', where, problem: 'it does not run for as long as was paid' })
-  }
+  const ends = [order.expiresAt, ...(sold.until.get(proxy.id) ?? [])]
+  for (const problem of new Set(problemsOfTerm(proxy, ends, outages)))
+    findings.push({ promise: 'term', where, problem })
   if (!opens(proxy, deps))
     findings.push({ promise: 'secret', where, problem: 'its password does not open, or is not the one nodes know' })
   return findings

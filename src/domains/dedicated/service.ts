@@ -5,6 +5,7 @@ import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Ports } from '../fleet/index.ts'
 import type { Endpoint, Node } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
@@ -18,6 +19,7 @@ import type { Kind, Place } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
 import { createDedicatedNodes } from './nodes.ts'
+import type { Outages } from './outages/service.ts'
 import {
   credentialRandomBytes,
   isHeld,
@@ -27,13 +29,13 @@ import {
   type PortType,
   type Proxy,
   prolonged,
-  replaceEveryMs,
-  restMs,
+  replaceableAt,
   statusAt,
   subjectOf,
   vaultContext,
 } from './rules.ts'
 import { createProxyAccess } from './service-access.ts'
+import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
 
 export type Dedicated = ReturnType<typeof createDedicated>
@@ -69,7 +71,9 @@ export type DedicatedDeps = {
   readonly ports: Ports
   readonly traffic: Pick<Traffic, 'counts'>
   readonly orders: Orders
+  readonly events: Pick<Events, 'note'>
   readonly pricing: Pricing
+  readonly outages: Pick<Outages, 'endBySwap'>
   readonly stock: Stock
   readonly clock: Clock
   readonly random: RandomBytes
@@ -144,6 +148,10 @@ export function createDedicated(deps: DedicatedDeps) {
         startedAt: of.nowMs,
         expiresAt,
         replacedAt: null,
+        replacedBy: null,
+        endedAt: null,
+        interruptedAt: null,
+        interruptedBy: null,
         sources: [],
         entryPort: null,
         renewPeriod: null,
@@ -309,7 +317,7 @@ export function createDedicated(deps: DedicatedDeps) {
 
     /** Swaps the address for a free one of the same kind. The old one rests; id, credentials and term stay. */
     async replace(customer: CustomerId, id: number): Promise<OpenProxy> {
-      const [unlocked] = await store.findProxies(db, customer, [id])
+      const [[unlocked], catalogue] = await Promise.all([store.findProxies(db, customer, [id]), pricing.current()])
       if (!unlocked) throw noSuchProxy([id])
       const ready = await stock.prepare(kindOf(unlocked), 1)
       return db.transact(async (tx) => {
@@ -319,17 +327,12 @@ export function createDedicated(deps: DedicatedDeps) {
         if (!proxy) throw noSuchProxy([id])
         const nowMs = clock()
         if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
-        if (proxy.replacedAt !== null && nowMs < proxy.replacedAt + replaceEveryMs) {
-          throw replacedLately(toIso(proxy.replacedAt + replaceEveryMs))
-        }
-        const held = proxy.ipv === 3 ? await store.heldAddresses(tx, customer, proxy.country) : new Set<string>()
-        const [place] = await stock.take(tx, kindOf(proxy), 1, held, ready)
-        if (!place) throw noSuchProxy([id])
-        await stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
-        stock.lease(tx, [{ place, proxy: id }], nowMs)
-        store.setAddress(tx, id, place, nowMs)
-        const replaced = { ...proxy, place: place.id, address: place.address, replacedAt: nowMs, changedAt: nowMs }
-        return openProxy(replaced, endpointOf(place, ready.carriers))
+        const againAt = replaceableAt(proxy)
+        if (nowMs < againAt) throw replacedLately(toIso(againAt))
+        const cause = { by: 'customer', reason: null } as const
+        const usable = await deps.outages.endBySwap(tx, proxy, catalogue.dedicated.outage)
+        const { swapped, place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+        return openProxy(swapped, endpointOf(place, ready.carriers))
       })
     },
 
@@ -345,8 +348,6 @@ export function createDedicated(deps: DedicatedDeps) {
 
 const endpointOf = (place: Place, carriers: readonly Node[]): Endpoint | null =>
   carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
-
-const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country as Kind['country'], ipv: proxy.ipv })
 
 /** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
 function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {

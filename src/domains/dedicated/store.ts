@@ -1,8 +1,8 @@
-import { list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
+import { chunked, list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
-import { graceMs, type PortType, type Proxy } from './rules.ts'
+import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
 
 type Row = {
   id: bigint
@@ -21,6 +21,10 @@ type Row = {
   started_at: bigint
   expires_at: bigint
   replaced_at: bigint | null
+  replaced_by: string | null
+  ended_at: bigint | null
+  interrupted_at: bigint | null
+  interrupted_by: string | null
   both_protocols: bigint
   sources: string
   entry_port: bigint | null
@@ -46,6 +50,10 @@ const toProxy = (row: Row): Proxy => ({
   startedAt: Number(row.started_at),
   expiresAt: Number(row.expires_at),
   replacedAt: numberOrNull(row.replaced_at),
+  replacedBy: row.replaced_by as ReplacedBy | null,
+  endedAt: numberOrNull(row.ended_at),
+  interruptedAt: numberOrNull(row.interrupted_at),
+  interruptedBy: row.interrupted_by as Proxy['interruptedBy'],
   sources: row.sources === '' ? [] : row.sources.split(' '),
   entryPort: numberOrNull(row.entry_port),
   renewPeriod: numberOrNull(row.renew_period),
@@ -119,8 +127,9 @@ export type ListFilter = {
 export async function listProxies(reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> {
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies
-     WHERE customer_id = $1 AND id < $2 AND state = 'held' AND expires_at > $3
-       AND ($4 = '' OR ($4 = 'active' AND expires_at > $5) OR ($4 = 'expired' AND expires_at <= $5))
+     WHERE customer_id = $1 AND id < $2 AND state = 'held' AND (expires_at > $3 OR interrupted_at IS NOT NULL)
+       AND ($4 = '' OR ($4 = 'active' AND (expires_at > $5 OR interrupted_at IS NOT NULL))
+         OR ($4 = 'expired' AND expires_at <= $5 AND interrupted_at IS NULL))
        AND ($6 = '' OR country = $6) AND ($7 = 0 OR ipv = $7) AND expires_at < $8 AND ($9 = '' OR comment = $9)
      ORDER BY id DESC LIMIT $10`,
     [
@@ -214,19 +223,22 @@ export function setRenewal(tx: Tx, ids: readonly number[], period: number | null
   )
 }
 
-export function setAddress(tx: Tx, id: number, place: { id: number; address: string }, nowMs: number): void {
-  tx.send('UPDATE proxies SET place_id = $2, address = $3, replaced_at = $4, changed_at = $4 WHERE id = $1', [
-    id,
-    place.id,
-    place.address,
-    nowMs,
-  ])
+export function setAddress(
+  tx: Tx,
+  id: number,
+  { place, by, nowMs }: { place: { id: number; address: string }; by: ReplacedBy; nowMs: number },
+): void {
+  tx.send(
+    `UPDATE proxies SET place_id = $2, address = $3, replaced_at = $4, replaced_by = $5, changed_at = $4
+     WHERE id = $1`,
+    [id, place.id, place.address, nowMs, by],
+  )
 }
 
 /** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */
 export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<Proxy[]> {
   const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1
+    `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
      ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
     [nowMs - graceMs, most],
   )
@@ -235,6 +247,59 @@ export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<
 
 export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
   tx.send(`UPDATE proxies SET state = 'gone', changed_at = $1 WHERE id IN (${list(ids.length, 1)})`, [nowMs, ...ids])
+}
+
+/** Proxies of any customers, locked in the order of their numbers. */
+export async function lockMany(tx: Tx, ids: readonly number[]): Promise<Proxy[]> {
+  if (ids.length === 0) return []
+  const asked = padded(ids)
+  const rows = await tx.all<Row>(
+    `SELECT * FROM proxies WHERE id IN (${list(asked.length)}) ORDER BY id FOR UPDATE`,
+    asked,
+  )
+  return rows.map(toProxy)
+}
+
+export async function findMany(reader: Reader, ids: readonly number[]): Promise<Proxy[]> {
+  if (ids.length === 0) return []
+  const asked = padded(ids)
+  const rows = await reader.all<Row>(`SELECT * FROM proxies WHERE id IN (${list(asked.length)}) ORDER BY id`, asked)
+  return rows.map(toProxy)
+}
+
+/** Makes nodes look again at these. */
+export function touch(tx: Tx, ids: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(ids)) {
+    tx.send(`UPDATE proxies SET changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`, [nowMs, ...chunk])
+  }
+}
+
+/** What cannot be used now, in the order of its numbers, a page at a time. */
+export async function interruptedAfter(reader: Reader, after: number, limit: number): Promise<Proxy[]> {
+  const rows = await reader.all<Row>(
+    'SELECT * FROM proxies WHERE interrupted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2',
+    [after, limit],
+  )
+  return rows.map(toProxy)
+}
+
+/** Gone before their time. They are renewed no more, and what was paid for stays as it was. */
+export function setEnded(tx: Tx, ids: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(ids)) {
+    tx.send(
+      `UPDATE proxies SET state = 'gone', ended_at = $1, changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`,
+      [nowMs, ...chunk],
+    )
+  }
+}
+
+/** The proxies that an order has bought: its customer's, among whom those of one order are few pages. */
+export async function idsOfOrder(reader: Reader, customer: CustomerId, order: OrderId): Promise<number[]> {
+  const rows = await reader.all<{ id: bigint }>(
+    'SELECT id FROM proxies WHERE customer_id = $1 AND order_id = $2 ORDER BY id',
+    [customer, order],
+  )
+  return rows.map((row) => Number(row.id))
 }
 
 /** Proxies that want to be renewed and have not been tried lately. */
@@ -246,7 +311,7 @@ export async function findToRenew(
 ): Promise<{ proxy: Proxy; period: number }[]> {
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies
-     WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1
+     WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
        AND (renew_tried_at IS NULL OR renew_tried_at <= $2)
      ORDER BY expires_at LIMIT $3`,
     [before, triedBefore, most],
@@ -268,7 +333,7 @@ export async function changedAfter(
   limit: number,
   heldAt: number | undefined,
 ): Promise<Proxy[]> {
-  const held = heldAt === undefined ? '' : `AND state = 'held' AND expires_at > $4`
+  const held = heldAt === undefined ? '' : `AND state = 'held' AND (expires_at > $4 OR interrupted_at IS NOT NULL)`
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies WHERE (changed_at, id) > ($1, $2) ${held} ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit, ...(heldAt === undefined ? [] : [heldAt - graceMs])],

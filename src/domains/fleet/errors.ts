@@ -40,3 +40,18 @@ export const invalidNodeSecret = (): Refusal =>
     'invalid_token',
     'Send the secret that this node has joined with as "Authorization: Bearer <secret>". This one opens nothing.',
   )
+
+export const nowhereToGo = (): Refusal =>
+  new Refusal(
+    'unavailable',
+    'unavailable',
+    'This cannot be sold now: the shop is not set up to be reached from elsewhere. Ask the operator.',
+    { charged: false },
+  )
+
+export const notForSale = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'Private, loopback and reserved addresses are not stock in production: nobody elsewhere could use them.',
+  )

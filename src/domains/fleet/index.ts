@@ -1,5 +1,8 @@
 export { tooManyPorts } from './errors.ts'
+export { createGatewaySide } from './gateways/nodes.ts'
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
+export type { Places } from './reach.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'
 export { createFleetVerifier } from './service-audit.ts'
 export { createPorts, type Ports } from './service-ports.ts'
+export { createReach } from './service-reach.ts'

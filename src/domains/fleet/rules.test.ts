@@ -22,6 +22,7 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
   key: null,
   health: null,
   linkMegabits: 10_000,
+  drainedAt: null,
   ...of,
 })
 

@@ -26,6 +26,8 @@ export type Node = {
   readonly health: Health | null
   /** What its network carries at most, in both directions together. What it claims beyond is not believed. */
   readonly linkMegabits: number
+  /** Since when nothing new comes to it. */
+  readonly drainedAt: number | null
 }
 
 /** Ten gigabits a second, unless the operator says otherwise. */
@@ -39,6 +41,8 @@ export type Health = {
   readonly tunnels: number
   readonly lagMs: number
   readonly carried: number
+  /** Of these, what was for other gateways. */
+  readonly relayed: number
   /** It was told to stop, and says so until its end. */
   readonly isStopping: boolean
 }
@@ -56,6 +60,16 @@ const liveWithinMs = 90_000
 
 export const isLive = (node: Node, nowMs: number): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && nowMs - node.lastSeenAt <= liveWithinMs
+
+/** What a node says of itself is a fact for this long: on one that is silent for longer nothing new is sold. */
+const servingWithinMs = 30_000
+
+/** Whether something new may be sold on a node: it is open, not being drained, and was heard of a moment ago. */
+export const isServing = (node: Node, nowMs: number): boolean =>
+  node.state === 'open' &&
+  node.drainedAt === null &&
+  node.lastSeenAt !== null &&
+  nowMs - node.lastSeenAt <= servingWithinMs
 
 /** Small letters, digits and dashes: it travels in addresses and file names. */
 export const isLocationName = (text: string): boolean => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(text) && text.length <= 32
@@ -95,13 +109,15 @@ export function locationsOf(nodes: readonly Node[]): Location[] {
 
 /**
  * The node that serves a subject. Each node draws a number from the subject and itself, and the largest wins: subjects
- * spread evenly, and when a node goes only its own subjects move. A live node is preferred to any that is not.
+ * spread evenly, and when a node goes only its own subjects move. A live node is preferred to any that is not, and of
+ * these one that is not being drained.
  */
 export function chooseNode(nodes: readonly Node[], subject: string, nowMs: number): Node | undefined {
   const open = nodes.filter((node) => node.state === 'open')
   const live = open.filter((node) => isLive(node, nowMs))
+  const staying = live.filter((node) => node.drainedAt === null)
   let best: { node: Node; drawn: number } | undefined
-  for (const node of live.length > 0 ? live : open) {
+  for (const node of staying.length > 0 ? staying : live.length > 0 ? live : open) {
     const drawn = draw(`${subject} ${node.id}`)
     if (!best || drawn > best.drawn || (drawn === best.drawn && node.id > best.node.id)) best = { node, drawn }
   }

@@ -103,7 +103,7 @@ export function createEntry(deps: {
      */
     revoke: (name: string): Promise<Node> =>
       change(name, async (tx, node) => {
-        await store.setState(tx, node.id, 'closed')
+        await store.setState(tx, node.id, 'closed', clock())
         await store.forgetSecrets(tx, node.id)
       }),
 
@@ -120,8 +120,15 @@ export function createEntry(deps: {
       change(name, (tx, node) => store.setLink(tx, node.id, megabits)),
 
     /** Shuts a node out until it is opened; its secret is good again then. */
-    close: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'closed')),
+    close: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'closed', clock())),
 
-    open: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'open')),
+    open: (name: string): Promise<Node> => change(name, (tx, node) => store.setState(tx, node.id, 'open', clock())),
+
+    /**
+     * Takes a node out of use by and by, or puts it back: nothing new comes to it, and what it has goes elsewhere. It
+     * goes on to carry what is still there.
+     */
+    drain: (name: string, drained: boolean): Promise<Node> =>
+      change(name, (tx, node) => store.setDrained(tx, node.id, drained ? clock() : null)),
   }
 }

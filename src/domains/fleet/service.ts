@@ -79,6 +79,7 @@ export function createFleet(deps: {
         key: null,
         health: null,
         linkMegabits: asked.linkMegabits ?? usualLinkMegabits,
+        drainedAt: null,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
       lists.forget()

@@ -29,6 +29,10 @@ type NodeRow = {
   carried: bigint | null
   stopping_boot: string | null
   link_mbit: bigint
+  hop_key: string | null
+  changed_at: bigint
+  relayed: bigint | null
+  drained_at: bigint | null
 }
 
 const toNode = (row: NodeRow): Node => ({
@@ -60,9 +64,11 @@ const toNode = (row: NodeRow): Node => ({
           tunnels: Number(row.tunnels),
           lagMs: Number(row.lag_ms),
           carried: Number(row.carried),
+          relayed: Number(row.relayed ?? 0n),
           isStopping: row.stopping_boot === row.boot,
         },
   linkMegabits: Number(row.link_mbit),
+  drainedAt: numberOrNull(row.drained_at),
 })
 
 /** A second node of the same name or key fails here, whichever process adds it. */
@@ -153,7 +159,7 @@ export async function findBySecret(
 
 /** The key is used with the same commit that lets the secret in, and the secret before it is out. */
 export async function writeJoin(tx: Tx, id: NodeId, secretDigest: Uint8Array, nowMs: number): Promise<void> {
-  await tx.run('UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3 WHERE id = $1', [
+  await tx.run('UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3 WHERE id = $1', [
     id,
     secretDigest,
     nowMs,
@@ -170,8 +176,52 @@ export async function forgetSecrets(tx: Tx, id: NodeId): Promise<void> {
   )
 }
 
-export async function setState(tx: Tx, id: NodeId, state: Node['state']): Promise<void> {
-  await tx.run('UPDATE nodes SET state = $2 WHERE id = $1', [id, state])
+/** Other gateways hear of it: whoever is shut out is nobody to them. */
+export async function setState(tx: Tx, id: NodeId, state: Node['state'], nowMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET state = $2, changed_at = $3 WHERE id = $1', [id, state, nowMs])
+}
+
+/** Drains a node, or lets it serve again. */
+export async function setDrained(tx: Tx, id: NodeId, drainedAt: number | null): Promise<void> {
+  await tx.run('UPDATE nodes SET drained_at = $2 WHERE id = $1', [id, drainedAt])
+}
+
+export async function findHopKey(reader: Reader, id: NodeId): Promise<string | null> {
+  const row = await reader.first<Pick<NodeRow, 'hop_key'>>('SELECT hop_key FROM nodes WHERE id = $1', [id])
+  return row?.hop_key ?? null
+}
+
+/** From this commit on the others hear of the new key, and what was signed with the old one opens nothing. */
+export async function writeHopKey(tx: Tx, id: NodeId, key: string, nowMs: number): Promise<void> {
+  await tx.run(`UPDATE nodes SET hop_key = $2, changed_at = $3 WHERE id = $1 AND kind = 'gateway'`, [id, key, nowMs])
+}
+
+export type ChangedGateway = { readonly node: Node; readonly hopKey: string | null; readonly changedAt: number }
+
+/** Gateways whose place among the others changed after a position, oldest change first. */
+export async function gatewaysChangedAfter(
+  reader: Reader,
+  after: { changedAt: number; id: string },
+  limit: number,
+  thereOnly: boolean,
+): Promise<ChangedGateway[]> {
+  const there = thereOnly ? `AND state = 'open' AND joined_at IS NOT NULL AND hop_key IS NOT NULL` : ''
+  const rows = await reader.all<NodeRow>(
+    `SELECT * FROM nodes WHERE kind = 'gateway' AND (changed_at, id) > ($1, $2) ${there}
+     ORDER BY changed_at, id LIMIT $3`,
+    [after.changedAt, after.id, limit],
+  )
+  return rows.map((row) => ({ node: toNode(row), hopKey: row.hop_key, changedAt: Number(row.changed_at) }))
+}
+
+/** Differs from what it was whenever a gateway changed at `sinceAt` or later. */
+export async function gatewayMark(reader: Reader, sinceAt: number): Promise<string> {
+  const row = await reader.first<{ count: bigint; sum: bigint }>(
+    `SELECT COUNT(*) AS count, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM nodes WHERE changed_at >= $1`,
+    [sinceAt],
+  )
+  return `${row?.count} ${row?.sum}`
 }
 
 /** A node's last word only ever moves forward, whichever shop took it. */
@@ -193,9 +243,18 @@ export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END,
-       stopping_boot = COALESCE($6, stopping_boot)
+       relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END,
+       stopping_boot = COALESCE($7, stopping_boot)
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
-    [id, health.boot, health.tunnels, health.lagMs, health.carried, health.isStopping ? health.boot : null],
+    [
+      id,
+      health.boot,
+      health.tunnels,
+      health.lagMs,
+      health.carried,
+      health.relayed,
+      health.isStopping ? health.boot : null,
+    ],
   )
 }
 

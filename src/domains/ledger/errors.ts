@@ -25,11 +25,22 @@ export const noAccount = (): Refusal => new Refusal('missing', 'not_found', 'The
 export const nothingToRefund = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such charge to refund.', { charged: false })
 
-export const alreadyRefunded = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'This charge has been refunded already.', { charged: false })
+export const alreadyRefunded = (given: Kopecks): Refusal =>
+  new Refusal('conflict', 'conflict', `This charge has been refunded already: ${toRoubleText(given)} RUB.`, {
+    refunded_rub: toRoubles(given),
+    charged: false,
+  })
 
-export const refundTooLarge = (charged: Kopecks): Refusal =>
-  new Refusal('conflict', 'conflict', `A refund is at most what was charged: ${toRoubleText(charged)} RUB.`, {
-    charged_rub: toRoubles(charged),
+export const keyMovedOther = (customer: string, seq: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'idempotency_key_reused',
+    `This key has moved something else: it is transaction ${seq} of ${customer}. Take another key.`,
+    { customer, transaction: seq, charged: false },
+  )
+
+export const refundTooLarge = (left: Kopecks): Refusal =>
+  new Refusal('conflict', 'conflict', `A refund is at most what is left of the charge: ${toRoubleText(left)} RUB.`, {
+    left_rub: toRoubles(left),
     charged: false,
   })

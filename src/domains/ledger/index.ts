@@ -1,2 +1,2 @@
-export { createLedger, type Ledger, type Payer } from './service.ts'
+export { type Adjustment, createLedger, type Ledger, type Payer } from './service.ts'
 export { type Charges, createLedgerAudit, type KeptCheckpoint, type LedgerAudit } from './service-audit.ts'

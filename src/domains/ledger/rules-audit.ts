@@ -2,7 +2,15 @@ import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type
 import type { Finding } from '../../kernel/finding.ts'
 import { LineDigest } from '../../kernel/line-digest.ts'
 import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'
-import { type Account, apiSpentAfter, type CheckpointContent, checkpointLine, fieldsOf, type Posting } from './rules.ts'
+import {
+  type Account,
+  apiSpentAfter,
+  type CheckpointContent,
+  checkpointLine,
+  fieldsOf,
+  isFunding,
+  type Posting,
+} from './rules.ts'
 
 /** A checkpoint as it is stored. */
 export type Checkpoint = CheckpointContent & { readonly hash: Uint8Array }
@@ -36,7 +44,7 @@ export class AccountWalk {
   readonly charges = new Map<number, Posting>()
   /** What each token spent here, less refunds. */
   readonly spentByToken = new Map<string, Kopecks>()
-  private readonly refunded = new Set<number>()
+  private readonly refunded = new Map<number, bigint>()
   private chain: Chain = emptyChain
   private balance: Kopecks = zero
   private apiSpent: Kopecks = zero
@@ -60,7 +68,7 @@ export class AccountWalk {
     this.chain = endingWith(posting)
     this.balance = (this.balance + posting.amount) as Kopecks
     this.apiSpent = apiSpentAfter(this.apiSpent, posting)
-    if (posting.token && posting.kind !== 'credit') {
+    if (posting.token && !isFunding(posting.kind)) {
       this.spentByToken.set(posting.token, subtract(this.spentByToken.get(posting.token) ?? zero, posting.amount))
     }
   }
@@ -86,9 +94,9 @@ export class AccountWalk {
   }
 
   private checkKind(posting: Posting, where: string): void {
-    if ((posting.kind === 'charge') !== posting.amount < 0n)
+    if (['charge', 'debit'].includes(posting.kind) !== posting.amount < 0n)
       this.found('posting', where, 'its sign does not fit its kind')
-    if (posting.house.startsWith('revenue:') === (posting.kind === 'credit')) {
+    if (posting.house.startsWith('revenue:') === isFunding(posting.kind)) {
       this.found('posting', where, `a ${posting.kind} does not belong to ${posting.house}`)
     }
     if (posting.kind === 'charge') this.charges.set(posting.seq, posting)
@@ -98,12 +106,15 @@ export class AccountWalk {
   private checkRefund(posting: Posting, where: string): void {
     const charge = this.charges.get(posting.refundOf ?? 0)
     if (!charge) return this.found('refund', where, 'it refunds a charge that is not there')
-    if (posting.amount > negate(charge.amount)) this.found('refund', where, 'it is larger than its charge')
-    if (this.refunded.has(charge.seq)) this.found('refund', where, 'its charge was refunded before')
+    const refunded = (this.refunded.get(charge.seq) ?? 0n) + posting.amount
+    if (refunded > negate(charge.amount)) {
+      const problem = refunded === posting.amount ? 'it is larger than its charge' : 'its charge was refunded before'
+      this.found('refund', where, problem)
+    }
     if (posting.order !== charge.order || posting.token !== charge.token || posting.house !== charge.house) {
       this.found('refund', where, 'it does not go back to where its charge was counted')
     }
-    this.refunded.add(charge.seq)
+    this.refunded.set(charge.seq, refunded)
   }
 
   private found(promise: string, where: string, problem: string): void {

@@ -3,7 +3,10 @@ import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../kernel/money.ts'
 import { balanceTooLarge, capReached, insufficientFunds } from './errors.ts'
 
-export type PostingKind = 'credit' | 'charge' | 'refund'
+export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'
+
+/** Money that comes in from outside or goes back there; nothing was sold or given back. */
+export const isFunding = (kind: PostingKind): boolean => kind === 'credit' || kind === 'debit'
 
 /** The accounts of the house: where money came from, and what it was earned with. */
 export type HouseAccount = `funds:${string}` | `revenue:${string}`
@@ -24,6 +27,10 @@ export type Movement = {
   readonly token: TokenId | null
   readonly refundOf: number | null
   readonly note: string
+  /** Under which an operator's movement happens once, whoever repeats it. */
+  readonly key: string | null
+  /** Of the payment that it stands for, as the payment's own books have it. */
+  readonly reference: string | null
 }
 
 /** A movement that has been made. */
@@ -75,7 +82,10 @@ export function post(
   }
 }
 
-/** What of a posting goes through its hash: every field, in an order that never changes. */
+/**
+ * What of a posting goes through its hash: every field, in an order that never changes. Most have no key and no
+ * reference, and none had before these were kept.
+ */
 export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
   posting.customer,
   posting.seq,
@@ -88,11 +98,12 @@ export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
   posting.refundOf,
   posting.note,
   posting.at,
+  ...(posting.key === null && posting.reference === null ? [] : [posting.key, posting.reference]),
 ]
 
 /** Only what went through a token counts as spent through the API; a refund of it is taken off again. */
 export function apiSpentAfter(spent: Kopecks, movement: Pick<Movement, 'kind' | 'amount' | 'token'>): Kopecks {
-  return movement.token === null || movement.kind === 'credit' ? spent : subtract(spent, movement.amount)
+  return movement.token === null || isFunding(movement.kind) ? spent : subtract(spent, movement.amount)
 }
 
 /** What a token has spent after one more charge; refuses what would pass its cap. */

@@ -1,9 +1,9 @@
 import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, negate } from '../../kernel/money.ts'
+import { type Kopecks, negate, subtract } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { alreadyRefunded, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
+import { alreadyRefunded, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
 import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
 import * as store from './store.ts'
 
@@ -14,6 +14,17 @@ export type Payer = {
   readonly customer: CustomerId
   readonly token: { readonly id: TokenId; readonly cap: Kopecks | null } | null
 }
+
+/** What an operator adds to a balance or takes off it. `amount` is more than nothing either way. */
+export type Adjustment = {
+  readonly kind: 'credit' | 'debit'
+  readonly amount: Kopecks
+  readonly note: string
+  readonly key: string | null
+  readonly reference: string | null
+}
+
+const unmarked = { key: null, reference: null }
 
 /** All movements of money. Each takes part in the caller's transaction, so that paying and getting are one commit. */
 export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
@@ -28,6 +39,29 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     const moved = post(account, movement, deps.clock(), deps.sha256)
     store.writePosting(tx, moved.account, moved.posting)
     return moved.posting
+  }
+
+  /**
+   * An operator's word on a balance: money that came in, or that was credited wrongly and goes out again. Under a key
+   * it happens once; the same once more changes nothing and gets the first posting, something else is refused.
+   */
+  async function adjust(
+    tx: Tx,
+    customer: CustomerId,
+    wish: Adjustment,
+  ): Promise<{ readonly posting: Posting; readonly isRepeat: boolean }> {
+    if (wish.amount <= 0n) throw new RangeError('an adjustment is more than nothing')
+    const account = await lock(tx, customer)
+    const amount = wish.kind === 'debit' ? negate(wish.amount) : wish.amount
+    const earlier = wish.key === null ? undefined : await store.findByKey(tx, wish.key)
+    if (earlier) {
+      const isSame = earlier.customer === customer && earlier.amount === amount && earlier.reference === wish.reference
+      if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
+      return { posting: earlier, isRepeat: true }
+    }
+    const { kind, note, key, reference } = wish
+    const movement = { kind, house: 'funds:operator', amount, order: null, token: null, refundOf: null, note } as const
+    return { posting: move(tx, account, { ...movement, key, reference }), isRepeat: false }
   }
 
   return {
@@ -61,6 +95,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         token: by.token?.id ?? null,
         refundOf: null,
         note: sale.note,
+        ...unmarked,
       })
       if (by.token && by.token.cap !== null) {
         const spent = await store.findSpent(tx, by.token.id)
@@ -81,20 +116,32 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         token: null,
         refundOf: null,
         note,
+        ...unmarked,
       })
     },
 
+    adjust,
+
     /**
-     * Gives back a charge, whole or in part, once. It returns to where the charge was counted, token and revenue alike.
+     * Gives back a charge, whole or in part. It returns to where the charge was counted, token and revenue alike. Once,
+     * unless it is said that this is one part of several; together they are never more than the charge.
      */
-    async refund(tx: Tx, customer: CustomerId, seq: number, amount: Kopecks | 'all', note: string): Promise<Posting> {
+    async refund(
+      tx: Tx,
+      customer: CustomerId,
+      seq: number,
+      amount: Kopecks | 'all',
+      note: string,
+      how: 'once' | 'in parts' = 'once',
+    ): Promise<Posting> {
       const account = await lock(tx, customer)
       const charge = await store.findPosting(tx, customer, seq)
       if (charge?.kind !== 'charge') throw nothingToRefund()
-      if (await store.isRefunded(tx, customer, seq)) throw alreadyRefunded()
-      const charged = negate(charge.amount)
-      const given = amount === 'all' ? charged : amount
-      if (given <= 0n || given > charged) throw refundTooLarge(charged)
+      const before = await store.sumRefunds(tx, customer, seq)
+      if (before > 0n && how === 'once') throw alreadyRefunded(before)
+      const left = subtract(negate(charge.amount), before)
+      const given = amount === 'all' ? left : amount
+      if (given <= 0n || given > left) throw refundTooLarge(left)
       if (charge.token) store.reduceSpent(tx, charge.token, given)
       return move(tx, account, {
         kind: 'refund',
@@ -104,12 +151,13 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
         token: charge.token,
         refundOf: seq,
         note,
+        ...unmarked,
       })
     },
 
-    /** Whether a charge was given back already, whole or in part. */
-    isRefunded: (reader: Reader, customer: CustomerId, seq: number): Promise<boolean> =>
-      store.isRefunded(reader, customer, seq),
+    /** What was given back of a charge already. */
+    refundedOf: (reader: Reader, customer: CustomerId, seq: number): Promise<Kopecks> =>
+      store.sumRefunds(reader, customer, seq),
 
     async balance(customer: CustomerId): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
       const account = await store.findAccount(deps.db, customer)
@@ -118,8 +166,12 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     },
 
     /** Orders that were charged for, newest charge first, below a charge or from the newest. */
-    chargedOrders: (customer: CustomerId, before: number, limit: number): Promise<OrderId[]> =>
-      store.listCharges(deps.db, customer, before, limit),
+    chargedOrders: (
+      customer: CustomerId,
+      before: number,
+      limit: number,
+      reader: Reader = deps.db,
+    ): Promise<OrderId[]> => store.listCharges(reader, customer, before, limit),
 
     /** Where in the charges an order that was not charged for stands: below this number. */
     async placeAmongCharges(customer: CustomerId, order: string): Promise<number> {

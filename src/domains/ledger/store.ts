@@ -26,6 +26,8 @@ export type PostingRow = {
   note: string
   at: bigint
   hash: Uint8Array
+  key: string | null
+  reference: string | null
 }
 
 export const toAccount = (row: AccountRow): Account => ({
@@ -48,6 +50,8 @@ export const toPosting = (row: PostingRow): Posting => ({
   token: row.token_id as TokenId | null,
   refundOf: numberOrNull(row.refund_of),
   note: row.note,
+  key: row.key,
+  reference: row.reference,
   at: Number(row.at),
   hash: row.hash,
 })
@@ -107,8 +111,9 @@ export function writePosting(tx: Tx, account: Account, posting: Posting): void {
   )
   tx.send(
     `INSERT INTO postings
-       (customer_id, seq, kind, house, amount, balance_after, order_id, token_id, refund_of, note, at, hash)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+       (customer_id, seq, kind, house, amount, balance_after, order_id, token_id, refund_of, note, at, hash,
+        key, reference)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     [
       posting.customer,
       posting.seq,
@@ -122,6 +127,8 @@ export function writePosting(tx: Tx, account: Account, posting: Posting): void {
       posting.note,
       posting.at,
       posting.hash,
+      posting.key,
+      posting.reference,
     ],
   )
 }
@@ -131,6 +138,12 @@ export async function findPosting(reader: Reader, customer: CustomerId, seq: num
     customer,
     seq,
   ])
+  return row && toPosting(row)
+}
+
+/** What was moved under an operator's key, for whichever customer: a key has one effect. */
+export async function findByKey(reader: Reader, key: string): Promise<Posting | undefined> {
+  const row = await reader.first<PostingRow>('SELECT * FROM postings WHERE key = $1', [key])
   return row && toPosting(row)
 }
 
@@ -164,9 +177,13 @@ export async function findChargeBelow(
   return row && Number(row.seq)
 }
 
-export async function isRefunded(reader: Reader, customer: CustomerId, seq: number): Promise<boolean> {
-  const row = await reader.first('SELECT seq FROM postings WHERE customer_id = $1 AND refund_of = $2', [customer, seq])
-  return row !== undefined
+/** What was given back of a charge, in one part or in several. */
+export async function sumRefunds(reader: Reader, customer: CustomerId, seq: number): Promise<Kopecks> {
+  const row = await reader.first<{ sum: bigint }>(
+    `SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS sum FROM postings WHERE customer_id = $1 AND refund_of = $2`,
+    [customer, seq],
+  )
+  return kopecks(row?.sum ?? 0n)
 }
 
 /** Newest first, from just below `before`. The numbers have no gaps, so a page never misses or repeats one. */

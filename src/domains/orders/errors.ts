@@ -20,3 +20,9 @@ export const requestInProgress = (): Refusal =>
   )
 
 export const noSuchOrder = (): Refusal => new Refusal('missing', 'not_found', 'There is no such order.')
+
+export const operatorKeyReused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This --key was used for something else. Use a new one for a new action.')
+
+/** What an order has bought cannot be ended, or not so; the words say why. */
+export const cannotEnd = (why: string): Refusal => new Refusal('conflict', 'conflict', why)

@@ -1,6 +1,8 @@
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import type { Kopecks } from '../../kernel/money.ts'
+import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Vault } from '../../kernel/vault.ts'
+import type { Happening } from '../events/rules.ts'
+import type { Posting } from '../ledger/rules.ts'
 
 /** What plain JSON holds, for what an order remembers of the request and of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
@@ -76,3 +78,12 @@ export function openAnswer(vault: Vault, stored: Answered & { readonly body: str
     return vault.open(sealed, `answer ${stored.customer} ${stored.key}`)
   }
 }
+
+/** What a customer is told of money that was given back. */
+export const refunded = (posting: Posting): Happening => ({
+  customer: posting.customer,
+  type: 'order.refunded',
+  order: posting.order,
+  subject: posting.order,
+  data: { amount_rub: toRoubles(posting.amount), balance_rub: toRoubles(posting.balanceAfter), reason: posting.note },
+})

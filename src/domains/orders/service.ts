@@ -1,9 +1,11 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
+import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
 import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
@@ -15,6 +17,7 @@ import {
   type Order,
   openAnswer,
   type Plain,
+  refunded,
   toCanonical,
   toRequestDigest,
 } from './rules.ts'
@@ -60,6 +63,9 @@ export function createOrders(deps: {
   db: Database
   ledger: Ledger
   customers: Pick<Customers, 'standingQuestion' | 'toObjection'>
+  /** Why a thing cannot be delivered to anybody now, if so. */
+  findObstacle: (asked: Asked) => Promise<Refusal | undefined>
+  events: Pick<Events, 'note'>
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
@@ -119,6 +125,18 @@ export function createOrders(deps: {
     }
   }
 
+  async function giveBack(
+    tx: Tx,
+    of: { readonly customer: CustomerId; readonly chargeSeq: number },
+    amount: Kopecks | 'all',
+    note: string,
+    how: 'once' | 'in parts' = 'once',
+  ): Promise<Posting> {
+    const posting = await ledger.refund(tx, of.customer, of.chargeSeq, amount, note, how)
+    await deps.events.note(tx, [refunded(posting)])
+    return posting
+  }
+
   /**
    * The customer's turn, what speaks against who asks for it, and what was answered to the key. Asked for together, and
    * taken by the database in this order: whoever held the lock has committed, so its answer is there to see. Where
@@ -144,11 +162,12 @@ export function createOrders(deps: {
     { by, key, toBody, automatic }: PurchaseRequest<Bought>,
     what: Asked,
     make: (sale: Sale) => Promise<Bought>,
+    obstacle: Refusal | undefined,
   ): Promise<Answer> {
     return db.transact(async (tx) => {
       const { account, objection, stored } = await takeTurn(tx, by, key, automatic ? null : (by.token?.id ?? null))
       if (stored && key !== undefined) return replay(stored, by.customer, key, what)
-      if (objection) throw objection
+      if (objection ?? obstacle) throw objection ?? obstacle
       const sale = openSale(tx, account, by, what)
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')
@@ -168,12 +187,14 @@ export function createOrders(deps: {
       what: Asked,
       make: (sale: Sale) => Promise<Bought>,
     ): Promise<Answer> {
-      if (request.key === undefined) return sellOnce(request, what, make)
+      // Asked before the transaction, which must not wait for another connection.
+      const obstacle = await deps.findObstacle(what)
+      if (request.key === undefined) return sellOnce(request, what, make, obstacle)
       const name = `${request.by.customer} ${request.key}`
       if (running.has(name)) throw requestInProgress()
       running.add(name)
       try {
-        return await sellOnce(request, what, make)
+        return await sellOnce(request, what, make, obstacle)
       } finally {
         running.delete(name)
       }
@@ -238,6 +259,27 @@ export function createOrders(deps: {
     },
 
     /**
+     * What a customer was charged for, newest first, back to a moment, inside the caller's transaction. For rare
+     * questions: it reads all of it.
+     */
+    async walkCharged(
+      reader: Reader,
+      customer: CustomerId,
+      sinceAt: number,
+      onOrder: (order: Order) => void,
+    ): Promise<void> {
+      for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+        const ids = await ledger.chargedOrders(customer, before, pageSize, reader)
+        const found = new Map((await store.findMany(reader, ids)).map((order) => [order.id, order]))
+        const page = ids.flatMap((id) => found.get(id) ?? [])
+        for (const order of page) if (order.createdAt >= sinceAt) onOrder(order)
+        const last = page.at(-1)
+        if (ids.length < pageSize || !last || last.createdAt < sinceAt) return
+        before = last.chargeSeq ?? 0
+      }
+    },
+
+    /**
      * Gives back what an order cost, whole or in part, once. For the operator: it takes nothing away that was
      * delivered.
      */
@@ -245,8 +287,14 @@ export function createOrders(deps: {
       db.transact(async (tx) => {
         const order = await store.findAnyOrder(tx, id)
         if (!order?.chargeSeq) throw noSuchOrder()
-        return { order, posting: await ledger.refund(tx, order.customer, order.chargeSeq, amount, note) }
+        return {
+          order,
+          posting: await giveBack(tx, { customer: order.customer, chargeSeq: order.chargeSeq }, amount, note),
+        }
       }),
+
+    /** The same in the caller's transaction, for a product that takes back what it has sold. The customer is told. */
+    giveBack,
 
     /** Forgets answers past their time. Returns how many; call again while it is as many as asked for. */
     forgetAnswers: (most: number): Promise<number> =>

@@ -60,7 +60,7 @@ async function dropGuards(db: Database): Promise<void> {
         await tx.run(`DROP TRIGGER ${table}_${guard}${db.engine === 'postgres' ? ` ON ${table}` : ''}`)
       }
     }
-    await tx.run('DROP INDEX postings_refunded_once')
+    await tx.run(`DROP TRIGGER postings_refunded_within${db.engine === 'postgres' ? ' ON postings' : ''}`)
   })
 }
 
@@ -252,10 +252,10 @@ const damages: readonly Damage[] = [
     finds: 'its charge is counted for another product',
   },
   {
-    what: 'a charge was refunded twice, the chain forged',
+    what: 'a charge was refunded in parts to more than it was, the chain forged',
     async by(tx, { busy, lastSeq }) {
       await tx.run(
-        `INSERT INTO postings SELECT customer_id, seq + 1, kind, house, amount, balance_after, order_id, token_id,
+        `INSERT INTO postings SELECT customer_id, seq + 1, kind, house, amount + 1001, balance_after, order_id, token_id,
            refund_of, note, at, hash FROM postings WHERE customer_id = $1 AND seq = $2`,
         [busy, lastSeq],
       )

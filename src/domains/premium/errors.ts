@@ -24,6 +24,14 @@ export const whitelistFull = (most: number): Refusal =>
 
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 
+export const notCarried = (pool: string): Refusal =>
+  new Refusal(
+    'unavailable',
+    'unavailable',
+    `No exit of ${pool} can be used at the moment. Nothing was charged; try again later.`,
+    { charged: false },
+  )
+
 /** The address is one that is sold as a dedicated proxy, which only a constraint knows for sure. */
 export const inStock = (): Refusal =>
   new Refusal(
@@ -53,3 +61,6 @@ export const longRange = (most: string): Refusal =>
 
 export const tooManyHosts = (most: number): Refusal =>
   malformed([{ field: 'hosts', problem: `must be at most ${most} at a time` }])
+
+export const onlyUnused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Traffic is taken back as far as it is unused, for that part of its price.')

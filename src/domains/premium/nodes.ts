@@ -137,6 +137,8 @@ export function createPremiumNodes(deps: {
     parts: ['subusers', 'wishes', 'hosts', 'sources'],
 
     async report(node, body) {
+      await deps.exits.takeWords(node, (body.exit_words ?? []).map(readWord))
+      await deps.exits.takeCounts(node, body.boot, (body.exits ?? []).map(readExitCount))
       const { replaced, allowances } = await deps.intake.report(await readReport(node, body))
       return {
         replaced,
@@ -149,6 +151,19 @@ export function createPremiumNodes(deps: {
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }
 }
+
+const readWord = ({ id, up, since, reason }: NonNullable<ReportBody['exit_words']>[number]) => ({
+  exit: id,
+  isUp: up,
+  sinceAt: since,
+  reason,
+})
+
+const readExitCount = ({ id, received, sent }: NonNullable<ReportBody['exits']>[number]) => ({
+  exit: id,
+  received: BigInt(received),
+  sent: BigInt(sent),
+})
 
 const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeExit> => ({
   id: of.id,
@@ -165,9 +180,14 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
     city: of.slugs.cities,
     zip: of.slugs.zips,
     asn: of.asn,
+    offers: of.offers && toOffered(of.offers.countries),
+    node: of.node,
     drained: of.drainedAt !== null,
   },
 })
+
+const toOffered = (countries: 'any' | readonly string[]): string[] =>
+  countries === 'any' ? ['any'] : countries.map((code) => code.toLowerCase())
 
 /**
  * A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard.

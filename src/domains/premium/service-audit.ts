@@ -8,7 +8,7 @@ import { subjectOf } from '../traffic/accounts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { portsAfter } from './access/store.ts'
 import { contextOf as exitContextOf } from './exits/rules.ts'
-import { changedAfter } from './exits/store.ts'
+import { changedAfter, unevenExits } from './exits/store.ts'
 import type { PremiumTerms } from './rules.ts'
 import { contextOf } from './subusers/rules.ts'
 import { ownersOf, type SecretRow, secretsAfter } from './subusers/store-audit.ts'
@@ -39,6 +39,9 @@ export function createAccessVerifier(deps: Parts): Verifier {
         const subusers = await checkSubusers(deps, reader, findings)
         onProgress?.(subusers)
         const exits = await checkExits(deps, reader, findings)
+        for (const id of await unevenExits(reader, mostFindings)) {
+          findings.push(found('exit', `exit ${id}`, 'its days do not add up to what gateways counted'))
+        }
         await checkPorts(reader, findings)
         const hours = await checkHours(deps, reader, findings)
         await checkHosts(deps, reader, findings)

@@ -55,7 +55,7 @@ export function createPremium(deps: {
   const subusers = createSubusers(deps)
   const exits = createExits(deps)
   const intake = createIntake(deps)
-  const traffic = createTrafficSales({ ...deps, subusers })
+  const traffic = createTrafficSales({ ...deps, subusers, exits })
 
   /** A sub-user that inherits must itself be there to use it; otherwise the customer's default one does. */
   async function findHeir(id: SubuserId, customer: Subuser['customer']): Promise<SubuserId> {

@@ -162,6 +162,8 @@ const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
   ['vpn/device_limit', [0, 1.5, '5', 1001], 'vpn.device_limit'],
   ['vpn/traffic_gb', [0, 1.5, 'x'], 'vpn.traffic_gb'],
   ['vpn/speed_mbit', [0, -1, 'x'], 'vpn.speed_mbit'],
+  ['dedicated/speed_mbit', [0, -1, 1.5, 'x', 1_000_001], 'dedicated.speed_mbit'],
+  ['premium/speed_mbit', [0, -1, 1.5, 'x', 1_000_001], 'premium.speed_mbit'],
   ['vpn/refund', ['all', true, 1], 'vpn.refund'],
   ['extra', [1], 'catalogue.extra'],
 ]
@@ -235,4 +237,11 @@ describe('a price list', () => {
     }
     expect(accepted).toBeGreaterThan(4)
   })
+})
+
+test('nobody is slowed down unless the list says so', () => {
+  const shippedList = readCatalogue(1, shipped())
+  expect([shippedList.dedicated.speedMegabits, shippedList.premium.speedMegabits]).toEqual([null, null])
+  const slow = readCatalogue(1, listWith('premium/speed_mbit', 20))
+  expect([slow.dedicated.speedMegabits, slow.premium.speedMegabits]).toEqual([null, 20])
 })

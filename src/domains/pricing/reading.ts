@@ -1,12 +1,14 @@
 import { readCountry } from '../../kernel/country.ts'
 import { type Kopecks, readRoubles } from '../../kernel/money.ts'
 import { badCatalogue } from './errors.ts'
-import type { Catalogue, DedicatedKind, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
 
 /**
  * A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted.
  */
 const mostPrice = 100_000_000n
+/** A terabit a second, which nobody has. */
+const mostMegabits = 1_000_000
 
 type Plain = { readonly [name: string]: unknown }
 
@@ -39,6 +41,11 @@ class Reading {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
     this.wrong(path, `must be a whole number from ${min} to ${max}`)
     return min
+  }
+
+  /** Null where nothing is said. */
+  optional(value: unknown, path: string, min: number, max: number): number | null {
+    return value === undefined || value === null ? null : this.whole(value, path, min, max)
   }
 
   /** A whole number as a name: `7` and nothing else, so that no two names are the same number. */
@@ -85,7 +92,7 @@ export function readCatalogue(version: number, value: unknown): Catalogue {
 }
 
 function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated'] {
-  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods'])
+  const root = reading.object(value, 'dedicated', ['kinds', 'prolong_periods', 'speed_mbit', 'outage'])
   const kinds = new Map<number, DedicatedKind>()
   for (const [name, kind] of Object.entries(reading.object(root['kinds'] ?? {}, 'dedicated.kinds'))) {
     const path = `dedicated.kinds.${name}`
@@ -96,7 +103,16 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
   return {
     kinds,
     prolongPeriods: prolong === undefined ? [] : reading.rising(prolong, 'dedicated.prolong_periods', 3650),
+    speedMegabits: reading.optional(root['speed_mbit'], 'dedicated.speed_mbit', 1, mostMegabits),
+    outage: readOutage(reading, root['outage'] ?? {}),
   }
+}
+
+/** Whoever says nothing gives the time. */
+function readOutage(reading: Reading, value: unknown): OutageRule {
+  const { time = 'extend' } = reading.object(value, 'dedicated.outage', ['time'])
+  if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
+  return { time: time === 'refund' ? 'refund' : 'extend' }
 }
 
 function readKind(reading: Reading, value: unknown, path: string): DedicatedKind {
@@ -148,19 +164,18 @@ function readSteps(reading: Reading, value: unknown, path: string): Step[] {
 }
 
 function readPremium(reading: Reading, value: unknown): Catalogue['premium'] {
-  const root = reading.object(value, 'premium', ['pools'])
+  const root = reading.object(value, 'premium', ['pools', 'speed_mbit'])
   const pools = new Map<string, PremiumPool>()
   for (const [name, pool] of Object.entries(reading.object(root['pools'] ?? {}, 'premium.pools'))) {
     const path = `premium.pools.${name}`
     if (!/^[a-z][a-z0-9_]{0,30}$/.test(name)) reading.wrong(path, 'must be small letters, digits and _')
     const each = reading.object(pool, path, ['tiers', 'expires_days'])
-    const expires = each['expires_days'] ?? null
     pools.set(name, {
       tiers: readTiers(reading, each['tiers'], `${path}.tiers`),
-      expiresDays: expires === null ? null : reading.whole(expires, `${path}.expires_days`, 1, 3650),
+      expiresDays: reading.optional(each['expires_days'], `${path}.expires_days`, 1, 3650),
     })
   }
-  return { pools }
+  return { pools, speedMegabits: reading.optional(root['speed_mbit'], 'premium.speed_mbit', 1, mostMegabits) }
 }
 
 function readTiers(reading: Reading, value: unknown, path: string): Tier[] {
@@ -192,13 +207,11 @@ function readVpn(reading: Reading, value: unknown): VpnPlan {
   if (months.size === 0) reading.wrong('vpn.months', 'must not be empty')
   const refund = root['refund'] ?? 'none'
   if (refund !== 'pro_rata' && refund !== 'none') reading.wrong('vpn.refund', 'must be pro_rata or none')
-  const optional = (name: string): number | null =>
-    root[name] === undefined || root[name] === null ? null : reading.whole(root[name], `vpn.${name}`, 1, 1_000_000)
   return {
     months: new Map([...months].toSorted(([a], [b]) => a - b)),
     deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),
-    trafficGigabytes: optional('traffic_gb'),
-    speedMegabits: optional('speed_mbit'),
+    trafficGigabytes: reading.optional(root['traffic_gb'], 'vpn.traffic_gb', 1, 1_000_000),
+    speedMegabits: reading.optional(root['speed_mbit'], 'vpn.speed_mbit', 1, mostMegabits),
     refund: refund === 'pro_rata' ? 'pro_rata' : 'none',
   }
 }

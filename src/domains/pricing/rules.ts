@@ -33,14 +33,19 @@ export type VpnPlan = {
   readonly refund: 'pro_rata' | 'none'
 }
 
+/** What a customer gets for time in which he could not use a proxy: that time, or its part of the price. */
+export type OutageRule = { readonly time: 'extend' | 'refund' }
+
 /** A whole price list. */
 export type Catalogue = {
   readonly version: number
   readonly dedicated: {
     readonly kinds: ReadonlyMap<number, DedicatedKind>
     readonly prolongPeriods: readonly number[]
+    readonly speedMegabits: number | null
+    readonly outage: OutageRule
   }
-  readonly premium: { readonly pools: ReadonlyMap<string, PremiumPool> }
+  readonly premium: { readonly pools: ReadonlyMap<string, PremiumPool>; readonly speedMegabits: number | null }
   readonly vpn: VpnPlan | null
 }
 

@@ -27,19 +27,26 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
   }
 
   const latest = remember({
-    async ask(): Promise<Catalogue> {
+    async ask(): Promise<Catalogue | undefined> {
       const stored = await store.findLatest(db)
-      if (!stored) throw noCatalogue()
-      return parse(stored)
+      return stored && parse(stored)
     },
     clock,
     forMs: rememberMs,
     most: 1,
+    isWorthKeeping: (catalogue) => catalogue !== undefined,
   })
 
   return {
     /** The price list in force, at most half a second old. */
-    current: (): Promise<Catalogue> => latest.get(undefined),
+    async current(): Promise<Catalogue> {
+      const catalogue = await latest.get(undefined)
+      if (!catalogue) throw noCatalogue()
+      return catalogue
+    },
+
+    /** The same, where there may be none yet. */
+    find: (): Promise<Catalogue | undefined> => latest.get(undefined),
 
     /** The price list of an order, to compute its price again. */
     async version(reader: Reader, version: number): Promise<Catalogue | undefined> {

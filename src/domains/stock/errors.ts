@@ -12,6 +12,9 @@ export const outOfStock = (available: number): Refusal =>
 
 export const noSuchAddress = (): Refusal => new Refusal('missing', 'not_found', 'There is no such address in stock.')
 
+export const partOfBlock = (block: string): Refusal =>
+  new Refusal('conflict', 'conflict', `This is a part of the block ${block}, which is closed as a whole or not at all.`)
+
 export const noSuchRange = (prefix: string): Refusal =>
   new Refusal('missing', 'not_found', `Nothing in stock is within ${prefix}.`)
 

@@ -1,2 +1,2 @@
-export { createStock, type Stock } from './service.ts'
+export { createStock, type Readiness, type Stock } from './service.ts'
 export { createStockOperator, type StockOperator } from './service-operator.ts'

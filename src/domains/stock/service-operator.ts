@@ -1,15 +1,39 @@
 import type { Database, Reader } from '../../db/transaction.ts'
-import { type Address, formatAddress, formatPrefix, type Prefix, readAddress } from '../../kernel/address.ts'
+import {
+  type Address,
+  contains,
+  formatAddress,
+  formatPrefix,
+  type Prefix,
+  readAddress,
+  readPrefix,
+} from '../../kernel/address.ts'
 import { readCountry } from '../../kernel/country.ts'
 import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
-import { noSuchAddress } from './errors.ts'
+import { noSuchAddress, partOfBlock } from './errors.ts'
 import { createCarryingCheck } from './ranges/service-audit.ts'
-import type { WalkedLease } from './rules.ts'
+import { scattered, sizeOf, type WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
 
 const mostShown = 100
+const pageSize = 500
+/** So many addresses are asked for one by one; more are looked for among all places. */
+const fewAddresses = 4096n
+
+/** Part of a range that is taken off sale, or put back. */
+export type Closed = {
+  readonly as: 'retired' | 'quarantined'
+  readonly undo: boolean
+  readonly places: readonly number[]
+  readonly blocks: readonly string[]
+}
+
+function isWithin(prefix: Prefix, text: string): boolean {
+  const address = readAddress(text)
+  return address !== undefined && address.version === prefix.base.version && contains(prefix, address)
+}
 
 export type StockOperator = ReturnType<typeof createStockOperator>
 
@@ -45,6 +69,50 @@ export function createStockOperator(deps: {
     async restorePrefix(prefix: Prefix): Promise<void> {
       if (!(await db.transact((tx) => store.restorePrefix(tx, formatPrefix(prefix))))) throw noSuchAddress()
     },
+
+    /** Every place of a prefix, a page at a time: by its addresses where they are few, else among all places. */
+    async *placesWithin(prefix: Prefix): AsyncGenerator<readonly store.PlaceRecord[]> {
+      if (sizeOf(prefix) <= fewAddresses) {
+        yield await store.placesOf(db, [...scattered(prefix)])
+        return
+      }
+      for (let after = -1; ; ) {
+        const page = await store.placesAfter(db, after, pageSize)
+        yield page.filter((place) => isWithin(prefix, place.address))
+        const last = page.at(-1)
+        if (!last || page.length < pageSize) return
+        after = last.id
+      }
+    },
+
+    /** The large blocks of a prefix. One that is larger than the prefix cannot be closed in part: it is refused. */
+    async blocksWithin(prefix: Prefix): Promise<string[]> {
+      const blocks = (await store.listPrefixes(db)).flatMap((each) => readPrefix(each.prefix) ?? [])
+      const around = blocks.find((block) => block.length < prefix.length && contains(block, prefix.base))
+      if (around) throw partOfBlock(formatPrefix(around))
+      return blocks.filter((block) => isWithin(prefix, formatAddress(block.base))).map(formatPrefix)
+    },
+
+    holdersOf: (places: readonly number[]) => store.holdersOf(db, places),
+
+    /** One page of places and blocks, in one transaction; repeating it changes nothing. */
+    close: (what: Closed): Promise<void> =>
+      db.transact(async (tx) => {
+        const nowMs = clock()
+        if (what.as === 'retired') {
+          ;(what.undo ? store.restorePlaces : store.retirePlaces)(tx, what.places)
+          for (const block of what.blocks) {
+            await (what.undo ? store.restorePrefix(tx, block) : store.retirePrefix(tx, block, nowMs))
+          }
+          return
+        }
+        if (what.undo) store.endQuarantine(tx, what.places)
+        else store.setQuarantined(tx, what.places, nowMs)
+        for (const block of what.blocks) store.setBlockQuarantined(tx, block, !what.undo)
+      }),
+
+    /** Every address that a proxy has had, the oldest first. It reads all leases: for an operator's question. */
+    leasesOf: (proxy: number) => store.leasesOf(db, proxy),
 
     /** Every promise about places and leases, and each open lease, for whoever knows the proxies. */
     async verify(

@@ -1,4 +1,4 @@
-import { numberOrNull } from '../../db/rows.ts'
+import { chunked, list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, PlaceState, WalkedLease } from './rules.ts'
 
@@ -197,6 +197,22 @@ type LeaseRow = {
   ipv: bigint
 }
 
+export async function leasesOf(
+  reader: Reader,
+  proxy: number,
+): Promise<{ address: string; startedAt: number; endedAt: number | null }[]> {
+  const rows = await reader.all<{ address: string; started_at: bigint; ended_at: bigint | null }>(
+    `SELECT stock.address, leases.started_at, leases.ended_at FROM leases JOIN stock ON stock.id = leases.place_id
+     WHERE leases.proxy_id = $1 ORDER BY leases.started_at, leases.ended_at IS NULL, leases.ended_at`,
+    [proxy],
+  )
+  return rows.map((row) => ({
+    address: row.address,
+    startedAt: Number(row.started_at),
+    endedAt: numberOrNull(row.ended_at),
+  }))
+}
+
 /** Every lease there ever was, place after place, a page at a time. */
 export async function leasesAfter(
   reader: Reader,
@@ -227,6 +243,79 @@ export async function leasesAfter(
 export async function placesAfter(reader: Reader, after: number, limit: number): Promise<PlaceRecord[]> {
   const rows = await reader.all<Row>('SELECT * FROM stock WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
   return rows.map(toRecord)
+}
+
+/** The places of these addresses. */
+export async function placesOf(reader: Reader, addresses: readonly string[]): Promise<PlaceRecord[]> {
+  const found: PlaceRecord[] = []
+  for (const chunk of chunked(addresses)) {
+    const rows = await reader.all<Row>(
+      `SELECT * FROM stock WHERE address IN (${list(chunk.length)}) ORDER BY id`,
+      chunk,
+    )
+    found.push(...rows.map(toRecord))
+  }
+  return found
+}
+
+/** Who holds these places now. */
+export async function holdersOf(
+  reader: Reader,
+  places: readonly number[],
+): Promise<{ place: number; proxy: number }[]> {
+  const found: { place: number; proxy: number }[] = []
+  for (const chunk of chunked(places)) {
+    const rows = await reader.all<{ place_id: bigint; proxy_id: bigint }>(
+      `SELECT place_id, proxy_id FROM leases WHERE ended_at IS NULL AND place_id IN (${list(chunk.length)})`,
+      chunk,
+    )
+    found.push(...rows.map((row) => ({ place: Number(row.place_id), proxy: Number(row.proxy_id) })))
+  }
+  return found
+}
+
+/** The same as for one address: what is free or rests retires at once, what is leased when its lease ends. */
+export function retirePlaces(tx: Tx, places: readonly number[]): void {
+  for (const chunk of chunked(places)) {
+    tx.send(
+      `UPDATE stock SET retiring = 1, rest_until = NULL,
+         state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END
+       WHERE id IN (${list(chunk.length)})`,
+      chunk,
+    )
+  }
+}
+
+export function restorePlaces(tx: Tx, places: readonly number[]): void {
+  for (const chunk of chunked(places)) {
+    tx.send(
+      `UPDATE stock SET retiring = 0, state = CASE WHEN state = 'retired' THEN 'free' ELSE state END
+       WHERE id IN (${list(chunk.length)})`,
+      chunk,
+    )
+  }
+}
+
+/** What is free rests, and no rest here ends before the quarantine does. What is leased stays its holder's. */
+export function setQuarantined(tx: Tx, places: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(places)) {
+    tx.send(
+      `UPDATE stock SET quarantined = 1, rest_until = CASE WHEN state = 'free' THEN $1 ELSE rest_until END,
+         state = CASE WHEN state = 'free' THEN 'resting' ELSE state END
+       WHERE id IN (${list(chunk.length, 1)})`,
+      [nowMs, ...chunk],
+    )
+  }
+}
+
+export function endQuarantine(tx: Tx, places: readonly number[]): void {
+  for (const chunk of chunked(places)) {
+    tx.send(`UPDATE stock SET quarantined = 0 WHERE id IN (${list(chunk.length)})`, chunk)
+  }
+}
+
+export function setBlockQuarantined(tx: Tx, prefix: string, quarantined: boolean): void {
+  tx.send('UPDATE stock_prefixes SET quarantined = $2 WHERE prefix = $1', [prefix, quarantined ? 1 : 0])
 }
 
 /** Addresses that two products sell at once, which a trigger keeps from happening. */

@@ -112,7 +112,7 @@ export function setResting(tx: Tx, place: { id: number; freeFrom: number; restUn
 export async function endRest(tx: Tx, nowMs: number, most: number): Promise<number> {
   return tx.run(
     `UPDATE stock SET state = 'free', rest_until = NULL WHERE state = 'resting' AND id IN (
-       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1
+       SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1 AND quarantined = 0
        ORDER BY rest_until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     [nowMs, most],
   )
@@ -197,7 +197,7 @@ export async function blocksOf(reader: Reader, { kind, carriers }: Asked): Promi
   const rows = await reader.all<{ prefix: string; range_id: bigint; carrier: string }>(
     `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, carrier FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
-     WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND ${carriedBy(carriers, 2)}
+     WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0 AND ${carriedBy(carriers, 2)}
      ORDER BY stock_prefixes.prefix`,
     [kind.country, kind.ipv, ...padded(carriers)],
   )

@@ -68,3 +68,16 @@ export const tooManySubscriptions = (most: number): Refusal =>
 /** Told between processes that renew by themselves, never to a customer: another one was faster. */
 export const noLongerDue = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This subscription is not due for renewal any more.', { charged: false })
+
+export const noSuchVpnNode = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no open VPN node of this name.')
+
+export const otherLocation = (chosen: string, offered: string): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `A device of this subscription was asked for in ${chosen}, and that node stands in ${offered}.`,
+  )
+
+export const onlyUnused = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Ending a subscription gives back what is unused of it, as its customer could.')

@@ -2,6 +2,7 @@ import { type Bytes, bytes, bytesInGigabyte } from '../../kernel/bytes.ts'
 import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { addMonths } from '../../kernel/terms.ts'
+import { chooseNode, type Node } from '../fleet/rules.ts'
 import { tooFarAhead } from './errors.ts'
 
 export { ipv4Text } from './addresses.ts'
@@ -61,12 +62,31 @@ export type Peer = {
   readonly ipv4: bigint
   readonly ipv6: string
   readonly location: string | null
+  /** The node that the operator has moved it to, if any. */
+  readonly node: string | null
   readonly received: Bytes
   readonly sent: Bytes
   readonly lastHandshakeAt: number | null
   readonly createdAt: number
   readonly removedAt: number | null
   readonly changedAt: number
+}
+
+/** A device that was moved stays with its node until that node was not heard of for this long. */
+const movedOnAfterMs = 5 * 60_000
+
+/**
+ * The node of a device among those of its location: the one that it was moved to, unless that is closed, being drained
+ * or silent for too long; else the one that is drawn for it, of those that are live.
+ */
+export function nodeOf(peer: Pick<Peer, 'id' | 'node'>, nodes: readonly Node[], nowMs: number): Node | undefined {
+  const own = nodes.find((node) => node.id === peer.node)
+  const isThere =
+    own?.state === 'open' &&
+    own.drainedAt === null &&
+    own.lastSeenAt !== null &&
+    nowMs - own.lastSeenAt <= movedOnAfterMs
+  return isThere ? own : chooseNode(nodes, peer.id, nowMs)
 }
 
 /** How the words begin with which the unused part of a term is given back. */

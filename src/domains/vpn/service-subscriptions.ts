@@ -8,7 +8,7 @@ import { makeKeyPair, type PublicKeyOf, readPublicKey } from '../../kernel/wireg
 import type { Customers } from '../customers/index.ts'
 import type { ShopMode } from '../customers/rules.ts'
 import type { Fleet } from '../fleet/index.ts'
-import { chooseNode, isLive, type Location, locationsOf, type Node } from '../fleet/rules.ts'
+import { isLive, isServing, type Location, locationsOf, type Node } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -35,6 +35,7 @@ import {
   limitsReached,
   makeLinkSecret,
   mostFreshDevices,
+  nodeOf,
   type Peer,
   type Subscription,
   type SubscriptionId,
@@ -176,10 +177,13 @@ export function createSubscriptions(
     return { catalogue, nodes: all, inProduction }
   }
 
-  /** A shop in production sells only what it can deliver now; a sandbox sells without a node that is up. */
+  /**
+   * A shop in production sells only what it can deliver now, on a node that was heard of a moment ago; a sandbox sells
+   * without a node that is up.
+   */
   function assertOffered({ nodes: all, inProduction }: Offering, location: string | undefined): void {
     const there = nodesAt(all, location)
-    if (there.length === 0 || (inProduction && !isUp(there))) throw noLiveNode()
+    if (there.length === 0 || (inProduction && !there.some((node) => isServing(node, clock())))) throw noLiveNode()
   }
 
   return {
@@ -270,6 +274,7 @@ export function createSubscriptions(
         ipv4,
         ipv6: ipv6Of(arranged.pool, ipv4),
         location: wish.location ?? null,
+        node: null,
         received: bytes(0n),
         sent: bytes(0n),
         lastHandshakeAt: null,
@@ -292,7 +297,7 @@ export function createSubscriptions(
     configure(kept: peers.KeptPeer, all: readonly Node[], location: string | undefined): Configuration {
       const own = location ?? kept.peer.location ?? undefined
       const known = location !== undefined || locationsOf(all).some((place) => place.name === own)
-      const node = chooseNode(nodesAt(all, known ? own : undefined), kept.peer.id, clock())
+      const node = nodeOf(kept.peer, nodesAt(all, known ? own : undefined), clock())
       if (!node || node.publicKey === null) throw noLiveNode()
       const text = configText(
         kept.peer,

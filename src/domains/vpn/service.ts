@@ -2,12 +2,20 @@ import type { Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
+import type { Node } from '../fleet/rules.ts'
 import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
-import type { Answer, PurchaseRequest, Sale } from '../orders/index.ts'
+import type { Answer, Ending, PurchaseRequest, Sale } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
-import { noSuchSubscription, subscriptionDisabled, tooManySubscriptions } from './errors.ts'
+import {
+  noSuchSubscription,
+  noSuchVpnNode,
+  onlyUnused,
+  otherLocation,
+  subscriptionDisabled,
+  tooManySubscriptions,
+} from './errors.ts'
 import { createVpnNodes } from './nodes.ts'
 import {
   byImportance,
@@ -247,27 +255,18 @@ export function createVpn(deps: VpnDeps) {
       customer: CustomerId,
       uuid: SubscriptionId | undefined,
     ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> =>
-      db.transact(async (tx) => {
-        // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
-        const account = await ledger.lock(tx, customer)
-        const { subscription } = await subscriptions.lock(tx, customer, {
-          uuid: uuid ?? (await subscriptions.loadOnly(tx, customer)),
-        })
-        if (subscription.disabledAt !== null) throw subscriptionDisabled()
-        const nowMs = clock()
-        const given = await refundTerms(tx, subscription, nowMs)
-        const held = await peers.listHeld(tx, [subscription.uuid])
-        await subscriptions.removeDevices(
-          tx,
-          held.map((each) => each.peer.id),
-        )
-        store.markDeleted(tx, subscription.uuid, nowMs)
-        return {
-          uuid: subscription.uuid,
-          refunded: total(given.map((each) => each.amount)),
-          balance: given.at(-1)?.balanceAfter ?? account.balance,
-        }
-      }),
+      db.transact((tx) => end(tx, customer, uuid, 'customer')),
+
+    /** The same, as the operator ends whatever an order has bought: one that is disabled too. */
+    ending: {
+      product,
+      async endOrder(tx, order, how) {
+        if (how === 'whole') throw onlyUnused()
+        const { uuid } = order.calculation as unknown as { uuid: SubscriptionId }
+        const { refunded, balance } = await end(tx, order.customer, uuid, 'operator')
+        return { uuid, amount_rub: toRoubles(refunded), balance_rub: toRoubles(balance) }
+      },
+    } satisfies Ending,
 
     /** For the operator: stops a subscription without ending it, or lets it go on. Its time runs meanwhile. */
     setDisabled: (uuid: SubscriptionId, disabled: boolean): Promise<void> =>
@@ -278,12 +277,59 @@ export function createVpn(deps: VpnDeps) {
         peers.touchPeers(tx, uuid, clock())
       }),
 
+    /**
+     * For the operator: moves the devices of a subscription to a node of their location. Keys, addresses and counts
+     * stay; every node knows every device, so the old configuration works for as long as the old node does.
+     */
+    move: (uuid: SubscriptionId, to: Node): Promise<{ devices: number }> =>
+      db.transact(async (tx) => {
+        if (to.kind !== 'vpn' || to.state !== 'open') throw noSuchVpnNode()
+        if (!(await store.lockSubscription(tx, uuid))) throw noSuchSubscription()
+        const held = (await peers.listHeld(tx, [uuid])).map((each) => each.peer)
+        const elsewhere = held.find((peer) => peer.location !== null && peer.location !== to.location)
+        if (elsewhere) throw otherLocation(elsewhere.location ?? '', to.location)
+        await peers.writeNode(
+          tx,
+          held.map((peer) => peer.id),
+          to.id,
+          clock(),
+        )
+        return { devices: held.length }
+      }),
+
     /** For the operator, who may see every customer's subscriptions. */
     async show(uuid: SubscriptionId): Promise<View> {
       const kept = await store.findSubscription(db, uuid)
       if (!kept) throw noSuchSubscription()
       return subscriptions.view(kept, await peers.listHeld(db, [uuid]), await subscriptions.nodes())
     },
+  }
+
+  async function end(
+    tx: Tx,
+    customer: CustomerId,
+    uuid: SubscriptionId | undefined,
+    by: 'customer' | 'operator',
+  ): Promise<{ uuid: SubscriptionId; refunded: Kopecks; balance: Kopecks }> {
+    // Money first, as in a purchase, so that a renewal and a deletion at the same time take turns.
+    const account = await ledger.lock(tx, customer)
+    const { subscription } = await subscriptions.lock(tx, customer, {
+      uuid: uuid ?? (await subscriptions.loadOnly(tx, customer)),
+    })
+    if (subscription.disabledAt !== null && by === 'customer') throw subscriptionDisabled()
+    const nowMs = clock()
+    const given = await refundTerms(tx, subscription, nowMs)
+    const held = await peers.listHeld(tx, [subscription.uuid])
+    await subscriptions.removeDevices(
+      tx,
+      held.map((each) => each.peer.id),
+    )
+    store.markDeleted(tx, subscription.uuid, nowMs)
+    return {
+      uuid: subscription.uuid,
+      refunded: total(given.map((each) => each.amount)),
+      balance: given.at(-1)?.balanceAfter ?? account.balance,
+    }
   }
 
   /** Gives back the unused part of every term that is not over, each to the charge that paid for it. */
@@ -303,9 +349,9 @@ export function createVpn(deps: VpnDeps) {
       const amount = refundOf(term, nowMs, traffic)
       const seq = paid.get(term.order)?.chargeSeq ?? null
       // What an operator has given back by hand is not given back again.
-      if (amount === 0n || seq === null || (await ledger.isRefunded(tx, subscription.customer, seq))) continue
+      if (amount === 0n || seq === null || (await ledger.refundedOf(tx, subscription.customer, seq)) > 0n) continue
       const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
-      const posting = await ledger.refund(tx, subscription.customer, seq, amount, note)
+      const posting = await orders.giveBack(tx, { customer: subscription.customer, chargeSeq: seq }, amount, note)
       store.writeRefund(tx, term, amount)
       given.push({ amount, balanceAfter: posting.balanceAfter })
     }

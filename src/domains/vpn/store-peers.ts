@@ -16,6 +16,7 @@ type PeerRow = {
   ipv4: bigint
   ipv6: string
   location: string | null
+  node_id: string | null
   received: bigint
   sent: bigint
   last_handshake_at: bigint | null
@@ -37,6 +38,7 @@ const toKept = (row: PeerRow): KeptPeer => ({
     ipv4: row.ipv4,
     ipv6: row.ipv6,
     location: row.location,
+    node: row.node_id,
     received: bytes(row.received),
     sent: bytes(row.sent),
     lastHandshakeAt: numberOrNull(row.last_handshake_at),
@@ -160,6 +162,12 @@ export async function insertPeer(tx: Tx, peer: Peer, sealedKey: Uint8Array | nul
     if (error instanceof ConstraintViolation && error.kind === 'unique' && peer.ownKey) throw keyInUse()
     throw error
   }
+}
+
+/** From this commit on configurations of these devices name that node. */
+export async function writeNode(tx: Tx, ids: readonly PeerId[], node: string, nowMs: number): Promise<void> {
+  for (const id of ids)
+    await tx.run('UPDATE vpn_peers SET node_id = $2, changed_at = $3 WHERE id = $1', [id, node, nowMs])
 }
 
 /** The devices that subscriptions hold, oldest first. */

@@ -9,7 +9,7 @@ import type { Carrier } from '../../plane/agent/carrier.ts'
 import { sendEarlier } from '../../plane/agent/earlier.ts'
 import { type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
 import { openJournal } from '../../plane/agent/journal.ts'
-import { createMeter, type Meter } from '../../plane/agent/meter.ts'
+import { createMeter, type Meter, type MeterDeps } from '../../plane/agent/meter.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/agent/shop-link.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync, type PagePlace } from '../../plane/agent/sync.ts'
@@ -38,6 +38,7 @@ export type Agent = {
   attach(
     carrier: Carrier,
     onPage: (page: StatePage, place: PagePlace) => void,
+    says?: MeterDeps['says'],
   ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
 }
 
@@ -53,6 +54,8 @@ export async function openAgent(
   end: AbortSignal,
   onRevoked: () => void,
 ): Promise<Agent | undefined> {
+  // What cannot be used is said before anything is waited for.
+  linkTo(config, '')
   const folder = nodeFolder(config, kind)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const identity = await joinShop(config, kind, folder, log, end)
@@ -63,12 +66,13 @@ export async function openAgent(
     onRevoked()
   })
   let skewMs = 0
+  const noteSkew = createSkewLog(log)
   return {
     node: identity.node,
     folder,
     link,
     clock: () => Date.now() + skewMs,
-    attach(carrier, onPage) {
+    attach(carrier, onPage, says) {
       const boot = makeBoot({ folder, clock: Date.now, randomBytes })
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
       const sync = createSync({
@@ -76,6 +80,7 @@ export async function openAgent(
         link,
         onPage(page, place) {
           skewMs = page.now - Date.now()
+          noteSkew(skewMs)
           onPage(page, place)
         },
       })
@@ -85,10 +90,26 @@ export async function openAgent(
         carrier,
         journal: openJournal({ ...around, ...named }),
         lagMs: () => sync.lagMs,
+        says,
         sendEarlier: (stop) => sendEarlier({ ...around, ...named, end: stop }),
       })
       return { sync, meter }
     },
+  }
+}
+
+/** A clock that is off by more than this is worth a word, and again when it is off by as much more. */
+const mostSkewMs = 5_000
+
+/** What has expired is decided by the shop's clock; certificates, logs and whoever reads them go by the machine's. */
+function createSkewLog(log: Log): (skewMs: number) => void {
+  let saidMs = 0
+  return (skewMs) => {
+    if (Math.abs(skewMs - saidMs) <= mostSkewMs) return
+    saidMs = skewMs
+    const explanation =
+      Math.abs(skewMs) <= mostSkewMs ? 'as the shop has it' : 'set the clock of this machine, or of the shop’s'
+    log.warn('clock differs from the shop', { ahead_ms: -skewMs, explanation })
   }
 }
 
@@ -106,7 +127,7 @@ async function joinShop(
       version: manifest.version,
       randomBytes,
       key: config.nodeKey,
-      keyFile: joinKeyFile(config.folder, kind),
+      keyFile: findKeyFile(config, kind),
       linkWith: (secret) => linkTo(config, secret),
       end,
     })
@@ -114,6 +135,13 @@ async function joinShop(
     if (end.aborted) return undefined
     throw error instanceof IdentityError ? new BadSetting(error.message) : error
   }
+}
+
+/** Only a shop on this machine writes keys into this folder: nobody waits for one of another machine's. */
+function findKeyFile(config: Config, kind: NodeKind): string | undefined {
+  const path = joinKeyFile(config.folder, kind)
+  const isOwn = config.shopUrl === undefined || config.shopUrl.startsWith('unix:')
+  return isOwn || existsSync(path) ? path : undefined
 }
 
 /** A shop that shares this data folder is met at its socket; else where the shop of these settings would listen. */

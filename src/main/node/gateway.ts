@@ -6,12 +6,15 @@ import type { Address } from '../../kernel/address.ts'
 import type { Log } from '../../kernel/log.ts'
 import { classify } from '../../kernel/reserved.ts'
 import { createAsk } from '../../plane/agent/ask.ts'
+import { createExitWords, type ExitWords } from '../../plane/agent/exit-words.ts'
+import { takeHopKey } from '../../plane/agent/hop-key.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
-import { createSnapshot } from '../../plane/agent/snapshot.ts'
+import { createSnapshot, type Snapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createTrials } from '../../plane/agent/trials.ts'
-import type { Engine, EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
+import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
@@ -53,7 +56,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     return undefined
   }
   const port = listen(engine, config)
-  engine.changed({ proxies: [], subusers: [], exits: false, ports: true }, notePort(log))
+  engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(
     createPressureLog(log, () => engine.standing),
@@ -92,10 +95,16 @@ const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_,
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
-/** What customers may reach, as the shop's mode and the machine's own addresses have it. */
+/** Bytes in a megabit. */
+const megabit = 125_000
+const speedOf = (megabits: number | null | undefined): number =>
+  megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
+
+/** What customers may reach, as the shop's mode and the machine's own addresses have it, and how fast. */
 function createRules(config: Config) {
   let mode: StatePage['mode'] = 'production'
   let policy = policyOf(config, mode)
+  let speeds: Speeds = noLimit
   let heardAt = 0
   return {
     /** Whether anything was ever heard, and when that was by the shop's clock, if it was in an earlier run. */
@@ -103,11 +112,15 @@ function createRules(config: Config) {
     heardAt: () => heardAt,
     mode: () => mode,
     policy: () => policy,
+    speeds: () => speeds,
     lookAround: () => {
       policy = policyOf(config, mode)
     },
     hear(page: StatePage): void {
       heardAt = page.now
+      const proxy = speedOf(page.speed_mbit?.proxies)
+      const subuser = speedOf(page.speed_mbit?.subusers)
+      if (proxy !== speeds.proxy || subuser !== speeds.subuser) speeds = { proxy, subuser }
       if (page.mode === mode) return
       mode = page.mode
       policy = policyOf(config, mode)
@@ -122,6 +135,8 @@ function assemble(agent: Agent, config: Config, log: Log) {
   const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
   const asking = createAsk({ link: agent.link, now: realTiming.now, log })
 
+  const words = createExitWords(realTiming.now)
+  const key = takeHopKey(agent.folder)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
@@ -135,6 +150,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
       return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
     },
     policy: rules.policy,
+    speeds: rules.speeds,
     limits: limitsOf(config, log),
     clock: agent.clock,
     lastContactAt() {
@@ -143,6 +159,8 @@ function assemble(agent: Agent, config: Config, log: Log) {
     },
     sha256,
     random: Math.random,
+    hop: { node: agent.node, privateKey: key.privateKey },
+    onExit: noteExit(log, words, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
   })
   const tryAddress = createTryAddress(process.platform)
@@ -156,21 +174,38 @@ function assemble(agent: Agent, config: Config, log: Log) {
       tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
     isToLeave: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
   })
-  const { sync, meter } = agent.attach(engine.carrier, (page, place) => {
-    rules.hear(page)
-    engine.shutOut(false)
-    saved.note(page, place)
-    trials.hear(page, place)
-    if (place.isFirst) snapshot.beginWhole()
-    engine.changed(snapshot.apply(page), notePort(log))
-    if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
-  })
+  const says = () => ({ hop_key: key.publicKey, exit_words: words.take() })
+  const { sync, meter } = agent.attach(
+    engine.carrier,
+    (page, place) => {
+      rules.hear(page)
+      engine.shutOut(false)
+      saved.note(page, place)
+      trials.hear(page, place)
+      if (place.isFirst) snapshot.beginWhole()
+      engine.changed(snapshot.apply(page), notePort(log))
+      if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
+      words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
+    },
+    says,
+  )
   // What the run before has heard holds until the shop is heard again. It tells nothing of the time.
   for (const page of readSavedState(agent.folder, log)) {
     rules.hear(page)
     snapshot.apply(page)
   }
   return { engine, meter, sync, rules, saved, trials }
+}
+
+/** What the engine found out about an exit is said to the shop, and written down when it has come or gone. */
+function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['onExit'] {
+  return (word) => {
+    const before = words.note(word)
+    const { pool, host } = snapshot.findExit(word.id) ?? { pool: '', host: '' }
+    const fields = { exit: word.id, pool, leaves_from: host }
+    if (!word.isUp) log.warn('exit down', { ...fields, reason: word.reason })
+    else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: word.sinceAt - before.sinceAt })
+  }
 }
 
 /** On a machine without IPv6 every address is every IPv4 address. */

@@ -7,10 +7,26 @@ import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrit
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
-import { createDedicated, createDedicatedUpkeep, createDedicatedVerifier } from '../../domains/dedicated/index.ts'
-import { createFleet, createFleetVerifier, createPorts, type NodeSide } from '../../domains/fleet/index.ts'
+import {
+  createDedicated,
+  createDedicatedUpkeep,
+  createDedicatedVerifier,
+  createOutages,
+  createProxyOperator,
+  createRangeOperator,
+} from '../../domains/dedicated/index.ts'
+import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
+import {
+  createFleet,
+  createFleetVerifier,
+  createGatewaySide,
+  createPorts,
+  createReach,
+  type NodeSide,
+  type Places,
+} from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
-import { createMoneyVerifier, createOrders } from '../../domains/orders/index.ts'
+import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -21,7 +37,7 @@ import type { Verifier } from '../../kernel/finding.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
-import type { Config } from '../settings/config.ts'
+import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
 import { readMigrations } from './database.ts'
 
@@ -46,6 +62,8 @@ export type Arrangements = {
   /** As shipped, unless said. */
   readonly vpn?: VpnArrangement
   readonly premium?: PremiumTerms
+  /** Where customers are told to go, to be looked at before something is sold; not looked at unless said. */
+  readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
 }
@@ -61,6 +79,11 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
     ports: config.premiumPorts,
   },
   vpn: vpnArrangementOf(config),
+  places: {
+    gateway: config.gatewayHost,
+    vpn: config.vpnHost,
+    shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
+  },
   checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
 })
 
@@ -72,10 +95,20 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   const history = createRowHistory(around)
   const ledgerAudit = createLedgerAudit({ db, ...around, history })
   const customers = createCustomers({ db, ledger, ...around, vault: arranged.vault })
-  const orders = createOrders({ db, ledger, customers, vault: arranged.vault, ...around })
+  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
+  const reach = createReach({ customers, fleet, places: arranged.places })
+  const events = createEvents({ db, ...around })
+  const orders = createOrders({
+    db,
+    ledger,
+    customers,
+    events,
+    findObstacle: (asked) => reach.findObjection(asked),
+    vault: arranged.vault,
+    ...around,
+  })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
-  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const ports = createPorts({ ...around, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({
@@ -86,10 +119,13 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     rangeIds: createCounter(db, 'range'),
   })
   const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet })
+  const outages = createOutages({ db, ledger, orders, events, pricing, ...around })
   const dedicated = createDedicated({
     db,
+    outages,
     ledger,
     customers,
+    events,
     orders,
     pricing,
     stock,
@@ -100,6 +136,30 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     proxyIds: createCounter(db, 'proxy'),
   })
   const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
+  const once = createOnce({ db, ...around })
+  const proxyOperator = createProxyOperator({
+    db,
+    ledger,
+    orders,
+    stock,
+    stockOperator,
+    events,
+    traffic,
+    once,
+    ports,
+    outages,
+    ...around,
+  })
+  const rangeOperator = createRangeOperator({
+    db,
+    ledger,
+    orders,
+    stock,
+    stockOperator,
+    outages,
+    proxyOperator,
+    ...around,
+  })
   const vpnDeps = {
     db,
     ledger,
@@ -122,11 +182,13 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     terms,
     ports,
   })
+  const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
     createDedicatedVerifier({
       db,
+      outages,
       orders,
       pricing,
       stockOperator,
@@ -139,13 +201,15 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createEventsVerifier({ db }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
     createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
-  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes]
+  const gateways = createGatewaySide({ db, ...around, usualEndpoint: arranged.gateway })
+  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
   const setBlocked = createBlocking({ db, customers, touched: nodeSides })
   return {
     db,
@@ -153,6 +217,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     ledgerAudit,
     keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
     customers,
+    events,
     orders,
     pricing,
     traffic,
@@ -160,7 +225,12 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     stockOperator,
     dedicated,
     dedicatedUpkeep,
+    outages,
+    proxyOperator,
+    rangeOperator,
+    refunds,
     fleet,
+    reach,
     vpn,
     premium,
     nodeSides,

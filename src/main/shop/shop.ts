@@ -3,6 +3,7 @@ import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
+import { eventOperations } from '../../api/customer/events/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
@@ -16,6 +17,8 @@ import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { eventChores } from '../../jobs/events.ts'
+import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
@@ -59,6 +62,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   // An empty database that is not to be a sandbox is a production shop from now on.
   if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
   await confirm()
+  await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const api = openApi(config, services, around, log)
@@ -69,6 +73,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...premiumChores(services, log),
     ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
+    ...fleetChores({ ...services, ...around }, log),
+    ...eventChores(services),
     ...localChores,
   ]
   const chores = startChores(all, log)
@@ -85,6 +91,17 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       await db.close()
       log.info('shop closed')
     },
+  }
+}
+
+/** Said at every start: whoever looks for the reason why nobody can use what he bought finds it. */
+async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
+  for (const { setting, host } of await reach.warnings()) {
+    log.warn('not reachable', {
+      setting,
+      host,
+      explanation: 'customers are sent to this machine’s own address; what only they could reach there is not sold',
+    })
   }
 }
 
@@ -114,6 +131,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
+      ...eventOperations(services),
     ],
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
@@ -121,6 +139,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     isReady: () => isReachable(services.db),
+    warnings: async () => (await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
   })
   const { host: hostname, port, trustedProxies } = config
   const server = listening(hostname, port, 'shop', () =>

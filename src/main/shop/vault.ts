@@ -9,7 +9,7 @@ import { findSecretKey, forgetSecretKey, makeSecretKey, secretKeyFile } from '..
 export type OpenedVault = {
   readonly vault: Vault
   /** Asked again once the shop has decided what it is: another one may have opened it first, with another key. */
-  confirm(): Promise<void>
+  readonly confirm: () => Promise<void>
 }
 
 /**

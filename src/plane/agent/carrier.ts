@@ -9,12 +9,15 @@ import type { ReportBody } from '../../wire/node/report.ts'
 export type ProxyCount = Readonly<ReportBody['proxies'][number]>
 export type SubuserCount = Readonly<ReportBody['subusers'][number]>
 export type HostCount = Readonly<ReportBody['hosts'][number]>
+export type ExitCount = Readonly<NonNullable<ReportBody['exits']>[number]>
 export type PeerCount = Readonly<ReportBody['peers'][number]>
 export type Counts = {
   readonly proxies: readonly ProxyCount[]
   readonly subusers: readonly SubuserCount[]
   readonly hosts: readonly HostCount[]
   readonly peers: readonly PeerCount[]
+  /** What went through exits, of no bill; only gateways have them. */
+  readonly exits?: readonly ExitCount[]
 }
 
 export type Carrier = {
@@ -37,8 +40,8 @@ export type Carrier = {
   allow(id: string, pool: string, upto: number): void
   /** How many bytes pass in a moment at the present pace: a lease of that size is worth having. */
   paceOf?(id: string, pool: string): number
-  /** Connections or devices that are up, and all bytes carried since the boot. */
-  readonly health: { readonly tunnels: number; readonly carried: number }
+  /** Connections or devices that are up, all bytes carried since the boot, and those for other gateways among them. */
+  readonly health: { readonly tunnels: number; readonly carried: number; readonly relayed?: number }
 }
 
 /** What the carrier asks of the agent in its turn. All of it returns at once. */

@@ -5,7 +5,7 @@ import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '..
 import { parseJson } from './json.ts'
 import { findFile, writeOwnFile } from './own-file.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { type Chance, growingPause, type Log, type Timing } from './surroundings.ts'
+import { type Chance, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
 
 /** Who this node is, and what it shows to prove it. */
 export type Identity = Joined & { readonly secret: string }
@@ -85,15 +85,17 @@ function findKey(deps: IdentityDeps): string | undefined {
 async function joinShop(deps: IdentityDeps): Promise<Identity> {
   const { timing } = deps
   const giveUpAt = timing.now() + (deps.waitMs ?? shippedWaitMs)
+  const limitedLog = createLimitedLog(deps.log, timing.now)
   const secret = takeDraft(deps)
   const spent = new Set<string>()
   let failures = 0
-  let lastTrouble = 'no join key came'
+  let lastTrouble = lackOf(deps)
   while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
     const key = findKey(deps)
     if (key === undefined || spent.has(key)) {
       // Only a file can still come up with another key.
       if (deps.keyFile === undefined) break
+      limitedLog('warn', 'no join key', { explanation: lastTrouble, looked_in: deps.keyFile })
       await timing.pause(keyPollMs, deps.end)
       continue
     }
@@ -105,11 +107,18 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
       deps.log.warn('join key refused', { fault: outcome })
     } else {
       failures += 1
+      limitedLog('warn', 'not joined yet', { explanation: outcome.message })
       await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)
     }
   }
   throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node add\` prints a new key`)
 }
+
+/** What is missing, as the operator can mend it. */
+const lackOf = (deps: IdentityDeps): string =>
+  deps.key === undefined || deps.key.trim() === ''
+    ? 'no join key came; set TURNPIKE_NODE_KEY to the one that it prints'
+    : 'TURNPIKE_NODE_KEY is not a join key, which begins with tpj_'
 
 async function tryKey(deps: IdentityDeps, key: string, secret: string): Promise<Joined | LinkError> {
   try {

@@ -36,6 +36,8 @@ export type MeterDeps = {
   readonly version: string
   /** How far behind the newest change the node is. */
   readonly lagMs: () => number
+  /** What a gateway has to say besides what it has carried. */
+  readonly says?: (() => Pick<ReportBody, 'hop_key' | 'exit_words'>) | undefined
   /**
    * Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first
    * try has ended.
@@ -100,12 +102,19 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   function toBody(batch: Batch): ReportBody {
-    const { tunnels, carried } = carrier.health
+    const { tunnels, carried, relayed } = carrier.health
     return {
       ...batch,
       boot: deps.boot,
       version: deps.version,
-      health: { tunnels, carried, lag_ms: deps.lagMs(), ...(isWithdrawn && { stopping: true }) },
+      health: {
+        tunnels,
+        carried,
+        ...(relayed !== undefined && { relayed }),
+        lag_ms: deps.lagMs(),
+        ...(isWithdrawn && { stopping: true }),
+      },
+      ...deps.says?.(),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
         pool,
@@ -160,7 +169,7 @@ export function createMeter(deps: MeterDeps): Meter {
     gather()
     pending.renumber(renumberMs)
     const batch = pending.batch(atOnce)
-    const isFull = Object.values(batch).some((each) => each.length >= atOnce)
+    const isFull = Object.values(batch).some((each) => (each?.length ?? 0) >= atOnce)
     lastSentAt = timing.now()
     try {
       const answer = await deps.link.report(toBody(batch), cut.signal)

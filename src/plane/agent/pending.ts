@@ -1,5 +1,5 @@
 import { mostInReport, type ReportBody } from '../../wire/node/report.ts'
-import type { Counts, HostCount, PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
+import type { Counts, ExitCount, HostCount, PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
 
 export type PendingWish = {
   readonly id: string
@@ -14,7 +14,7 @@ export type PendingWish = {
  * What is taken from the waiting for one report: the very objects, so that what moved meanwhile can be told from what
  * did not.
  */
-export type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources'> & {
+export type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources' | 'exits'> & {
   readonly wishes: readonly PendingWish[]
 }
 
@@ -37,6 +37,7 @@ export function createPending(now: () => number) {
   const peers = new Map<string, PeerCount>()
   const hosts = new Map<string, HostCount>()
   const sources = new Map<string, Source>()
+  const exits = new Map<string, ExitCount>()
   const wishes = new Map<string, PendingWish>()
   let turn = 0
 
@@ -50,6 +51,7 @@ export function createPending(now: () => number) {
       for (const each of counts.proxies) proxies.set(each.id, each)
       for (const each of counts.subusers) subusers.set(subjectKey(each.id, each.pool), each)
       for (const each of counts.peers) peers.set(each.id, each)
+      for (const each of counts.exits ?? []) exits.set(each.id, each)
       for (const each of counts.hosts) {
         const key = `${subjectKey(each.id, each.pool)}\n${each.host}`
         if (each.host.length <= 253 && (hosts.size < mostHosts || hosts.has(key))) hosts.set(key, each)
@@ -96,6 +98,7 @@ export function createPending(now: () => number) {
         peers: [...firstOf(peers.values(), most)],
         hosts: [...firstOf(hosts.values(), most)],
         sources: [...firstOf(sources.values(), most)],
+        ...(exits.size > 0 && { exits: [...firstOf(exits.values(), most)] }),
         wishes: wished,
       }
     },
@@ -108,6 +111,7 @@ export function createPending(now: () => number) {
       for (const each of sent.proxies) drop(proxies, each.id, each)
       for (const each of sent.subusers) drop(subusers, subjectKey(each.id, each.pool), each)
       for (const each of sent.peers) drop(peers, each.id, each)
+      for (const each of sent.exits ?? []) drop(exits, each.id, each)
       for (const each of sent.hosts) drop(hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`, each)
       for (const each of sent.sources) drop(sources, `${each.id}\n${each.address}`, each)
       return sent.wishes.filter((each) => drop(wishes, subjectKey(each.id, each.pool), each))
@@ -118,6 +122,7 @@ export function createPending(now: () => number) {
       for (const each of sent.proxies) toEnd(proxies, each.id)
       for (const each of sent.subusers) toEnd(subusers, subjectKey(each.id, each.pool))
       for (const each of sent.peers) toEnd(peers, each.id)
+      for (const each of sent.exits ?? []) toEnd(exits, each.id)
       for (const each of sent.hosts) toEnd(hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`)
       for (const each of sent.sources) toEnd(sources, `${each.id}\n${each.address}`)
       for (const each of sent.wishes) toEnd(wishes, subjectKey(each.id, each.pool))
@@ -128,7 +133,7 @@ export function createPending(now: () => number) {
     },
 
     get isEmpty(): boolean {
-      return proxies.size + subusers.size + peers.size + hosts.size + sources.size + wishes.size === 0
+      return proxies.size + subusers.size + peers.size + hosts.size + sources.size + exits.size + wishes.size === 0
     },
   }
 }

@@ -13,6 +13,7 @@ const page = (now: number, ...ids: number[]): StatePage => ({
   more: false,
   now,
   mode: 'sandbox',
+  gateways: [],
   ranges: [],
   proxies: ids.map((id) => ({
     id,
@@ -88,6 +89,27 @@ describe('the state on the disk of a node', () => {
         [page(1, 10), page(2, 11)].slice(0, length < first - 1 ? 0 : length < text.length - 1 ? 1 : 2),
       )
     }
+  })
+
+  test('changes for years leave it about as long as what there is, each thing as it was last heard of', () => {
+    const saved = openSavedState({ folder, timing: realTiming, log: quiet, mostAdded: 2000 })
+    const ids = Array.from({ length: 20 }, (_, index) => index + 1)
+    saved.note(page(1, ...ids), whole)
+    const wholeBytes = statSync(path()).size
+    for (let now = 2; now < 2000; now += 1) {
+      const said = page(now, (now % 20) + 1, 100 + now)
+      const [known, passing] = said.proxies
+      if (!known || !passing) throw new Error('a page has what was put in')
+      saved.note({ ...said, proxies: [{ ...known, expires_at: now }, passing] }, change)
+      saved.note({ ...said, proxies: [{ ...passing, state: 'gone' }] }, change)
+      expect(statSync(path()).size).toBeLessThan(3 * wholeBytes + 4000)
+    }
+    saved.close()
+    const held = new Map(readSavedState(folder, quiet).flatMap((each) => each.proxies.map((of) => [of.id, of])))
+    const there = [...held.values()].filter((each) => each.state !== 'gone')
+    expect(there.map((each) => each.id).toSorted((a, b) => a - b)).toEqual(ids)
+    expect(Math.min(...there.map((each) => each.expires_at))).toBe(1980)
+    expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
   test('without one there is nothing to serve from', () => {

@@ -1,4 +1,4 @@
-import { closeSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
 import { parseJson } from './json.ts'
@@ -8,20 +8,30 @@ import type { PagePlace } from './sync.ts'
 
 const fileName = 'state.log'
 const draftName = 'state.log.new'
-/** What changes add to the file before it is begun anew with the next whole read. */
-const mostBytes = 256 * 1024 * 1024
+/** What changes may add to the file before it is written anew; also, as much as was in it then. */
+const shippedMostAdded = 4 * 1024 * 1024
+/** Things of a page that is written anew. */
+const thingsEach = 500
 
 /**
  * What the shop last wanted carried, on the node's own disk, a page a line: a node that starts while the shop is away
  * serves from it. It is written as it is heard and never trusted for longer than until the shop answers, for then the
  * whole state is read anew.
  */
-export function openSavedState(deps: { readonly folder: string; readonly timing: Timing; readonly log: Log }) {
+export function openSavedState(deps: {
+  readonly folder: string
+  readonly timing: Timing
+  readonly log: Log
+  readonly mostAdded?: number
+}) {
   const path = join(deps.folder, fileName)
   const draft = join(deps.folder, draftName)
   const limitedLog = createLimitedLog(deps.log, deps.timing.now)
   let descriptor: number | undefined
-  let written = 0
+  const mostAdded = deps.mostAdded ?? shippedMostAdded
+  /** How long the file was when it last held everything once, and what came after. */
+  let wholeBytes = 0
+  let addedBytes = 0
 
   function end(): void {
     if (descriptor !== undefined) closeSync(descriptor)
@@ -32,14 +42,27 @@ export function openSavedState(deps: { readonly folder: string; readonly timing:
     if (place.isFirst) {
       end()
       descriptor = openOwn(draft, 'w')
-      written = 0
+      wholeBytes = 0
+      addedBytes = 0
     }
     if (descriptor === undefined) return
-    written += writeSync(descriptor, `${JSON.stringify(page)}\n`)
+    const bytes = writeSync(descriptor, `${JSON.stringify(page)}\n`)
+    if (place.isWhole) wholeBytes += bytes
+    else addedBytes += bytes
     if (place.isWhole && place.isLast) renameSync(draft, path)
-    if (written <= mostBytes) return
+    if (!place.isWhole && addedBytes > Math.max(mostAdded, wholeBytes)) compact()
+  }
+
+  /** Each thing once, as it was last heard of, and nothing of what is gone. */
+  function compact(): void {
     end()
-    rmSync(path, { force: true })
+    descriptor = openOwn(draft, 'w')
+    wholeBytes = 0
+    addedBytes = 0
+    for (const page of foldPages(readSavedState(deps.folder, deps.log))) {
+      wholeBytes += writeSync(descriptor, `${JSON.stringify(page)}\n`)
+    }
+    renameSync(draft, path)
   }
 
   return {
@@ -75,5 +98,34 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
   return pages
 }
 
+/** The same state in as few pages as it needs. */
+function foldPages(pages: readonly StatePage[]): StatePage[] {
+  const last = pages.at(-1)
+  if (!last) return []
+  const newest = <Of extends { id: number | string }>(things: readonly Of[], isGone: (each: Of) => boolean): Of[] =>
+    [...new Map(things.map((each) => [each.id, each])).values()].filter((each) => !isGone(each))
+  const proxies = newest(
+    pages.flatMap((page) => page.proxies),
+    (each) => each.state === 'gone',
+  )
+  const subusers = newest(
+    pages.flatMap((page) => page.subusers),
+    (each) => each.state === 'deleted',
+  )
+  const exits = newest(
+    pages.flatMap((page) => page.exits),
+    (each) => each.drained,
+  )
+  const peers = newest(
+    pages.flatMap((page) => page.peers),
+    () => false,
+  )
+  const most = Math.max(1, ...[proxies, subusers, exits, peers].map((each) => each.length))
+  return Array.from({ length: Math.ceil(most / thingsEach) }, (_, index) => {
+    const part = <Of>(things: readonly Of[]): Of[] => things.slice(index * thingsEach, (index + 1) * thingsEach)
+    return { ...last, proxies: part(proxies), subusers: part(subusers), exits: part(exits), peers: part(peers) }
+  })
+}
+
 const isEmpty = (page: StatePage): boolean =>
-  page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0
+  [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)

@@ -198,7 +198,17 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
 function reasonOf(error: unknown, cut: AbortController): string {
   if (cut.signal.aborted) return 'no answer in time'
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return /^\w{1,40}$/.test(code) ? code : 'the connection failed'
+  if (!/^\w{1,40}$/.test(code)) return 'the connection failed'
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) {
+    return `the certificate of the shop is not valid now (${code}), or this machine's clock is off`
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ISSUER|ALTNAME/.test(code)) {
+    return (
+      `the certificate of the shop is not trusted (${code}): it needs one for its name from an authority that ` +
+      'this machine knows; NODE_EXTRA_CA_CERTS names a file with another authority'
+    )
+  }
+  return code
 }
 
 async function readText(response: Response, what: string): Promise<string> {

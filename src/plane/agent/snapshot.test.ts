@@ -13,7 +13,7 @@ describe('what a node has heard', () => {
     const snapshot = createSnapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
     const changed = snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
-    expect(changed).toEqual({ proxies: ['tp1abcd'], subusers: ['sub_1'], exits: true, ports: true })
+    expect(changed).toEqual({ proxies: ['tp1abcd'], subusers: ['sub_1'], exits: true, ports: true, gateways: [] })
     expect(snapshot.findProxy('tp1abcd')).toEqual(someProxy())
     expect(snapshot.findLogin('u7k2m9x4qa')).toEqual(subuser)
     expect(snapshot.findPort(20_001)).toEqual({ subuser: 'sub_1', login: 'u7k2m9x4qa-country-de' })
@@ -55,7 +55,13 @@ describe('what a node has heard', () => {
     expect(snapshot.findPort(20_001)).toBeDefined()
     snapshot.learn({ proxy: someProxy({ id: 3, username: 'tp3' }), subuser: null })
     snapshot.apply(pageOf({ exits: [someExit({ id: 'exit_2' })] }))
-    expect(snapshot.endWhole()).toEqual({ proxies: ['tp2'], subusers: ['sub_2'], exits: true, ports: true })
+    expect(snapshot.endWhole()).toEqual({
+      proxies: ['tp2'],
+      subusers: ['sub_2'],
+      exits: true,
+      ports: true,
+      gateways: [],
+    })
     expect(snapshot.findProxy('tp1abcd')).toBeDefined()
     expect(snapshot.findProxy('tp2')).toBeUndefined()
     expect(snapshot.findProxy('tp3')).toBeDefined()

@@ -1,4 +1,4 @@
-import type { Found, NodeExit, NodeProxy, NodeSubuser, StatePage } from '../../wire/node/state.ts'
+import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser, StatePage } from '../../wire/node/state.ts'
 
 /** What a page changed, by the names that open connections are kept under. */
 export type Changed = {
@@ -6,6 +6,8 @@ export type Changed = {
   readonly subusers: readonly string[]
   readonly exits: boolean
   readonly ports: boolean
+  /** Other gateways, by id; none unless said. */
+  readonly gateways?: readonly string[]
 }
 
 /** What a port stands for: a sub-user's login, or a dedicated proxy. */
@@ -19,9 +21,10 @@ export function createSnapshot() {
   const logins = new Map<string, string>()
   const ports = new Map<number, PortMeaning>()
   const exits = new Map<string, NodeExit>()
+  const gateways = new Map<string, NodeGateway>()
   let byPool: Map<string, NodeExit[]> | undefined
   /** While the whole state is read anew: what was not named yet, and is forgotten at the end. */
-  let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string> } | undefined
+  let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> } | undefined
 
   /** Tells whether its port changed. */
   function putProxy(proxy: NodeProxy): boolean {
@@ -74,8 +77,19 @@ export function createSnapshot() {
     else exits.set(exit.id, exit)
   }
 
+  function putGateway(gateway: NodeGateway): void {
+    unnamed?.gateways.delete(gateway.id)
+    if (gateway.state === 'gone') gateways.delete(gateway.id)
+    else gateways.set(gateway.id, gateway)
+  }
+
   /** Knows these no longer, by username and by id. */
-  function forget(usernames: readonly string[], ids: readonly string[], exitIds: readonly string[]): Changed {
+  function forget(
+    usernames: readonly string[],
+    ids: readonly string[],
+    exitIds: readonly string[],
+    gatewayIds: readonly string[] = [],
+  ): Changed {
     let portsChanged = false
     for (const username of usernames) {
       portsChanged = dropEntry(username) !== null || portsChanged
@@ -88,12 +102,17 @@ export function createSnapshot() {
       subusers.delete(id)
     }
     for (const id of exitIds) exits.delete(id)
+    for (const id of gatewayIds) gateways.delete(id)
     byPool = undefined
-    return { proxies: usernames, subusers: ids, exits: exitIds.length > 0, ports: portsChanged }
+    const exitsChanged = exitIds.length > 0
+    return { proxies: usernames, subusers: ids, exits: exitsChanged, ports: portsChanged, gateways: gatewayIds }
   }
 
   return {
-    apply(page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'>): Changed {
+    apply(
+      page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'> & { readonly gateways?: readonly NodeGateway[] },
+    ): Changed {
+      for (const gateway of page.gateways ?? []) putGateway(gateway)
       const entriesChanged = page.proxies.map(putProxy).includes(true)
       const portsChanged = page.subusers.map(putSubuser).includes(true)
       for (const exit of page.exits) putExit(exit)
@@ -103,6 +122,7 @@ export function createSnapshot() {
         subusers: page.subusers.map((each) => each.id),
         exits: page.exits.length > 0,
         ports: entriesChanged || portsChanged,
+        gateways: (page.gateways ?? []).map((each) => each.id),
       }
     },
 
@@ -114,14 +134,24 @@ export function createSnapshot() {
 
     /** The whole state is about to be read anew; until endWhole() what is known stays known. */
     beginWhole(): void {
-      unnamed = { proxies: new Set(proxies.keys()), subusers: new Set(subusers.keys()), exits: new Set(exits.keys()) }
+      unnamed = {
+        proxies: new Set(proxies.keys()),
+        subusers: new Set(subusers.keys()),
+        exits: new Set(exits.keys()),
+        gateways: new Set(gateways.keys()),
+      }
     },
 
     /** Forgets what the whole state did not name. */
     endWhole(): Changed {
       const left = unnamed
       unnamed = undefined
-      return forget([...(left?.proxies ?? [])], [...(left?.subusers ?? [])], [...(left?.exits ?? [])])
+      return forget(
+        [...(left?.proxies ?? [])],
+        [...(left?.subusers ?? [])],
+        [...(left?.exits ?? [])],
+        [...(left?.gateways ?? [])],
+      )
     },
 
     forget,
@@ -130,6 +160,9 @@ export function createSnapshot() {
     proxies: (): Iterable<NodeProxy> => proxies.values(),
     subusers: (): Iterable<NodeSubuser> => subusers.values(),
     exits: (): Iterable<NodeExit> => exits.values(),
+
+    gateways: (): Iterable<NodeGateway> => gateways.values(),
+    findGateway: (id: string): NodeGateway | undefined => gateways.get(id),
 
     findProxy: (username: string): NodeProxy | undefined => proxies.get(username),
     findSubuser: (id: string): NodeSubuser | undefined => subusers.get(id),

@@ -19,6 +19,8 @@ const exit = (id: string): StatePage['exits'][number] => ({
   city: '',
   zip: '',
   asn: null,
+  offers: null,
+  node: null,
   drained: false,
 })
 const page = (cursor: string, more: boolean, ...ids: string[]): StatePage => ({

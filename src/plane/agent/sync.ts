@@ -57,7 +57,8 @@ export function createSync(deps: {
     failures += 1
     isBehind = true
     const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
-    limitedLog(isFault ? 'error' : 'warn', 'state not read', { fault: error })
+    const awayMs = Math.round(timing.now() - (lastContactAt ?? currentAt))
+    limitedLog(isFault ? 'error' : 'warn', 'state not read', { fault: error, away_ms: awayMs })
     if (error instanceof LinkError && error.status === 400 && cursor !== undefined) restart()
   }
 
@@ -65,6 +66,9 @@ export function createSync(deps: {
     const askedAt = timing.now()
     const mayWait = !isBehind && !isWhole
     const page = await deps.link.state(cursor, mayWait ? waitSeconds : 0, end)
+    if (failures > 0) {
+      deps.log.info('shop reached again', { away_ms: Math.round(timing.now() - (lastContactAt ?? currentAt)) })
+    }
     lastContactAt = timing.now()
     take(page)
     failures = 0
@@ -106,4 +110,4 @@ export function createSync(deps: {
 }
 
 const isEmpty = (page: StatePage): boolean =>
-  page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length === 0
+  [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
+import { HandTiming, quietLog, settle } from '../../../test/harness/hand-timing.ts'
 import { formatAddress } from '../../kernel/address.ts'
 import type { NodeRange } from '../../wire/node/state.ts'
 import { mostRuns, type TriedBody } from '../../wire/node/tried.ts'
@@ -135,16 +135,13 @@ describe('trying addresses', () => {
   test('a shop that is away is told again after pauses, and has heard all once it is back', async () => {
     isAway = true
     const { trials, stop } = open(range(1, '45.12.0.0/31'))
-    let isReady = false
-    void trials.ready.then(() => {
-      isReady = true
-    })
+    const hasHeard = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
     await timing.advance(60_000)
     expect(told.length).toBeLessThan(20)
-    expect(isReady).toBe(false)
+    expect(await hasHeard()).toBe(false)
     isAway = false
     await timing.advance(11_000)
-    expect(isReady).toBe(true)
+    expect(await hasHeard()).toBe(true)
     await stop()
   })
 

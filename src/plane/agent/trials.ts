@@ -167,6 +167,10 @@ export function createTrials(deps: {
     if (await tell(all, end)) setReady()
   }
 
+  async function listen(call: Promise<boolean>): Promise<void> {
+    if (await call) bell.ring()
+  }
+
   /** Calls from each address of these ranges in turn, so many at once. Those that are not here take their time too. */
   async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
     const turns = ranges.reduce((sum, each) => sum + (each.leaving?.turns ?? 0), 0)
@@ -182,10 +186,7 @@ export function createTrials(deps: {
       ) {
         const call = each.leaving?.step(end)
         if (call) {
-          const ended: Promise<void> = call.then((isNews) => {
-            calls.delete(ended)
-            if (isNews) bell.ring()
-          })
+          const ended = listen(call).finally(() => calls.delete(ended))
           calls.add(ended)
           await timing.pause(pauseMs, end)
           if (calls.size >= mostCallsAtOnce) await Promise.race(calls)

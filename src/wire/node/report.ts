@@ -24,6 +24,8 @@ export const reportBodySchema = z.object({
       lag_ms: count,
       /** Bytes in both directions since the boot, for the operator's eyes. */
       carried: count,
+      /** Of these, what was carried for other gateways, which count it themselves. */
+      relayed: count.optional(),
       /** It was told to stop: nothing more is to be sold of what it carries. It holds for the rest of this boot. */
       stopping: z.boolean().optional(),
     })
@@ -57,6 +59,24 @@ export const reportBodySchema = z.object({
     .max(mostInReport),
   /** Whitelisted addresses that somebody came from. */
   sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(mostInReport),
+  /** What went through each exit, for comparing with a supplier's bill. Counted where the customer is. */
+  exits: z
+    .array(z.object({ id: z.string().max(64), received: count, sent: count }))
+    .max(mostInReport)
+    .optional(),
+  /** The public key that this gateway signs hops with, Ed25519 in base64url. */
+  hop_key: z
+    .string()
+    .regex(/^[\w-]{43}$/)
+    .optional(),
+  /**
+   * Which exits can be left through, as this node has tried: since when, and why not. Each is said again within ten
+   * seconds; what was not said for half a minute is no longer believed.
+   */
+  exit_words: z
+    .array(z.object({ id: z.string().max(64), up: z.boolean(), since: count, reason: z.string().max(200) }))
+    .max(mostInReport)
+    .optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 

@@ -59,9 +59,28 @@ const nodeExitSchema = z.object({
   city: z.string(),
   zip: z.string(),
   asn: z.int().positive().nullable(),
+  /**
+   * Of a supplier whose login is a template (`acct-country-{country}`): the countries that it offers, or `any`. Its own
+   * place means nothing then.
+   */
+  offers: z.array(z.string()).nullable().default(null),
+  /** The gateway that it belongs to: others reach it over a hop. None: every gateway leaves through it itself. */
+  node: z.string().nullable().default(null),
   drained: z.boolean(),
 })
 export type NodeExit = z.infer<typeof nodeExitSchema>
+
+/** A gateway of the fleet: where the others reach it, and the key that it signs with. `gone` is forgotten. */
+const nodeGatewaySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  host: z.string(),
+  port,
+  /** Ed25519, 32 bytes in base64url. */
+  key: z.string(),
+  state: z.enum(['open', 'gone']),
+})
+export type NodeGateway = z.infer<typeof nodeGatewaySchema>
 
 /** A VPN device. `up` until `expires_at`, which the node keeps by itself; `down` is cut off at once. */
 const nodePeerSchema = z.object({
@@ -95,6 +114,7 @@ export type StateParts = {
   subusers: NodeSubuser
   exits: NodeExit
   peers: NodePeer
+  gateways: NodeGateway
 }
 export type StatePart = keyof StateParts
 
@@ -107,6 +127,10 @@ export const statePageSchema = z.object({
   more: z.boolean(),
   now: moment,
   mode: z.enum(['sandbox', 'production']),
+  /** A page that was saved before there were hops has none. */
+  gateways: z.array(nodeGatewaySchema).default([]),
+  /** How fast each credential may carry, both ways together; null for no limit. Left out by shops that know of none. */
+  speed_mbit: z.object({ proxies: z.int().positive().nullable(), subusers: z.int().positive().nullable() }).optional(),
   /** A page that was saved before there were ranges has none. */
   ranges: z.array(nodeRangeSchema).default([]),
   proxies: z.array(nodeProxySchema),
@@ -120,7 +144,7 @@ const longestWaitSeconds = 25
 
 /** `GET /node/v1/state?cursor=…&wait=…`: without a cursor, from the beginning. */
 export const stateQuerySchema = z.object({
-  cursor: z.string().max(500).optional(),
+  cursor: z.string().max(12_000).optional(),
   wait: z
     .string()
     .regex(/^\d{1,2}$/)

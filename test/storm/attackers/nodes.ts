@@ -9,13 +9,14 @@ import type { OpenAttack } from './attacker.ts'
 
 const huge = Number.MAX_SAFE_INTEGER
 const bootsAtOnce = 20
+const forgottenWithinMs = 900_000
 
 const liarOf = (kind: NodeKind) => `liar-${kind}`
 
 /** The operator has found out, shuts it out, and takes back all that it has said. */
 async function forgetLiar(world: World, kind: NodeKind): Promise<boolean> {
   const revoked = await runTurnpike(['node', 'revoke', liarOf(kind)], world.env)
-  const forgotten = await runTurnpike(['node', 'forget-usage', liarOf(kind)], world.env)
+  const forgotten = await runTurnpike(['node', 'forget-usage', liarOf(kind)], world.env, forgottenWithinMs)
   return revoked.exit === 0 && forgotten.exit === 0
 }
 

@@ -46,7 +46,7 @@ const transaction = z
   .object({
     id: whole("The movement's number in this customer's account, from 1 without gaps.", 1),
     kind: z
-      .enum(['credit', 'charge', 'refund'])
+      .enum(['credit', 'charge', 'refund', 'debit'])
       .openapi({ description: 'Money that came in, that was taken, or that was given back.' }),
     amount_rub: roubles('How much; negative when money was taken.', 100_000),
     balance_after_rub: roubles('The balance after it.', 100_000),

@@ -58,6 +58,7 @@ const shown = {
   ipv: 4 as const,
   expiresAt: Date.UTC(2026, 1, 3, 4, 5, 6, 789),
   status: 'active' as const,
+  interruptedAt: null,
   comment: '',
   renewPeriod: null,
   endpoint: null,

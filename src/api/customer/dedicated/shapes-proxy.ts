@@ -126,6 +126,9 @@ export const proxy = z
     date_end: dateEnd(),
     expires_at: expiresAt(),
     status: z.enum(['active', 'expired']).openapi({ description: '`expired` can still be prolonged, for 3 days.' }),
+    state: z.enum(['serving', 'interrupted']).openapi({
+      description: '`interrupted` cannot be used at the moment; its term stands still. `GET /events` tells more.',
+    }),
     comment: text('Your note on it.', 'shop 7'),
     whitelist: z
       .array(text('An address.', '198.51.100.4'))
@@ -154,6 +157,7 @@ export const proxyExample = {
   date_end: toDateEnd(exampleAt),
   expires_at: toIso(exampleAt),
   status: 'active' as const,
+  state: 'serving' as const,
   comment: '',
   whitelist: [],
   whitelist_port: null,
@@ -171,6 +175,7 @@ export type ShownProxy = {
   readonly ipv: Ipv
   readonly expiresAt: number
   readonly status: ProxyStatus
+  readonly interruptedAt: number | null
   readonly comment: string
   readonly renewPeriod: number | null
   /** Where the node that carries it is reached, if that is not where all others are. */
@@ -199,6 +204,7 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   date_end: toDateEnd(of.expiresAt),
   expires_at: toIso(of.expiresAt),
   status: of.status,
+  state: of.interruptedAt === null ? 'serving' : 'interrupted',
   comment: of.comment,
   whitelist: [...of.sources],
   whitelist_port: of.entryPort,

@@ -112,8 +112,14 @@ export const buyTraffic = operation({
     subuser: refExample,
   },
   see,
-  codes: ['not_found'],
-  refusals: noSuchSubuser,
+  codes: ['not_found', 'unavailable'],
+  refusals: {
+    ...noSuchSubuser,
+    unavailable: {
+      message: 'No exit of residential can be used at the moment. Nothing was charged; try again later.',
+      details: { charged: false },
+    },
+  },
   charges: true,
 })
 

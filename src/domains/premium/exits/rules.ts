@@ -1,5 +1,6 @@
 import type { ExitId } from '../../../kernel/ids.ts'
 import { toSlug } from '../../../kernel/login.ts'
+import { takenBy } from '../../../kernel/login-template.ts'
 import type { FieldProblem } from '../../../kernel/refusal.ts'
 
 /** Where traffic of a pool leaves: from an address of ours, or through somebody's proxy. Credentials are kept apart. */
@@ -14,9 +15,55 @@ export type Exit = {
   readonly city: string
   readonly zip: string
   readonly asn: number | null
+  /** What a supplier's exit offers, if its login is a template; its own place means nothing then. */
+  readonly offers: Offers | null
+  /** The gateway that it belongs to; none: every gateway leaves through it itself. */
+  readonly node: string | null
   readonly drainedAt: number | null
   readonly createdAt: number
   readonly changedAt: number
+}
+
+/** Countries by their codes, or any; and the other parts of a place that can be asked for. */
+export type Offers = { readonly countries: 'any' | readonly string[]; readonly parts: readonly Part[] }
+
+const partOf: Readonly<Record<string, Part>> = { state: 'states', city: 'cities', zip: 'zips', asn: 'asns' }
+
+/** What a template can be asked for, in these countries. */
+export const offersOf = (template: string, countries: Offers['countries']): Offers => ({
+  countries,
+  parts: [...takenBy(template)].flatMap((name) => partOf[name] ?? []),
+})
+
+export const writeOffers = ({ countries, parts }: Offers): string =>
+  `${countries === 'any' ? 'any' : countries.join(' ')}|${parts.join(' ')}`
+
+export function readOffers(text: string): Offers {
+  const [countries = '', parts = ''] = text.split('|')
+  const known = parts.split(' ').filter((part): part is Part => order.some((each) => each === part))
+  return { countries: countries === 'any' ? 'any' : countries.split(' '), parts: known }
+}
+
+/** What a gateway last said of an exit. */
+export type ExitWord = {
+  readonly exit: string
+  readonly node: string
+  readonly isUp: boolean
+  readonly sinceAt: number
+  readonly reason: string
+  readonly saidAt: number
+}
+
+/** A word is a fact for this long. */
+export const wordLastsMs = 30_000
+
+export type ExitStanding = 'serving' | 'down' | 'untried' | 'drained'
+
+/** How an exit is, by what gateways last said of it. */
+export function standingOf(exit: Pick<Exit, 'drainedAt'>, words: readonly ExitWord[], nowMs: number): ExitStanding {
+  if (exit.drainedAt !== null) return 'drained'
+  if (words.length === 0) return 'untried'
+  return words.some((word) => word.isUp && nowMs - word.saidAt <= wordLastsMs) ? 'serving' : 'down'
 }
 
 /** What is asked of an exit's place. Each list names alternatives; all lists must fit at once. Slugs, as in a login. */
@@ -65,12 +112,27 @@ export function narrow(
   for (const part of order) {
     const wanted = places[part].map(String)
     if (wanted.length === 0) continue
-    const there = new Set(left.map((each) => each.slugs[part]))
-    const missing = wanted.filter((value) => !there.has(value))
-    if (missing.length > 0) return { problem: problemOf(part, missing, there, left === exits) }
-    left = left.filter((each) => wanted.includes(each.slugs[part]))
+    const missing = wanted.filter((value) => !left.some((each) => serves(each, part, value)))
+    if (missing.length > 0) {
+      const there = new Set(left.flatMap((each) => namedBy(each, part)))
+      return { problem: problemOf(part, missing, there, left === exits) }
+    }
+    left = left.filter((each) => wanted.some((value) => serves(each, part, value)))
   }
   return { exits: left }
+}
+
+function serves({ exit, slugs }: Placed, part: Part, value: string): boolean {
+  if (exit.offers === null) return slugs[part] === value
+  if (part !== 'countries') return exit.offers.parts.includes(part)
+  return exit.offers.countries === 'any' || exit.offers.countries.includes(value.toUpperCase())
+}
+
+/** The places of a kind that an exit can name; of a supplier that has any, none. */
+function namedBy({ exit, slugs }: Placed, part: Part): string[] {
+  if (exit.offers === null) return [slugs[part]]
+  if (part !== 'countries' || exit.offers.countries === 'any') return []
+  return exit.offers.countries.map((code) => code.toLowerCase())
 }
 
 function problemOf(part: Part, missing: readonly string[], there: ReadonlySet<string>, isFirst: boolean): FieldProblem {
@@ -97,17 +159,15 @@ export type PlaceCount = {
 /** The places of one kind among exits, each with its exits counted, the most common first. */
 export function countPlaces(exits: readonly Placed[], part: Part): PlaceCount[] {
   const counts = new Map<string, PlaceCount>()
-  for (const { exit, slugs } of exits) {
-    const slug = slugs[part]
-    if (slug === '') continue
-    const key = `${exit.country} ${slug}`
-    const known = counts.get(key)
-    counts.set(key, {
-      slug,
-      name: nameOf(exit, part),
-      country: exit.country,
-      exits: (known?.exits ?? 0) + 1,
-    })
+  for (const placed of exits) {
+    const { exit } = placed
+    for (const slug of namedBy(placed, part)) {
+      if (slug === '') continue
+      const country = exit.offers === null ? exit.country : slug.toUpperCase()
+      const key = `${country} ${slug}`
+      const name = exit.offers === null ? nameOf(exit, part) : country
+      counts.set(key, { slug, name, country, exits: (counts.get(key)?.exits ?? 0) + 1 })
+    }
   }
   return [...counts.values()].toSorted(
     (a, b) => b.exits - a.exits || (a.country + a.slug < b.country + b.slug ? -1 : 1),

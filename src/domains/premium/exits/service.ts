@@ -3,36 +3,61 @@ import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
 import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
+import type { Customers } from '../../customers/index.ts'
+import type { ShopMode } from '../../customers/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { badPlace, inStock, noSuchExit, unknownPool } from '../errors.ts'
 import {
   contextOf,
   countPlaces,
   type Exit,
+  type ExitWord,
   narrow,
+  type Offers,
   type Part,
   type PlaceCount,
   type Placed,
   type Places,
   place,
+  wordLastsMs,
 } from './rules.ts'
 import * as store from './store.ts'
 
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
 const rememberMs = 1000
 
-export type NewExit = Omit<Exit, 'id' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+const dayMs = 86_400_000
+
+export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+  readonly node?: string | null
+  readonly offers?: Offers | null
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
 export type Exits = ReturnType<typeof createExits>
 
 /** Where traffic may leave: the operator's exits, as customers choose among them. */
-export function createExits(deps: { db: Database; clock: Clock; random: RandomBytes; vault: Vault; pricing: Pricing }) {
+export function createExits(deps: {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  vault: Vault
+  pricing: Pricing
+  customers: Pick<Customers, 'mode'>
+}) {
   const { db, clock } = deps
+  let decided: ShopMode | undefined
+
+  /** A shop in production offers what a gateway has tried; a sandbox also what none has tried yet. */
+  async function isProduction(): Promise<boolean> {
+    // Once decided it never changes, and until then nothing is sold but by tests.
+    decided ??= await deps.customers.mode()
+    return decided === 'production'
+  }
+
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
-    for (const exit of await store.listServing(db)) {
+    for (const exit of await store.listServing(db, clock() - wordLastsMs, await isProduction())) {
       const known = byPool.get(exit.pool)
       if (known) known.push(place(exit))
       else byPool.set(exit.pool, [place(exit)])
@@ -64,6 +89,8 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     const made = added.map(({ credentials, ...asked }) => {
       const exit: Exit = {
         ...asked,
+        node: asked.node ?? null,
+        offers: asked.offers ?? null,
         id: makeId('exit', nowMs, deps.random),
         drainedAt: null,
         createdAt: nowMs,
@@ -78,6 +105,11 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
 
   return {
     fitting,
+
+    /** Whether traffic of a pool could be carried now, so that it may be sold. A sandbox sells without a gateway. */
+    async isCarried(pool: string): Promise<boolean> {
+      return !(await isProduction()) || ((await serving.get('all')).get(pool)?.length ?? 0) > 0
+    },
 
     /** The places of one kind with how many exits each has, among the exits that the given places leave. */
     async places(pool: string, part: Part, within: Places): Promise<PlaceCount[]> {
@@ -100,7 +132,71 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
     list: (pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
       store.listExits(db, pool, after, limit),
 
-    pools: (): Promise<{ pool: string; exits: number; serving: number }[]> => store.countByPool(db),
+    pools: (): Promise<{ pool: string; exits: number; serving: number }[]> =>
+      store.countByPool(db, clock() - wordLastsMs),
+
+    /** What gateways last said of these exits. */
+    words: (ids: readonly string[]): Promise<ExitWord[]> => store.listWords(db, ids),
+
+    /**
+     * Takes what went through exits, as a gateway's boot has counted it so far: what is new in it goes to the day that
+     * it is told on. A report that comes twice, late or out of order adds nothing.
+     */
+    async takeCounts(node: string, boot: string, told: readonly store.ExitCount[]): Promise<void> {
+      if (told.length === 0) return
+      const ids = [...new Set(told.map((each) => each.exit))].toSorted()
+      const known = await store.knownAmong(db, ids)
+      const latest = new Map(told.filter((each) => known.has(each.exit)).map((each) => [each.exit, each]))
+      if (latest.size === 0) return
+      await db.transact(async (tx) => {
+        const before = new Map((await store.lockCounts(tx, node, boot, ids)).map((each) => [each.exit, each]))
+        const risen = [...latest.values()]
+          .toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
+          .map((each) => largerOf(each, before.get(each.exit)))
+          .filter(({ now, was }) => now.received + now.sent > was.received + was.sent)
+        if (risen.length === 0) return
+        store.raiseCounts(
+          tx,
+          node,
+          boot,
+          risen.map(({ now }) => now),
+        )
+        store.addToDay(
+          tx,
+          Math.floor(clock() / dayMs) * dayMs,
+          risen.map(({ now, was }) => ({
+            exit: now.exit,
+            received: now.received - was.received,
+            sent: now.sent - was.sent,
+          })),
+        )
+      })
+    },
+
+    /** What went through an exit on each day. */
+    async days(id: ExitId, from: number, to: number): Promise<store.ExitDay[]> {
+      if (!(await store.knownAmong(db, [id])).has(id)) throw noSuchExit()
+      return store.listDays(db, id, from, to)
+    },
+
+    /** Takes what a gateway says of exits, dated by this clock. Of exits that are not there nothing is kept. */
+    async takeWords(node: string, said: readonly Omit<ExitWord, 'node' | 'saidAt'>[]): Promise<void> {
+      if (said.length === 0) return
+      const known = await store.knownAmong(
+        db,
+        said.map((each) => each.exit),
+      )
+      const nowMs = clock()
+      const words = new Map(said.filter((each) => known.has(each.exit)).map((each) => [each.exit, each]))
+      if (words.size === 0) return
+      await db.transact(async (tx) => {
+        const sorted = [...words.values()].toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
+        store.writeWords(
+          tx,
+          sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), saidAt: nowMs })),
+        )
+      })
+    },
 
     /** Takes an exit out of service, or puts it back. Nodes learn of it with their next look. */
     drain: (id: ExitId, drained: boolean): Promise<void> =>
@@ -127,6 +223,13 @@ export function createExits(deps: { db: Database; clock: Clock; random: RandomBy
       }))
     },
   }
+}
+
+function largerOf(now: store.ExitCount, before: store.ExitCount | undefined) {
+  const was = before ?? { exit: now.exit, received: 0n, sent: 0n }
+  const received = now.received > was.received ? now.received : was.received
+  const sent = now.sent > was.sent ? now.sent : was.sent
+  return { now: { exit: now.exit, received, sent }, was }
 }
 
 /** An address is sold once: what is in stock is no exit beside that, which the database keeps. */

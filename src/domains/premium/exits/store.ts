@@ -1,7 +1,7 @@
-import { numberOrNull, sendRows } from '../../../db/rows.ts'
+import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ExitId } from '../../../kernel/ids.ts'
-import type { Exit } from './rules.ts'
+import { type Exit, type ExitWord, readOffers, writeOffers } from './rules.ts'
 
 type Row = {
   id: string
@@ -14,6 +14,8 @@ type Row = {
   city: string
   zip: string
   asn: bigint | null
+  node_id: string | null
+  offers: string | null
   drained_at: bigint | null
   created_at: bigint
   changed_at: bigint
@@ -30,12 +32,15 @@ const toExit = (row: Row): Exit => ({
   city: row.city,
   zip: row.zip,
   asn: numberOrNull(row.asn),
+  offers: row.offers === null ? null : readOffers(row.offers),
+  node: row.node_id,
   drainedAt: numberOrNull(row.drained_at),
   createdAt: Number(row.created_at),
   changedAt: Number(row.changed_at),
 })
 
-const columns = 'id, pool, kind, host, port, country, state, city, zip, asn, drained_at, created_at, changed_at'
+const columns =
+  'id, pool, kind, host, port, country, state, city, zip, asn, node_id, offers, drained_at, created_at, changed_at'
 
 export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: Uint8Array | null }[]): void {
   sendRows(
@@ -52,6 +57,8 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
       exit.city,
       exit.zip,
       exit.asn,
+      exit.node,
+      exit.offers && writeOffers(exit.offers),
       exit.drainedAt,
       exit.createdAt,
       exit.changedAt,
@@ -60,10 +67,64 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
   )
 }
 
-/** The exits that serve now, of all pools. */
-export async function listServing(reader: Reader): Promise<Exit[]> {
-  const rows = await reader.all<Row>(`SELECT ${columns} FROM exits WHERE drained_at IS NULL ORDER BY id`)
+/**
+ * The exits that are not drained, of all pools, without those that gateways have tried and cannot leave through. What
+ * was last said before `believedAt` counts as a no; what none has tried yet, as a no if only what was tried counts.
+ */
+export async function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
+  const untried = triedOnly ? '' : 'words.up IS NULL OR'
+  const rows = await reader.all<Row>(
+    `SELECT ${columns} FROM exits
+     LEFT JOIN (SELECT exit_id, MAX(CASE WHEN up = 1 AND said_at >= $1 THEN 1 ELSE 0 END) AS up
+       FROM exit_words GROUP BY exit_id) AS words ON words.exit_id = exits.id
+     WHERE drained_at IS NULL AND (${untried} words.up = 1) ORDER BY id`,
+    [believedAt],
+  )
   return rows.map(toExit)
+}
+
+type WordRow = { exit_id: string; node_id: string; up: bigint; since_at: bigint; reason: string; said_at: bigint }
+
+/** What gateways last said of these exits. */
+export async function listWords(reader: Reader, ids: readonly string[]): Promise<ExitWord[]> {
+  if (ids.length === 0) return []
+  const found: ExitWord[] = []
+  for (const some of chunked(ids)) {
+    const rows = await reader.all<WordRow>(
+      `SELECT * FROM exit_words WHERE exit_id IN (${list(some.length)}) ORDER BY exit_id, node_id`,
+      some,
+    )
+    for (const row of rows) {
+      found.push({
+        exit: row.exit_id,
+        node: row.node_id,
+        isUp: row.up === 1n,
+        sinceAt: Number(row.since_at),
+        reason: row.reason,
+        saidAt: Number(row.said_at),
+      })
+    }
+  }
+  return found
+}
+
+/** The last word of each gateway on each exit stands, whichever shop took it. */
+export function writeWords(tx: Tx, words: readonly ExitWord[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO exit_words (exit_id, node_id, up, since_at, reason, said_at)',
+    words.map((word) => [word.exit, word.node, word.isUp ? 1 : 0, word.sinceAt, word.reason, word.saidAt]),
+    `ON CONFLICT (exit_id, node_id) DO UPDATE SET
+       up = excluded.up, since_at = excluded.since_at, reason = excluded.reason, said_at = excluded.said_at`,
+  )
+}
+
+/** Which of these exits there are. */
+export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const asked = padded(ids)
+  const rows = await reader.all<{ id: string }>(`SELECT id FROM exits WHERE id IN (${list(asked.length)})`, asked)
+  return new Set(rows.map((row) => row.id))
 }
 
 export async function listExits(
@@ -82,10 +143,18 @@ export async function listExits(
 }
 
 /** How many exits each pool has, and how many of them serve. */
-export async function countByPool(reader: Reader): Promise<{ pool: string; exits: number; serving: number }[]> {
+export async function countByPool(
+  reader: Reader,
+  believedAt: number,
+): Promise<{ pool: string; exits: number; serving: number }[]> {
   const rows = await reader.all<{ pool: string; exits: bigint; serving: bigint }>(
-    `SELECT pool, COUNT(*) AS exits, CAST(SUM(CASE WHEN drained_at IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS serving
-     FROM exits GROUP BY pool ORDER BY pool`,
+    `SELECT pool, COUNT(*) AS exits,
+       CAST(SUM(CASE WHEN drained_at IS NULL AND words.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
+     FROM exits
+     LEFT JOIN (SELECT exit_id, MAX(CASE WHEN up = 1 AND said_at >= $1 THEN 1 ELSE 0 END) AS up
+       FROM exit_words GROUP BY exit_id) AS words ON words.exit_id = exits.id
+     GROUP BY pool ORDER BY pool`,
+    [believedAt],
   )
   return rows.map((row) => ({ pool: row.pool, exits: Number(row.exits), serving: Number(row.serving) }))
 }
@@ -112,4 +181,61 @@ export async function changedAfter(
     [after.changedAt, after.id, limit],
   )
   return rows.map((row) => ({ exit: toExit(row), credentials: row.credentials }))
+}
+
+type CountRow = { exit_id: string; received: bigint; sent: bigint }
+export type ExitCount = { readonly exit: string; readonly received: bigint; readonly sent: bigint }
+
+/** What a gateway's boot has counted for exits so far; its rows stay locked. */
+export async function lockCounts(tx: Tx, node: string, boot: string, ids: readonly string[]): Promise<ExitCount[]> {
+  const asked = padded(ids)
+  const rows = await tx.all<CountRow>(
+    `SELECT exit_id, received, sent FROM exit_counts
+     WHERE node_id = $1 AND boot = $2 AND exit_id IN (${list(asked.length, 2)}) ORDER BY exit_id FOR UPDATE`,
+    [node, boot, ...asked],
+  )
+  return rows.map((row) => ({ exit: row.exit_id, received: row.received, sent: row.sent }))
+}
+
+/** Counts only rise; of two that are told at once the larger stays. */
+export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly ExitCount[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO exit_counts (exit_id, node_id, boot, received, sent)',
+    counts.map((each) => [each.exit, node, boot, each.received, each.sent]),
+    'ON CONFLICT (exit_id, node_id, boot) DO UPDATE SET received = excluded.received, sent = excluded.sent',
+  )
+}
+
+export function addToDay(tx: Tx, day: number, added: readonly ExitCount[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO exit_days (exit_id, day, received, sent)',
+    added.map((each) => [each.exit, day, each.received, each.sent]),
+    `ON CONFLICT (exit_id, day) DO UPDATE SET
+       received = exit_days.received + excluded.received, sent = exit_days.sent + excluded.sent`,
+  )
+}
+
+export type ExitDay = { readonly day: number; readonly received: bigint; readonly sent: bigint }
+
+/** What went through an exit on each day from one to another, both included. */
+export async function listDays(reader: Reader, id: ExitId, from: number, to: number): Promise<ExitDay[]> {
+  const rows = await reader.all<{ day: bigint; received: bigint; sent: bigint }>(
+    'SELECT day, received, sent FROM exit_days WHERE exit_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day',
+    [id, from, to],
+  )
+  return rows.map((row) => ({ day: Number(row.day), received: row.received, sent: row.sent }))
+}
+
+/** Exits whose days do not add up to what gateways counted, for `verify`. */
+export async function unevenExits(reader: Reader, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ exit_id: string }>(
+    `SELECT exit_id FROM (
+       SELECT exit_id, received, sent FROM exit_counts
+       UNION ALL SELECT exit_id, -received, -sent FROM exit_days) AS both_books
+     GROUP BY exit_id HAVING SUM(received) <> 0 OR SUM(sent) <> 0 ORDER BY exit_id LIMIT $1`,
+    [limit],
+  )
+  return rows.map((row) => row.exit_id)
 }

@@ -1,17 +1,27 @@
 import type { Database, Tx } from '../../../db/transaction.ts'
-import { type Bytes, bytes, bytesInGigabyte } from '../../../kernel/bytes.ts'
+import { type Bytes, bytes, bytesInGigabyte, toGigabytes } from '../../../kernel/bytes.ts'
 import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../../kernel/money.ts'
 import { addDays } from '../../../kernel/terms.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Ledger } from '../../ledger/index.ts'
-import type { Answer, Orders, PurchaseRequest } from '../../orders/index.ts'
+import type { Answer, Ending, Orders, PurchaseRequest } from '../../orders/index.ts'
+import type { Order } from '../../orders/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/rules.ts'
 import type { Standing } from '../../traffic/accounts/rules.ts'
 import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
-import { noSuchTrafficOrder, nothingToMove, nothingUnused, sameSubuser, unknownPool } from '../errors.ts'
+import {
+  noSuchTrafficOrder,
+  notCarried,
+  nothingToMove,
+  nothingUnused,
+  onlyUnused,
+  sameSubuser,
+  unknownPool,
+} from '../errors.ts'
+import type { Exits } from '../exits/service.ts'
 import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { touchSubuser } from '../subusers/store.ts'
@@ -34,6 +44,13 @@ export type Moved = {
   readonly to: { readonly subuser: Subuser; readonly left: Bytes }
 }
 
+type Refunded = {
+  readonly order: OrderId
+  readonly returned: Bytes
+  readonly money: Kopecks
+  readonly balance: Kopecks
+}
+
 export const product = 'premium'
 
 /**
@@ -48,6 +65,7 @@ export function createTrafficSales(deps: {
   pricing: Pricing
   traffic: Pick<Traffic, 'accounts'>
   subusers: Subusers
+  exits: Pick<Exits, 'isCarried'>
 }) {
   const { db, clock, orders, pricing, subusers } = deps
   const { accounts } = deps.traffic
@@ -75,10 +93,12 @@ export function createTrafficSales(deps: {
     ): Promise<Answer> {
       const catalogue = await pricing.current()
       const { pool, tenths } = wish
+      const isCarried = await deps.exits.isCarried(pool)
       const asked = { pool_type: pool, gb: tenths / 10, subuser_id: wish.subuser ?? null }
       return orders.sell(request, { product, action: 'buy', wish: asked }, async (sale) => {
         const { tx, order } = sale
         const { total, perGigabyte } = price(catalogue, pool, tenths)
+        if (!isCarried) throw notCarried(pool)
         const subuser = await subusers.resolve(tx, request.by.customer, wish.subuser)
         const account = await accounts.lock(tx, { subuser: subuser.id, pool })
         const receipt = await sale.charge({
@@ -179,21 +199,30 @@ export function createTrafficSales(deps: {
      * unused. The money is the same part of the price as the bytes are of the order, a fraction of a kopeck staying
      * with the shop.
      */
-    refund: (
-      id: OrderId,
-      note: string,
-    ): Promise<{ order: OrderId; returned: Bytes; money: Kopecks; balance: Kopecks }> =>
-      db.transact(async (tx) => {
-        const order = await orders.find(tx, id)
-        if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
-        await deps.ledger.lock(tx, order.customer)
-        const returned = await accounts.takeBack(tx, id)
-        const bought = (await accounts.boughtWith(tx, id)).reduce((sum, each) => sum + each.bytes, 0n)
-        const money = bought === 0n ? 0n : (order.price * returned) / bought
-        if (money === 0n) throw nothingUnused()
-        const posting = await deps.ledger.refund(tx, order.customer, order.chargeSeq, kopecks(money), note)
-        return { order: id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
-      }),
+    refund: (id: OrderId, note: string): Promise<Refunded> =>
+      db.transact(async (tx) => refund(tx, await orders.find(tx, id), note)),
+
+    /** The same, as the operator ends whatever an order has bought. */
+    ending: {
+      product,
+      async endOrder(tx, order, how, note) {
+        if (how === 'whole') throw onlyUnused()
+        const { returned, money, balance } = await refund(tx, order, note)
+        return { returned_gb: toGigabytes(returned), amount_rub: toRoubles(money), balance_rub: toRoubles(balance) }
+      },
+    } satisfies Ending,
+  }
+
+  async function refund(tx: Tx, order: Order | undefined, note: string): Promise<Refunded> {
+    if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
+    await deps.ledger.lock(tx, order.customer)
+    const returned = await accounts.takeBack(tx, order.id)
+    const bought = (await accounts.boughtWith(tx, order.id)).reduce((sum, each) => sum + each.bytes, 0n)
+    const money = bought === 0n ? 0n : (order.price * returned) / bought
+    if (money === 0n) throw nothingUnused()
+    const charge = { customer: order.customer, chargeSeq: order.chargeSeq }
+    const posting = await orders.giveBack(tx, charge, kopecks(money), note)
+    return { order: order.id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
   }
 }
 

@@ -1,8 +1,10 @@
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { Admission } from '../decide/admission.ts'
-import type { Access } from '../decide/admit.ts'
+import type { Access, Verdict } from '../decide/admit.ts'
 import type { Talker } from '../decide/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../decide/refusals.ts'
 import type { Target } from '../protocol/authority.ts'
+import type { Credentials } from '../protocol/basic-auth.ts'
 import { detect } from '../protocol/detect.ts'
 import { answer } from '../protocol/http-answer.ts'
 import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
@@ -14,30 +16,33 @@ import type { Side, SideOwner } from './side.ts'
 
 export type ConnectionDeps = {
   readonly admission: Admission
+  /** Lets another gateway in by its ticket, which is for this destination alone. */
+  readonly admitHop: (ticket: string, target: Target) => Verdict
   readonly passages: Passages
   /** Carries bytes both ways as they are; what the client sent early goes first. */
   readonly tunnel: CarryTunnel
   readonly clock: () => number
   readonly patience: Patience
-  /** The address it comes from. */
-  readonly source: string
   readonly onClosed: (connection: Connection) => void
   /** A bug of ours, to be written down. */
   readonly onFault: (fault: unknown) => void
 }
 
 type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
+type Opened = Passage | { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
 
 /** A connection on which this many questions were refused is closed. */
 const mostRefusals = 20
+const established = answer(200, undefined, '')
+const nothing = new Uint8Array(0)
 
 /** One customer's connection, from its first byte until its bytes are somebody else's business. */
 export class Connection implements SideOwner, Talker {
   /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
   deadlineAt: number
   private stage: Stage = 'detect'
-  private readonly http = new HttpRequestReader()
+  private reader: HttpRequestReader | undefined
   private socks: Socks5Reader | undefined
   private access: Access | undefined
   private forward: Forward | undefined
@@ -54,6 +59,8 @@ export class Connection implements SideOwner, Talker {
 
   constructor(
     readonly side: Side,
+    /** The address it comes from. */
+    readonly source: string,
     private readonly deps: ConnectionDeps,
   ) {
     side.own(this)
@@ -61,15 +68,25 @@ export class Connection implements SideOwner, Talker {
     this.deadlineAt = this.cameAt + deps.patience.handshakeMs
   }
 
-  get source(): string {
-    return this.deps.source
+  /** A bug in what is done for it ends this connection alone. */
+  onData(bytes: Uint8Array): void {
+    try {
+      this.take(bytes)
+    } catch (fault) {
+      this.fail(fault)
+    }
   }
 
-  onData(bytes: Uint8Array): void {
+  private take(bytes: Uint8Array): void {
     if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
     if (this.stage === 'closed') return
     if (this.socks) this.takeSocks(this.socks.feed(bytes))
     else this.feedHttp(bytes)
+  }
+
+  private get http(): HttpRequestReader {
+    this.reader ??= new HttpRequestReader()
+    return this.reader
   }
 
   onEnd(): void {
@@ -152,8 +169,8 @@ export class Connection implements SideOwner, Talker {
   private takeHttp(events: readonly HttpEvent[]): void {
     for (const event of events) {
       if (this.stage === 'closed') return
-      if (event.type === 'tunnel') void this.openTunnel(event).catch((fault: unknown) => this.fail(fault))
-      else if (event.type === 'request') void this.openForward(event).catch((fault: unknown) => this.fail(fault))
+      if (event.type === 'tunnel') this.openTunnel(event)
+      else if (event.type === 'request') this.openForward(event)
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
       else {
@@ -178,27 +195,30 @@ export class Connection implements SideOwner, Talker {
     } else if (this.pending) this.pending.hasEnded = true
   }
 
-  private async openTunnel({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): Promise<void> {
-    const passage = await this.passTo(target, () => this.admitHttp(credentials))
-    if (this.isGone()) return
-    if ('refusal' in passage) {
-      this.refuseHttp(passage.refusal, keepAlive, false)
-      return
-    }
-    this.side.write(answer(200, undefined, '', passage.extra))
-    this.relay(passage, this.http.rest())
+  private openTunnel({ target, credentials, ticket, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
+    const admitted = ticket === undefined ? this.admitHttp(credentials) : this.deps.admitHop(ticket, target)
+    this.pass(target, admitted, (passage) => {
+      if ('refusal' in passage) this.refuseHttp(passage.refusal, keepAlive && ticket === undefined, false)
+      else {
+        this.side.write(passage.extra ? answer(200, undefined, '', passage.extra) : established)
+        this.relay(passage, this.http.rest())
+      }
+    })
   }
 
-  private async openForward(request: ForwardRequest): Promise<void> {
+  private openForward(request: ForwardRequest): void {
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
-    const passage = await this.passTo(request.target, () => this.admitHttp(request.credentials))
-    this.pending = undefined
-    if (this.isGone()) return
-    if ('refusal' in passage) {
-      this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
-      return
-    }
+    // Its body and its end may have come with it, and are taken first.
+    this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (passage) => {
+      this.pending = undefined
+      if ('refusal' in passage)
+        this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
+      else this.startForward(request, pending, passage)
+    })
+  }
+
+  private startForward(request: ForwardRequest, pending: Pending, passage: Passage): void {
     this.stage = 'http'
     const forward = new Forward(
       this.side,
@@ -241,8 +261,9 @@ export class Connection implements SideOwner, Talker {
     else this.side.resume()
   }
 
-  private admitHttp(credentials: Extract<HttpEvent, { type: 'tunnel' }>['credentials']) {
-    return this.deps.admission.admit({ credentials, protocol: 'http', source: this.source, port: this.side.arrivedAt })
+  private admitHttp(credentials: Credentials | undefined): Soon<Verdict> {
+    const { source, side } = this
+    return this.deps.admission.admit({ credentials, protocol: 'http', source, port: side.arrivedAt })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -259,9 +280,8 @@ export class Connection implements SideOwner, Talker {
     for (const event of events) {
       if (this.stage === 'closed') return
       if (event.type === 'reply') this.side.write(event.bytes)
-      else if (event.type === 'credentials') void this.admitSocks(event).catch((fault: unknown) => this.fail(fault))
-      else if (event.type === 'connect')
-        void this.connectSocks(event.target).catch((fault: unknown) => this.fail(fault))
+      else if (event.type === 'credentials') this.admitSocks(event)
+      else if (event.type === 'connect') this.connectSocks(event.target)
       else {
         this.side.write(event.bytes)
         this.close()
@@ -270,48 +290,42 @@ export class Connection implements SideOwner, Talker {
   }
 
   /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
-  private async admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): Promise<void> {
+  private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
     this.wait()
-    const verdict = await this.deps.admission.admit({
-      credentials,
-      protocol: 'socks',
-      source: this.source,
-      port: this.side.arrivedAt,
+    this.use(this.admitBySocks(credentials), (verdict) => {
+      if (this.isGone() || !this.socks) return
+      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+        this.side.write(this.socks.deny())
+        this.close()
+        return
+      }
+      if ('access' in verdict) this.welcome(verdict.access)
+      else this.denial = verdict.refusal
+      this.stage = 'socks'
+      this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
+      this.side.write(this.socks.accept())
+      this.takeSocks(this.socks.next())
+      if (this.stage === 'socks') this.side.resume()
     })
-    if (this.isGone() || !this.socks) return
-    if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
-      this.side.write(this.socks.deny())
-      this.close()
-      return
-    }
-    if ('access' in verdict) this.welcome(verdict.access)
-    else this.denial = verdict.refusal
-    this.stage = 'socks'
-    this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
-    this.side.write(this.socks.accept())
-    this.takeSocks(this.socks.next())
-    if (this.stage === 'socks') this.side.resume()
   }
 
-  private async connectSocks(target: Target): Promise<void> {
-    const passage = await this.passTo(target, async () => {
-      if (this.denial) return { refusal: this.denial }
-      if (this.access) return { access: this.access }
-      return this.deps.admission.admit({
-        credentials: undefined,
-        protocol: 'socks',
-        source: this.source,
-        port: this.side.arrivedAt,
-      })
+  private admitBySocks(credentials: Credentials | undefined): Soon<Verdict> {
+    const { source, side } = this
+    return this.deps.admission.admit({ credentials, protocol: 'socks', source, port: side.arrivedAt })
+  }
+
+  private connectSocks(target: Target): void {
+    const { denial, access } = this
+    const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
+    this.pass(target, verdict, (passage) => {
+      if ('refusal' in passage) {
+        this.side.write(socksReply(refusalOf(passage.refusal).socks))
+        this.close()
+        return
+      }
+      this.side.write(socksReply(0))
+      this.relay(passage, this.socks?.rest() ?? nothing)
     })
-    if (this.isGone()) return
-    if ('refusal' in passage) {
-      this.side.write(socksReply(refusalOf(passage.refusal).socks))
-      this.close()
-      return
-    }
-    this.side.write(socksReply(0))
-    this.relay(passage, this.socks?.rest() ?? new Uint8Array(0))
   }
 
   // --- both ---
@@ -328,21 +342,28 @@ export class Connection implements SideOwner, Talker {
     this.side.pause()
   }
 
-  private async passTo(
-    target: Target,
-    admit: () => ReturnType<Admission['admit']>,
-  ): Promise<Passage | { readonly refusal: RefusalCode }> {
+  /** A bug in it ends this connection alone. */
+  private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
+    if (!(value instanceof Promise)) act(value)
+    else value.then(act).catch((fault: unknown) => this.fail(fault))
+  }
+
+  /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */
+  private pass(target: Target, admitted: Soon<Verdict>, act: (opened: Opened) => void): void {
     this.wait()
-    const verdict = await admit()
-    if ('refusal' in verdict) return verdict
-    this.isStranger = false
-    if (this.isGone()) return { refusal: 'gateway_stopping' }
-    const passage = await this.deps.passages.open(verdict.access, target, this.side)
-    if ('origin' in passage && this.isGone()) {
-      passage.finish()
-      passage.origin.abort()
-    }
-    return passage
+    const opened = soon(admitted, (verdict): Soon<Opened> => {
+      if ('refusal' in verdict) return verdict
+      this.isStranger = false
+      if (this.isGone()) return { refusal: 'gateway_stopping' }
+      return this.deps.passages.open(verdict.access, target, this.side)
+    })
+    this.use(opened, (passage) => {
+      if (!this.isGone()) act(passage)
+      else if ('origin' in passage) {
+        passage.finish()
+        passage.origin.abort()
+      }
+    })
   }
 
   private relay(passage: Passage, early: Uint8Array): void {

@@ -15,19 +15,23 @@ export const createConverse =
         if ('refusal' in conversed) side.abort()
         resolve(conversed)
       }
-      const cancel = after(mostMs, () => give({ refusal: 'connect_timeout' }))
+      const cancel = after(mostMs, () => give(silent))
       side.own({
         ...patient,
         onData(bytes) {
           for (const step of talk.feed(bytes)) {
             if (step.type === 'write') side.write(step.bytes)
-            else give(step.type === 'open' ? { early: step.rest } : { refusal: 'exit_failed' })
+            else give(step.type === 'open' ? { early: step.rest } : step)
           }
         },
-        onEnd: () => give({ refusal: 'exit_failed' }),
-        onClose: () => give({ refusal: 'exit_failed' }),
+        onEnd: () => give(hungUp),
+        onClose: () => give(hungUp),
       })
       side.write(talk.begin())
-      if (side.isClosed) give({ refusal: 'exit_failed' })
+      if (side.isClosed) give(hungUp)
       else side.resume()
     })
+
+/** A proxy may say either of a destination that it cannot reach: it is looked at, and not blamed. */
+const silent: Conversed = { refusal: 'connect_timeout', isDoubtful: true }
+const hungUp: Conversed = { refusal: 'exit_failed', isDoubtful: true }

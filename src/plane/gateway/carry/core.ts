@@ -1,11 +1,14 @@
 import type { After } from '../../../kernel/time.ts'
 import type { Found } from '../../../wire/node/state.ts'
 import type { Carrier } from '../../agent/carrier.ts'
+import { createSign, createVerify } from '../../agent/hop-key.ts'
 import type { Changed } from '../../agent/snapshot.ts'
 import { createMetering } from '../count/metering.ts'
 import { createAdmission } from '../decide/admission.ts'
 import type { Moment } from '../decide/admit.ts'
 import { createArrivals } from '../decide/arrivals.ts'
+import { createExitHealth } from '../decide/exit-health.ts'
+import { createHopAdmission, createTicketWriter } from '../decide/hop.ts'
 import { createTunnelLimits } from '../decide/limits.ts'
 import { createRecheck } from '../decide/recheck.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
@@ -13,6 +16,7 @@ import { createExitChooser } from '../decide/sessions.ts'
 import { createWayChooser } from '../decide/way.ts'
 import { createDial, type Dialler } from '../reach/dial.ts'
 import { createResolve } from '../reach/resolve.ts'
+import { createUpstreams } from '../reach/upstreams.ts'
 import { Connection } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import { type CarryTunnel, createPassages, type Passage } from './passage.ts'
@@ -47,13 +51,27 @@ export function createCore(deps: EngineDeps & Movement) {
     lingering: () => metering.settling + passages.abandoned,
   })
   const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
-  const metering = createMetering<Side>({ agent: deps.agent, watch: (side) => sockets.watch(side.descriptor), clock })
+  const metering = createMetering<Side>({
+    agent: deps.agent,
+    watch: (side) => sockets.watch(side.descriptor),
+    clock,
+    after,
+    ...(deps.speeds && { speeds: deps.speeds }),
+  })
   const resolve = createResolve({
     clock,
     after,
     namesPerSecond: limits.customer.namesPerSecond,
     ...(deps.lookup && { lookup: deps.lookup }),
   })
+  const health = createExitHealth({ clock, onWord: deps.onExit })
+  const self = deps.hop.node
+  const hops = {
+    self,
+    findGateway: (id: string) => snapshot.findGateway(id),
+    writeTicket: createTicketWriter({ self, clock, nonce: makeNonce, sign: createSign(deps.hop.privateKey) }),
+  }
+  const upstreams = createUpstreams({ resolve, dialler: deps.dialler, hops })
   const admission = createAdmission({
     ...deps,
     learn,
@@ -69,11 +87,21 @@ export function createCore(deps: EngineDeps & Movement) {
       ask: deps.ask,
       learn,
       moment,
-      chooser: createExitChooser(deps),
+      chooser: createExitChooser({ ...deps, health, self }),
+      findOwnExit,
+      sha256: deps.sha256,
+      random: deps.random,
       allowanceOf: metering.allowanceOf,
       after,
     }),
-    dial: createDial({ policy: deps.policy, resolve, connectMs: limits.connectMs, dialler: deps.dialler }),
+    dial: createDial({
+      policy: deps.policy,
+      resolve,
+      connectMs: limits.connectMs,
+      dialler: deps.dialler,
+      upstreams,
+      health,
+    }),
     metering,
     sockets,
     open,
@@ -81,12 +109,18 @@ export function createCore(deps: EngineDeps & Movement) {
   })
   const connectionDeps = {
     admission,
+    admitHop: createHopAdmission({ ...hops, clock, verify: createVerify() }),
     passages,
     tunnel: deps.tunnel,
     clock: () => nowMs,
     patience: limits,
     onClosed: forget,
     onFault: deps.onFault,
+  }
+
+  function findOwnExit(id: string) {
+    const exit = snapshot.findExit(id)
+    return exit?.node === self && health.isUp(id) ? exit : undefined
   }
 
   function closedFor(): RefusalCode | undefined {
@@ -107,6 +141,19 @@ export function createCore(deps: EngineDeps & Movement) {
     }
   }
 
+  function tryExits(): void {
+    if (isStopping || isShutOut) return
+    for (const exit of health.takeDue()) {
+      upstreams.tryExit(exit, drop).then(
+        (problem) => health.tried(exit, problem),
+        (fault: unknown) => {
+          health.tried(exit, undefined)
+          deps.onFault(fault)
+        },
+      )
+    }
+  }
+
   function forget(connection: Connection): void {
     if (connections.delete(connection)) arrivals.leave(connection)
   }
@@ -118,7 +165,7 @@ export function createCore(deps: EngineDeps & Movement) {
     paceOf: (id, pool) => metering.paceOf(id, pool),
     allow: (id, pool, upto) => metering.allow(id, pool, upto),
     get health() {
-      return { tunnels: open.size + passages.dialling, carried: metering.carried }
+      return { tunnels: open.size + passages.dialling, carried: metering.carried, relayed: metering.relayed }
     },
   }
 
@@ -132,7 +179,7 @@ export function createCore(deps: EngineDeps & Movement) {
     /** A customer has come. Whoever may not even talk is gone at once. */
     accepted(side: Side, source: string): void {
       arrivals.opened()
-      const connection = new Connection(side, { ...connectionDeps, source })
+      const connection = new Connection(side, source, connectionDeps)
       if (arrivals.enter(connection)) connections.add(connection)
       else side.abort()
     },
@@ -146,10 +193,12 @@ export function createCore(deps: EngineDeps & Movement) {
       open.afterTime(nowMs)
       metering.sweep()
       passages.look()
+      tryExits()
     },
 
     changed(change: Changed): void {
       expectMore(change.subusers)
+      if (change.exits) health.keep(snapshot.exits())
       open.afterChange(change)
     },
 
@@ -188,3 +237,6 @@ export function createCore(deps: EngineDeps & Movement) {
     },
   }
 }
+
+const makeNonce = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex()
+const drop = (side: Side): void => side.abort()

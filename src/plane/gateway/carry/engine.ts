@@ -1,7 +1,9 @@
 import type { Found } from '../../../wire/node/state.ts'
 import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { Speeds } from '../count/speed-limit.ts'
 import type { Ask } from '../decide/admission.ts'
+import type { ExitWord } from '../decide/exit-health.ts'
 import type { CustomerLimits } from '../decide/limits.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Lookup } from '../reach/resolve.ts'
@@ -23,12 +25,18 @@ export type EngineDeps = {
   readonly agent: Agent
   readonly ask: Ask
   readonly policy: () => Policy
+  /** How fast credentials may carry, as the shop last said. No limit unless given. */
+  readonly speeds?: () => Speeds
   readonly limits: EngineLimits
   readonly clock: () => number
   /** When the shop was last heard. */
   readonly lastContactAt: () => number
   readonly sha256: (text: string) => Uint8Array
   readonly random: () => number
+  /** Who this gateway is among the others, and the private key that it signs hops with. */
+  readonly hop: { readonly node: string; readonly privateKey: string }
+  /** An exit was tried for the first time, or has come or gone. */
+  readonly onExit: (word: ExitWord) => void
   /** A bug of ours, to be written down. */
   readonly onFault: (fault: unknown) => void
   /** Looks names up instead of the system's resolver. */

@@ -142,7 +142,7 @@ export class Forward {
 const lineEnd = Buffer.from('\r\n\r\n')
 
 /** Our own facts stand at the end of the head. */
-function withExtra(head: Uint8Array, extra: Readonly<Record<string, string>>): Uint8Array {
+function withExtra(head: Uint8Array, extra: Readonly<Record<string, string>> = {}): Uint8Array {
   const fields = Object.entries(extra).map(([name, value]) => `${name}: ${value}\r\n`)
   if (fields.length === 0) return head
   return Buffer.concat([head.subarray(0, head.length - lineEnd.length + 2), Buffer.from(`${fields.join('')}\r\n`)])

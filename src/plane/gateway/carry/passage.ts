@@ -1,13 +1,15 @@
+import type { Soon } from '../../../kernel/soon.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Metering } from '../count/metering.ts'
 import type { Tally } from '../count/tally.ts'
-import { type Access, type Moment, ownerOf, standing } from '../decide/admit.ts'
+import { type Access, type Moment, standing } from '../decide/admit.ts'
 import type { TunnelLimits } from '../decide/limits.ts'
 import type { createRecheck } from '../decide/recheck.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
-import type { createWayChooser, Way } from '../decide/way.ts'
+import type { ChosenWay, createWayChooser } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
-import type { Dial, Dialled } from '../reach/dial.ts'
+import type { Dial, Dialled, ExitRefusal } from '../reach/dial.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 
@@ -20,7 +22,7 @@ export type Passage = {
   /** What the system can be told about its two sockets. */
   readonly sockets: Sockets
   /** Facts for whoever can be told them: HTTP clients. */
-  readonly extra: Readonly<Record<string, string>>
+  readonly extra: Readonly<Record<string, string>> | undefined
   activeAt: number
   isHalfOpen: boolean
   /** Set by whoever carries the bytes. */
@@ -32,7 +34,26 @@ export type Passage = {
 /** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
 export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
+/** A connection to a destination that is being made. */
+type Dialling = {
+  readonly access: Access
+  readonly target: Target
+  readonly client: Side
+  /** Exits that have failed it. */
+  failed: readonly NodeExit[]
+  /** Why the last of them did. */
+  refusal: RefusalCode | undefined
+  /** The place that it takes among its customer's is free again. */
+  hasLeft: boolean
+}
+
+/** How many exits one connection may be tried through. */
+const mostExits = 3
+
 type Refused = { readonly refusal: RefusalCode }
+const nothing = new Uint8Array(0)
+const none: readonly NodeExit[] = []
+
 export type Passages = ReturnType<typeof createPassages>
 
 export function createPassages(deps: {
@@ -49,53 +70,108 @@ export function createPassages(deps: {
 }) {
   const { metering, sockets } = deps
   /** Customers whose destinations are being connected to. */
-  const dialling = new Set<{ readonly client: Side }>()
+  const dialling = new Set<Dialling>()
   let abandoned = 0
   let starved = 0
 
-  async function pass(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
-    const chosen = await deps.chooseWay(access)
-    if ('refusal' in chosen) return chosen
-    const dialled = await dial(target, chosen.way, access, client)
-    if ('refusal' in dialled) return dialled
-    // Much may have happened while the connection was made.
+  /** Of another gateway's customers none is known here; that gateway keeps their limits. */
+  function leavePlace(access: Access): void {
+    if (access.kind !== 'hop') deps.limits.leave(access.owner, access.key)
+  }
+
+  function leave(entry: Dialling): void {
+    if (!entry.hasLeft) leavePlace(entry.access)
+    entry.hasLeft = true
+  }
+
+  function refuse(entry: Dialling, refusal: RefusalCode): Refused {
+    leave(entry)
+    return { refusal }
+  }
+
+  function fail(entry: Dialling, fault: unknown): never {
+    dialling.delete(entry)
+    leave(entry)
+    throw fault
+  }
+
+  /** What became of a connection to a destination. Much may have happened while it was made. */
+  function arrive(entry: Dialling, { way, allowance }: ChosenWay, dialled: Dialled<Side>): Soon<Passage | Refused> {
+    const { access, target, client } = entry
+    dialling.delete(entry)
+    if ('refusal' in dialled) {
+      if (dialled.refusal === 'gateway_full') starved += 1
+      return goElsewhere(entry, way, dialled)
+    }
     const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
     if (refusal) {
       dialled.origin.abort()
-      return { refusal }
+      return refuse(entry, refusal)
     }
-    const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const tally = metering.begin(chosen.allowance, client, ownerOf(access), keepsHosts ? target.host : undefined)
-    return begin(access, dialled, tally)
+    const host = access.kind === 'premium' && access.subuser.keep_hosts ? target.host : undefined
+    const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
+    return begin(access, dialled, metering.begin(allowance, client, access.owner, host, exit))
   }
 
-  async function dial(target: Target, way: Way, access: Access, client: Side): Promise<Dialled<Side>> {
-    const entry = { client }
+  /** Whoever has not asked for one exit leaves through another when the first fails. */
+  function goElsewhere(entry: Dialling, way: ChosenWay['way'], failure: ExitRefusal): Soon<Passage | Refused> {
+    if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return refuse(entry, failure.refusal)
+    entry.failed = [...entry.failed, way.exit]
+    entry.refusal = failure.refusal
+    if (entry.failed.length >= mostExits || entry.client.isClosed) return refuse(entry, failure.refusal)
+    return choose(entry)
+  }
+
+  function choose(entry: Dialling): Soon<Passage | Refused> {
+    const chosen = guard(entry, () => deps.chooseWay(entry.access, entry.failed))
+    if (!(chosen instanceof Promise)) return go(entry, chosen)
+    return chosen.then(
+      (known) => go(entry, known),
+      (fault: unknown) => fail(entry, fault),
+    )
+  }
+
+  function go(entry: Dialling, chosen: ChosenWay | Refused): Soon<Passage | Refused> {
+    if ('refusal' in chosen) return refuse(entry, entry.refusal ?? chosen.refusal)
     dialling.add(entry)
+    return guard(entry, () => {
+      const dialled = deps.dial(entry.target, chosen.way, entry.access.owner)
+      if (!(dialled instanceof Promise)) return arrive(entry, chosen, dialled)
+      return dialled.then(
+        (outcome) => guard(entry, () => arrive(entry, chosen, outcome)),
+        (fault: unknown) => fail(entry, fault),
+      )
+    })
+  }
+
+  /** A bug of ours costs no customer his place. */
+  function guard<Result>(entry: Dialling, act: () => Result): Result {
     try {
-      const dialled = await deps.dial(target, way, ownerOf(access))
-      if ('refusal' in dialled && dialled.refusal === 'gateway_full') starved += 1
-      return dialled
-    } finally {
-      dialling.delete(entry)
+      return act()
+    } catch (fault) {
+      return fail(entry, fault)
     }
   }
 
-  function begin(access: Access, { origin, early, leftFrom }: Exclude<Dialled<Side>, Refused>, tally: Tally): Passage {
+  function begin(
+    access: Access,
+    { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
+    tally: Tally,
+  ): Passage {
     const passage: Passage = {
       access,
       origin,
-      early,
+      early: early ?? nothing,
       tally,
       sockets,
-      extra: leftFrom === undefined ? {} : { 'X-Turnpike-Left-From': leftFrom },
+      extra: leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
       isHalfOpen: false,
       cut: () => {},
       finish() {
         if (!deps.open.remove(passage)) return
         metering.finish(tally)
-        deps.limits.leave(ownerOf(access), access.key)
+        leavePlace(access)
       },
     }
     deps.open.add(passage)
@@ -121,18 +197,19 @@ export function createPassages(deps: {
     },
 
     /** Opens a way for somebody who was let in, or says why not. */
-    async open(access: Access, target: Target, client: Side): Promise<Passage | Refused> {
+    open(access: Access, target: Target, client: Side): Soon<Passage | Refused> {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
-      const denied = deps.limits.enter(ownerOf(access), access.key, most)
+      const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, most)
       if (denied) return { refusal: denied }
-      const passage = await pass(access, target, client).catch((error: unknown) => {
-        deps.limits.leave(ownerOf(access), access.key)
-        throw error
-      })
-      if ('refusal' in passage) deps.limits.leave(ownerOf(access), access.key)
-      return passage
+      return choose({ access, target, client, failed: none, refusal: undefined, hasLeft: false })
     },
   }
 }
+
+/** The exit is to blame, not the destination, and no session wants that very exit. */
+const mayGoElsewhere = (access: Access, failure: ExitRefusal): boolean =>
+  access.kind === 'premium' &&
+  access.login.session === null &&
+  (failure.problem !== undefined || failure.refusal === 'address_unavailable')

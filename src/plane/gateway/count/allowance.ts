@@ -1,3 +1,5 @@
+import type { SpeedLimit } from './speed-limit.ts'
+
 /** How much of the last grant is left when the next one is asked for. */
 const askAtShare = 0.5
 /** Told that there is no more, an allowance is asked for again after this long, should somebody still want to pass. */
@@ -16,6 +18,8 @@ export type Counted = { received: number; sent: number }
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
+  /** Another gateway, which counts for its customers itself. */
+  | { readonly kind: 'hop'; readonly id: string }
 
 /**
  * What one credential may carry, and has carried. A dedicated proxy's bytes are counted; a sub-user's are leased as
@@ -52,15 +56,19 @@ export class Allowance {
     readonly subject: Subject,
     private readonly ask: () => void,
     private readonly clock: () => number,
+    /** Shared with whatever else the credential carries. */
+    private readonly speed?: SpeedLimit,
   ) {
-    this.upto = subject.kind === 'proxy' ? Number.POSITIVE_INFINITY : 0
+    this.upto = subject.kind === 'subuser' ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Takes up to `bytes`, and tells how many may pass now. */
   take(bytes: number): number {
-    const taken = Math.min(bytes, this.upto - this.reserved)
+    const taken = Math.min(bytes, this.left)
     this.reserved += taken
-    if (this.upto - this.reserved < this.grant * askAtShare || taken < bytes) this.askForMore()
+    this.speed?.spend(taken)
+    const leased = this.upto - this.reserved
+    if (leased < this.grant * askAtShare || (taken < bytes && leased === 0)) this.askForMore()
     return taken
   }
 
@@ -76,13 +84,15 @@ export class Allowance {
     return this.reserved - this.counted.received - this.counted.sent
   }
 
-  /** How many bytes may pass now. */
+  /** How many bytes may pass now: no more than are allowed, and no faster. */
   get left(): number {
-    return this.upto - this.reserved
+    const leased = this.upto - this.reserved
+    return this.speed ? Math.min(leased, this.speed.left) : leased
   }
 
+  /** Whether more may pass, now or in a moment. */
   get hasSome(): boolean {
-    return this.left > 0
+    return this.upto > this.reserved
   }
 
   /** The shop has been asked and had no more to give. */
@@ -125,7 +135,7 @@ export class Allowance {
 
   /** Asks whatever the last answer was. */
   askAfresh(): void {
-    if (this.subject.kind === 'proxy' || this.isAsking) return
+    if (this.subject.kind !== 'subuser' || this.isAsking) return
     this.isAsking = true
     this.hasAskedEmpty = true
     this.notePace()
@@ -148,8 +158,16 @@ export class Allowance {
   /** Called once something has changed: more may pass, or it is sure that no more will. */
   onChange(wake: () => void): () => void {
     this.waiting.add(wake)
+    this.wakeInTime()
     return () => void this.waiting.delete(wake)
   }
+
+  /** Whoever is held up by nothing but the speed is called when that has changed. */
+  private wakeInTime(): void {
+    if (this.waiting.size > 0 && this.hasSome && this.left === 0) this.speed?.whenMore(this.onMore)
+  }
+
+  private readonly onMore = (): void => this.wake()
 
   /** Counts what has passed, and where to for those who want that kept. */
   count(host: string | undefined, received: number, sent: number): void {
@@ -171,5 +189,6 @@ export class Allowance {
   private wake(): void {
     const waiting = [...this.waiting]
     for (const each of waiting) each()
+    this.wakeInTime()
   }
 }

@@ -1,6 +1,8 @@
-import type { Agent, Carrier, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
-import { Allowance, type Subject } from './allowance.ts'
+import type { After } from '../../../kernel/time.ts'
+import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
+import { Allowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, mostLost } from './losses.ts'
+import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { type CustomerEnd, Delivery, Tally, type Watch } from './tally.ts'
 
 const noteEveryBytes = 1024 * 1024
@@ -19,9 +21,16 @@ export function createMetering<End extends CustomerEnd>(deps: {
   agent: Agent
   watch: (end: End) => Watch | undefined
   clock: () => number
+  after: After
+  /** How fast credentials may carry. No limit unless said. */
+  speeds?: () => Speeds
 }) {
   const { agent, clock } = deps
-  const allowances = new Map<string, Allowance>()
+  const ofProxies = new Map<number, Allowance>()
+  const ofSubusers = new Map<string, Map<string, Allowance>>()
+  const ofGateways = new Map<string, Allowance>()
+  /** One for each credential that has allowances. */
+  const speedLimits = new Map<string, SpeedLimit>()
   const changed = new Set<Allowance>()
   const open = new Set<Tally>()
   /** Those of which something is on its way to the customer. */
@@ -29,20 +38,53 @@ export function createMetering<End extends CustomerEnd>(deps: {
   const deliveries = new Map<End, Delivery>()
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
+  /** What went through each exit, and how much of it was told. */
+  const exits = new Map<string, { readonly counted: Counted; told: number }>()
   const unusedAt = new Map<Allowance, number>()
   const losses = createLosses(clock)
   let sinceNoted = 0
   let carried = 0
+  let relayed = 0
+
+  function ofExit(id: string): Counted {
+    const known = exits.get(id)
+    if (known) return known.counted
+    const counted = { received: 0, sent: 0 }
+    exits.set(id, { counted, told: 0 })
+    return counted
+  }
+
+  function findAllowance(subject: Subject): Allowance | undefined {
+    if (subject.kind === 'proxy') return ofProxies.get(subject.id)
+    return subject.kind === 'hop' ? ofGateways.get(subject.id) : ofSubusers.get(subject.id)?.get(subject.pool)
+  }
+
+  function poolsOf(id: string): Map<string, Allowance> {
+    const pools = ofSubusers.get(id) ?? new Map<string, Allowance>()
+    ofSubusers.set(id, pools)
+    return pools
+  }
 
   function allowanceOf(subject: Subject): Allowance {
-    const key = keyOf(subject)
-    let allowance = allowances.get(key)
-    if (!allowance) {
-      const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-      allowance = new Allowance(subject, ask, clock)
-      allowances.set(key, allowance)
-    }
+    const known = findAllowance(subject)
+    if (known) return known
+    const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
+    const allowance = new Allowance(subject, ask, clock, speedLimitOf(subject))
+    if (subject.kind === 'proxy') ofProxies.set(subject.id, allowance)
+    else if (subject.kind === 'hop') ofGateways.set(subject.id, allowance)
+    else poolsOf(subject.id).set(subject.pool, allowance)
     return allowance
+  }
+
+  function speedLimitOf(subject: Subject): SpeedLimit {
+    const credential = credentialOf(subject)
+    const known = speedLimits.get(credential)
+    if (known) return known
+    const rate = (): number =>
+      subject.kind === 'hop' ? Number.POSITIVE_INFINITY : (deps.speeds?.() ?? noLimit)[subject.kind]
+    const limit = new SpeedLimit(rate, clock, deps.after)
+    speedLimits.set(credential, limit)
+    return limit
   }
 
   /** Only what is sold by the byte is followed to the customer's machine. */
@@ -77,6 +119,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     let bearable: number = mostLost.ofConnection
     for (const tally of delivery.tallies) {
       const { lost, owner, allowance } = tally
+      if (lost === 0) continue
       const borne = losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
       bearable -= borne
       if (lost > borne && tally.countLost(lost - borne) > 0) changed.add(allowance)
@@ -92,6 +135,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     changed.add(tally.allowance)
     moving.add(tally)
     carried += bytes
+    if (tally.allowance.subject.kind === 'hop') relayed += bytes
     sinceNoted += bytes
     if (sinceNoted < noteEveryBytes) return
     sinceNoted = 0
@@ -108,12 +152,20 @@ export function createMetering<End extends CustomerEnd>(deps: {
   return {
     allowanceOf,
     /** There may be more to have for somebody who was told that there is none. */
-    expectMore: (id: string, pool: string): void => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.expectMore(),
+    expectMore: (id: string, pool: string): void => findAllowance({ kind: 'subuser', id, pool })?.expectMore(),
 
     /** Begins to count for one conversation on a customer's connection. */
-    begin(allowance: Allowance, end: End, owner: string, host: string | undefined): Tally {
+    begin(allowance: Allowance, end: End, owner: string, host: string | undefined, exit?: string): Tally {
       const delivery = deliveryTo(end, allowance)
-      const tally = new Tally(allowance, end, delivery, host, owner, onTaken)
+      const tally = new Tally(
+        allowance,
+        end,
+        delivery,
+        host,
+        owner,
+        onTaken,
+        exit === undefined ? undefined : ofExit(exit),
+      )
       delivery.tallies = [...delivery.tallies, tally]
       open.add(tally)
       unusedAt.delete(allowance)
@@ -156,7 +208,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
         if (clock() - at < idleMs) continue
         unusedAt.delete(allowance)
         const { subject } = allowance
-        if (subject.kind === 'proxy' || !allowance.hasSome) continue
+        if (subject.kind !== 'subuser' || !allowance.hasSome) continue
         allowance.surrender()
         agent.giveBack(subject.id, subject.pool)
       }
@@ -176,14 +228,21 @@ export function createMetering<End extends CustomerEnd>(deps: {
       for (const allowance of changed) {
         const { subject, counted } = allowance
         if (subject.kind === 'proxy') proxies.push({ id: subject.id, ...counted })
-        else {
+        else if (subject.kind === 'subuser') {
           const of = { id: subject.id, pool: subject.pool }
           subusers.push({ ...of, ...counted })
           for (const each of allowance.takeChangedHosts()) hosts.push({ ...of, ...each })
         }
       }
       changed.clear()
-      return { proxies, subusers, hosts, peers: [] }
+      const through: ExitCount[] = []
+      for (const [id, each] of exits) {
+        const sum = each.counted.received + each.counted.sent
+        if (sum === each.told) continue
+        each.told = sum
+        through.push({ id, ...each.counted })
+      }
+      return { proxies, subusers, hosts, peers: [], exits: through }
     },
 
     takeSources(): { id: string; address: string }[] {
@@ -192,10 +251,9 @@ export function createMetering<End extends CustomerEnd>(deps: {
       return taken
     },
 
-    noteAsked: (id: string, pool: string): number =>
-      allowances.get(keyOf({ kind: 'subuser', id, pool }))?.noteAsked() ?? 0,
+    noteAsked: (id: string, pool: string): number => findAllowance({ kind: 'subuser', id, pool })?.noteAsked() ?? 0,
 
-    paceOf: (id: string, pool: string): number => allowances.get(keyOf({ kind: 'subuser', id, pool }))?.pace ?? 0,
+    paceOf: (id: string, pool: string): number => findAllowance({ kind: 'subuser', id, pool })?.pace ?? 0,
 
     allow(id: string, pool: string, upto: number): void {
       allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
@@ -204,11 +262,12 @@ export function createMetering<End extends CustomerEnd>(deps: {
     get carried(): number {
       return carried
     },
+    /** Of these, for other gateways. */
+    get relayed(): number {
+      return relayed
+    },
   }
 }
-
-const keyOf = (subject: Subject): string =>
-  subject.kind === 'proxy' ? `proxy ${subject.id}` : `subuser ${subject.id} ${subject.pool}`
 
 /** Whoever has several pools has one bound for all of them. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

@@ -1,4 +1,4 @@
-import type { Allowance } from './allowance.ts'
+import type { Allowance, Counted } from './allowance.ts'
 import { shownOf, type Transmission } from './shown.ts'
 
 /**
@@ -106,12 +106,15 @@ export class Tally {
     /** The customer behind it, by a name that tells nothing of him. */
     readonly owner: string,
     private readonly onTaken: (tally: Tally, bytes: number) => void,
+    /** What went through the same exit, whoever it was for. */
+    private readonly through?: Counted,
   ) {}
 
   /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
   takeSent(bytes: number): number {
     const taken = this.allowance.take(bytes)
     this.allowance.count(this.host, 0, taken)
+    if (this.through) this.through.sent += taken
     this.onTaken(this, taken)
     return taken
   }
@@ -145,6 +148,7 @@ export class Tally {
     if (added <= 0) return 0
     this.confirmed += added
     this.allowance.count(this.host, added, 0)
+    if (this.through) this.through.received += added
     return added
   }
 

@@ -1,8 +1,17 @@
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { After } from '../../../kernel/time.ts'
 import type { Found } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
-import { admitByPassword, admitBySource, type Moment, type Protocol, poolOf, type Verdict } from './admit.ts'
+import {
+  admitByPassword,
+  admitBySource,
+  type Moment,
+  type Protocol,
+  type Proven,
+  poolOf,
+  type Verdict,
+} from './admit.ts'
 import type { RefusalCode } from './refusals.ts'
 
 /** Somebody who wants to be let in: what it shows, how it speaks, and where it comes from. */
@@ -47,11 +56,12 @@ export function createAdmission(deps: {
   after: After
 }) {
   const { snapshot } = deps
+  const proven: Proven = new WeakMap()
   const wrong = createWrongGuesses(deps.sha256, () => deps.moment().nowMs)
 
   function judge({ credentials, protocol, source, port }: Visitor): Verdict {
     const at = deps.moment()
-    if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256))
+    if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256, proven))
     if (port === deps.mainPort()) return { refusal: 'credentials_required' }
     return withPool(admitBySource(snapshot, source, port, protocol, at))
   }
@@ -74,9 +84,7 @@ export function createAdmission(deps: {
     return verdict
   }
 
-  async function admit(visitor: Visitor): Promise<Verdict> {
-    const first = judge(visitor)
-    if ('access' in first || (!visitor.credentials && visitor.port === deps.mainPort())) return first
+  async function askAndJudge(visitor: Visitor): Promise<Verdict> {
     const startedAt = performance.now()
     const verdict = await judgeAfresh(visitor)
     if ('refusal' in verdict && saidToGuessers.includes(verdict.refusal)) {
@@ -86,16 +94,23 @@ export function createAdmission(deps: {
     return verdict
   }
 
+  function noteSource({ source }: Visitor, verdict: Verdict): Verdict {
+    if ('access' in verdict && verdict.access.kind === 'premium') {
+      deps.noteSource(verdict.access.subuser.id, source)
+    }
+    return verdict
+  }
+
   return {
     /** Every port but the first stands for somebody's login, and lets in who comes from the right address. */
     isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
 
-    async admit(visitor: Visitor): Promise<Verdict> {
-      const verdict = await admit(visitor)
-      if ('access' in verdict && !visitor.credentials && verdict.access.kind === 'premium') {
-        deps.noteSource(verdict.access.subuser.id, visitor.source)
-      }
-      return verdict
+    /** At once for whoever is known. */
+    admit(visitor: Visitor): Soon<Verdict> {
+      const first = judge(visitor)
+      const isSure = 'access' in first || (!visitor.credentials && visitor.port === deps.mainPort())
+      if (visitor.credentials) return isSure ? first : askAndJudge(visitor)
+      return soon(isSure ? first : askAndJudge(visitor), (verdict) => noteSource(visitor, verdict))
     },
   }
 }
@@ -119,7 +134,7 @@ function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => n
 
 /** Where there is traffic may have changed as well, so it is looked at before the shop is asked. */
 function withPool(verdict: Verdict): Verdict {
-  if (!('access' in verdict) || verdict.access.kind === 'dedicated') return verdict
+  if (!('access' in verdict) || verdict.access.kind !== 'premium') return verdict
   const named = poolOf(verdict.access)
   return 'refusal' in named ? named : verdict
 }

@@ -2,7 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import { sha256, someProxy, someSubuser } from '../../../../test/harness/desired.ts'
 import type { NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
 import { createSnapshot } from '../../agent/snapshot.ts'
-import { type Access, admitByPassword, admitBySource, hasExpired, poolOf, standing, type Verdict } from './admit.ts'
+import {
+  type Access,
+  admitByPassword,
+  admitBySource,
+  hasExpired,
+  type Proven,
+  poolOf,
+  standing,
+  type Verdict,
+} from './admit.ts'
 
 const at = { nowMs: 500_000, lastContactAt: 500_000 }
 
@@ -17,12 +26,60 @@ function accessOf(verdict: Verdict): Access {
   return verdict.access
 }
 
-const byPassword = (
+/** As they come from a reader: the same pair is the same object, in all tests here. */
+const pairs = new Map<string, { username: string; password: string }>()
+const proven: Proven = new WeakMap()
+
+function byPassword(
   snapshot: ReturnType<typeof createSnapshot>,
   username: string,
   password = 'secret',
   protocol: 'http' | 'socks' = 'http',
-) => admitByPassword(snapshot, { username, password }, protocol, at, sha256)
+): Verdict {
+  const pair = pairs.get(`${username}:${password}`) ?? { username, password }
+  pairs.set(`${username}:${password}`, pair)
+  return admitByPassword(snapshot, pair, protocol, at, sha256, proven)
+}
+
+describe('a pair that was right', () => {
+  const known = (proxy: NodeProxy = someProxy()) => snapshotOf({ proxies: [proxy] })
+
+  test('is not looked at again while what it opens is the same', () => {
+    const snapshot = known()
+    let looks = 0
+    const look = (text: string) => {
+      looks += 1
+      return sha256(text)
+    }
+    const pair = { username: 'tp1abcd', password: 'secret' }
+    const own: Proven = new WeakMap()
+    const first = admitByPassword(snapshot, pair, 'http', at, look, own)
+    expect(admitByPassword(snapshot, pair, 'http', at, look, own)).toEqual(first)
+    expect(looks).toBe(1)
+    snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
+    expect(admitByPassword(snapshot, pair, 'http', at, look, own)).toEqual(first)
+    expect(looks).toBe(2)
+  })
+
+  test('opens nothing once the password is another', () => {
+    const snapshot = known()
+    expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated' } })
+    const digest = Buffer.from(sha256('another')).toString('hex')
+    snapshot.apply({ proxies: [{ ...someProxy(), digest }], subusers: [], exits: [] })
+    expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'bad_credentials' })
+    expect(byPassword(snapshot, 'tp1abcd', 'another')).toMatchObject({ access: { kind: 'dedicated' } })
+  })
+
+  test('opens nothing once it is blocked or gone, nor in another protocol', () => {
+    const snapshot = known()
+    expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated' } })
+    expect(byPassword(snapshot, 'tp1abcd', 'secret', 'socks')).toEqual({ refusal: 'wrong_protocol' })
+    snapshot.apply({ proxies: [{ ...someProxy(), state: 'blocked' }], subusers: [], exits: [] })
+    expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'blocked' })
+    snapshot.forget(['tp1abcd'], [], [])
+    expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'bad_credentials' })
+  })
+})
 
 describe('a dedicated proxy', () => {
   const snapshot = snapshotOf({ proxies: [someProxy()] })

@@ -1,6 +1,6 @@
 import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { type ProxyLogin, readProxyLogin } from '../../../kernel/login.ts'
-import type { NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
+import type { NodeGateway, NodeProxy, NodeSubuser } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import type { RefusalCode } from './refusals.ts'
@@ -11,23 +11,23 @@ export type Protocol = 'http' | 'socks'
  * Who is let in, as what, and on which grounds. Held by every open connection and looked at again whenever its grounds
  * may have changed.
  */
-export type Access =
-  | {
-      readonly kind: 'dedicated'
-      readonly key: string
-      readonly proxy: NodeProxy
-      readonly protocol: Protocol
-      /** The address it came from, when that and the port let it in; else its password did. */
-      readonly source: string | undefined
-    }
+export type Access = {
+  /** What it is found under. */
+  readonly key: string
+  /** The customer behind it, by a name that tells nothing of him. */
+  readonly owner: string
+  /** The address it came from, when that and the port let it in; else its password did. */
+  readonly source: string | undefined
+} & (
+  | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
   | {
       readonly kind: 'premium'
-      readonly key: string
       readonly subuser: NodeSubuser
       readonly login: ProxyLogin
-      /** The address it came from, when that and the port let it in; else its password did. */
-      readonly source: string | undefined
     }
+  /** Another gateway of the fleet, for a customer of its own, through one exit of ours. */
+  | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
+)
 
 export type Verdict = { readonly access: Access } | { readonly refusal: RefusalCode }
 
@@ -39,35 +39,76 @@ const inContactMs = 10_000
 /** Out of contact, what may have been prolonged meanwhile is served for this long past the last word. */
 const doubtMs = 5 * 60_000
 
-/** The customer behind it, by a name that tells nothing of him. */
-export const ownerOf = (access: Access): string =>
-  `owner ${(access.kind === 'dedicated' ? access.proxy : access.subuser).owner}`
+const toOwner = ({ owner }: NodeProxy | NodeSubuser): string => `owner ${owner}`
 
 export const proxyKey = (username: string): string => `proxy ${username}`
 export const subuserKey = (id: string): string => `subuser ${id}`
 
 type Sha256 = (text: string) => Uint8Array
 
-/** Lets somebody in by name and password. Names of dedicated proxies and of sub-users never look alike. */
+/** Pairs that were found to be right, and what they opened. */
+export type Proven = WeakMap<Credentials, Access>
+
+/**
+ * Lets somebody in by name and password. Names of dedicated proxies and of sub-users never look alike. A pair that was
+ * right stays so for as long as what it opens is the same; what that may do now is asked every time.
+ */
 export function admitByPassword(
   snapshot: Snapshot,
-  { username, password }: Credentials,
+  credentials: Credentials,
   protocol: Protocol,
   at: Moment,
   sha256: Sha256,
+  proven: Proven,
 ): Verdict {
+  const known = proven.get(credentials)
+  if (known && isSame(known, snapshot, credentials.username, protocol)) return judge(known, snapshot, at)
+  const access = prove(snapshot, credentials, protocol, sha256)
+  if (!access) return { refusal: 'bad_credentials' }
+  proven.set(credentials, access)
+  return judge(access, snapshot, at)
+}
+
+/** Whatever changes about a credential, the shop's next word makes it another object. */
+function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol): boolean {
+  if (access.kind === 'hop') return false
+  if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
+  return snapshot.findProxy(username) === access.proxy && access.protocol === protocol
+}
+
+function prove(
+  snapshot: Snapshot,
+  { username, password }: Credentials,
+  protocol: Protocol,
+  sha256: Sha256,
+): Access | undefined {
   const proxy = snapshot.findProxy(username)
   const login = proxy ? undefined : readProxyLogin(username)
   const subuser = login && snapshot.findLogin(login.login)
   // An unknown name costs the same look at the password as a known one.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? nobodysDigest)
-  if (!isRight) return { refusal: 'bad_credentials' }
-  if (proxy) {
-    return judge({ kind: 'dedicated', key: proxyKey(username), proxy, protocol, source: undefined }, snapshot, at)
-  }
-  if (!subuser || !login) return { refusal: 'bad_credentials' }
-  return judge({ kind: 'premium', key: subuserKey(subuser.id), subuser, login, source: undefined }, snapshot, at)
+  if (!isRight) return undefined
+  if (proxy) return toDedicated(proxy, protocol, undefined)
+  return subuser && login && toPremium(subuser, login, undefined)
 }
+
+const toDedicated = (proxy: NodeProxy, protocol: Protocol, source: string | undefined): Access => ({
+  kind: 'dedicated',
+  key: proxyKey(proxy.username),
+  owner: toOwner(proxy),
+  proxy,
+  protocol,
+  source,
+})
+
+const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | undefined): Access => ({
+  kind: 'premium',
+  key: subuserKey(subuser.id),
+  owner: toOwner(subuser),
+  subuser,
+  login,
+  source,
+})
 
 /**
  * Lets somebody in by where it comes from and the port it came to, which stands for a dedicated proxy or a whole login.
@@ -83,12 +124,12 @@ export function admitBySource(
   if (meaning && 'username' in meaning) {
     const proxy = snapshot.findProxy(meaning.username)
     if (!proxy || !isAmong(proxy.sources, source)) return { refusal: 'credentials_required' }
-    return judge({ kind: 'dedicated', key: proxyKey(proxy.username), proxy, protocol, source }, snapshot, at)
+    return judge(toDedicated(proxy, protocol, source), snapshot, at)
   }
   const subuser = meaning && snapshot.findSubuser(meaning.subuser)
   const login = meaning && readProxyLogin(meaning.login)
   if (!subuser || !login || !isAmong(subuser.whitelist, source)) return { refusal: 'credentials_required' }
-  return judge({ kind: 'premium', key: subuserKey(subuser.id), subuser, login, source }, snapshot, at)
+  return judge(toPremium(subuser, login, source), snapshot, at)
 }
 
 function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
@@ -101,7 +142,9 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
  * and as time goes by.
  */
 export function standing(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
-  return access.kind === 'dedicated' ? standingOfProxy(access, snapshot, at) : standingOfSubuser(access, snapshot)
+  if (access.kind === 'dedicated') return standingOfProxy(access, snapshot, at)
+  if (access.kind === 'premium') return standingOfSubuser(access, snapshot)
+  return snapshot.findGateway(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
 }
 
 function standingOfProxy(

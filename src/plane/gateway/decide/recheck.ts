@@ -1,6 +1,7 @@
 import type { Found } from '../../../wire/node/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import { type Access, type Moment, proxyKey, standing, subuserKey } from './admit.ts'
+import { hopKey } from './hop.ts'
 
 /** Somebody's open connection, as far as its right to go on is concerned. */
 export type OpenPassage = {
@@ -40,8 +41,8 @@ export function createRecheck<Passage extends OpenPassage>(deps: {
       for (const passage of open) passage.cut()
     },
 
-    afterChange: ({ proxies, subusers }: Changed): void =>
-      recheck(new Set([...proxies.map(proxyKey), ...subusers.map(subuserKey)])),
+    afterChange: ({ proxies, subusers, gateways = [] }: Changed): void =>
+      recheck(new Set([...proxies.map(proxyKey), ...subusers.map(subuserKey), ...gateways.map(hopKey)])),
 
     afterAnswer({ proxy, subuser }: Found): void {
       const keys = [...(proxy ? [proxyKey(proxy.username)] : []), ...(subuser ? [subuserKey(subuser.id)] : [])]

@@ -25,6 +25,8 @@ const refusals = {
   too_many_tunnels: { status: 429, socks: 1, message: 'Too many connections are open. Close some, then try again.' },
   too_many_new: { status: 429, socks: 1, message: 'Too many new connections a second. Slow down a little.' },
   too_many_names: { status: 429, socks: 1, message: 'Too many names to resolve a second. Slow down a little.' },
+  hop_refused: { status: 403, socks: 2, message: 'This gateway does not take this hop.' },
+  hop_late: { status: 403, socks: 2, message: 'The clocks of the two gateways lie too far apart for a hop.' },
   no_exit: { status: 502, socks: 4, message: 'No exit fits what the login asks for at the moment.' },
   session_lost: {
     status: 502,
@@ -59,6 +61,7 @@ const refusals = {
 } as const satisfies Record<string, { status: number; socks: 1 | 2 | 3 | 4 | 5 | 6; message: string }>
 
 export type RefusalCode = keyof typeof refusals
+export const isRefusalCode = (text: string): text is RefusalCode => Object.hasOwn(refusals, text)
 export type GatewayRefusal = {
   readonly status: number
   readonly socks: 1 | 2 | 3 | 4 | 5 | 6

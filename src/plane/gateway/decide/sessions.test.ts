@@ -13,8 +13,22 @@ function chooserWith(exits: readonly NodeExit[], random: () => number = Math.ran
   const snapshot = createSnapshot()
   const apply = (...changed: NodeExit[]) => snapshot.apply({ proxies: [], subusers: [], exits: changed })
   apply(...exits)
+  const down = new Set<string>()
+  let generation = 0
+  const health = {
+    isUp: (id: string) => !down.has(id),
+    get generation() {
+      return generation
+    },
+  }
   return {
-    chooser: createExitChooser({ snapshot, random }),
+    chooser: createExitChooser({ snapshot, random, health }),
+    /** Takes exits for dead, or for alive again. */
+    setDown: (exit: NodeExit, yes: boolean) => {
+      generation += 1
+      if (yes) down.add(exit.id)
+      else down.delete(exit.id)
+    },
     apply,
     drain: (exit: NodeExit) => apply({ ...exit, drained: true }),
   }
@@ -87,6 +101,18 @@ describe('without a session', () => {
     )
   })
 
+  test('an exit that is down is passed over until it is up, and one that failed this connection for now', () => {
+    const [first, second] = several(2) as [NodeExit, NodeExit]
+    const { chooser, setDown } = chooserWith([first, second])
+    setDown(first, true)
+    for (let turn = 0; turn < 20; turn += 1) expect(pick(chooser, '')).toBe('exit_1')
+    expect(chooser.choose('sub_1', 'residential', as(''), 0, [second])).toEqual({ refusal: 'no_exit' })
+    setDown(second, true)
+    expect(pick(chooser, '')).toBe('no_exit')
+    setDown(first, false)
+    expect(pick(chooser, '')).toBe('exit_0')
+  })
+
   test('an exit that comes or goes is noticed at once', () => {
     const [first, second] = several(2) as [NodeExit, NodeExit]
     const { chooser, apply, drain } = chooserWith([first])
@@ -111,6 +137,20 @@ describe('with a session', () => {
       const turns = [1, 2, 3, 4, 5, 6].map((turn) => pick(chooser, parts, turn * minutes * minute))
       expect(new Set([first, ...turns]).size).toBeGreaterThan(1)
     }
+  })
+
+  test('is told once that its exit is down, and goes on from another', () => {
+    const exits = several(5)
+    const { chooser, setDown } = chooserWith(exits)
+    const first = pick(chooser, '-session-a')
+    const gone = exits.find((exit) => exit.id === first) as NodeExit
+    setDown(gone, true)
+    expect(pick(chooser, '-session-a')).toBe('session_lost')
+    const next = pick(chooser, '-session-a')
+    expect(next).toStartWith('exit_')
+    expect(next).not.toBe(first)
+    setDown(gone, false)
+    expect(pick(chooser, '-session-a')).toBe(next)
   })
 
   test('a name means something only with its owner and its places', () => {

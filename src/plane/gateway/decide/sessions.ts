@@ -1,10 +1,19 @@
 import type { ProxyLogin } from '../../../kernel/login.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
+import type { ExitHealth } from './exit-health.ts'
+import { offersPlace } from './supplier-login.ts'
 
+/** Exits that fit and can be left through, and those of them that are near: ours, or nobody's in particular. */
+type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }
+/** As long as no exit has changed, nor how any is doing. */
+type FittingNow = Fitting & { readonly all: readonly NodeExit[]; readonly generation: number }
 type Session = { exit: string; endsAt: number; turn: number }
 
-export type Choice = { readonly exit: NodeExit } | { readonly refusal: 'no_exit' | 'session_lost' }
+/** `session` names a customer's session and its turn, alike on every gateway. */
+export type Choice =
+  | { readonly exit: NodeExit; readonly session?: string }
+  | { readonly refusal: 'no_exit' | 'session_lost' }
 
 const mostSessions = 100_000
 const mostFilters = 1000
@@ -17,36 +26,64 @@ export type ExitChooser = ReturnType<typeof createExitChooser>
  * from its first use; each exit draws a number from the session's name, so that every gateway, and this one after a
  * restart, begins with the same one.
  */
-export function createExitChooser(deps: { snapshot: Snapshot; random: () => number }) {
+export function createExitChooser(deps: {
+  snapshot: Snapshot
+  random: () => number
+  health: Pick<ExitHealth, 'isUp' | 'generation'>
+  /** The gateway that this is. Exits of others are left to those who ask for them or find no other. */
+  self?: string
+}) {
+  const { health } = deps
   const sessions = new Map<string, Session>()
-  const fitting = new Map<string, { all: readonly NodeExit[]; fit: readonly NodeExit[] }>()
+  const fitting = new Map<string, FittingNow>()
 
-  function fit(pool: string, login: ProxyLogin): readonly NodeExit[] {
+  /** The same login comes again and again, as the same object. */
+  const fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
+
+  function findFitting(pool: string, login: ProxyLogin): Fitting {
     const all = deps.snapshot.exitsOf(pool)
-    const key = placeKey(pool, login)
-    const known = fitting.get(key)
-    // The array is another one as soon as any exit has changed.
-    if (known?.all === all) return known.fit
-    const found = all.filter((exit) => fits(exit, login))
-    if (fitting.size >= mostFilters) fitting.clear()
-    fitting.set(key, { all, fit: found })
+    const last = fittingLogin.get(login)
+    if (last?.all === all && last.generation === health.generation) return last
+    const found = fitAfresh(all, pool, login)
+    fittingLogin.set(login, found)
     return found
   }
 
+  function fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): FittingNow {
+    const { generation } = health
+    const key = placeKey(pool, login)
+    const known = fitting.get(key)
+    // The array is another one as soon as any exit has changed.
+    if (known?.all === all && known.generation === generation) return known
+    const fit = all.filter((exit) => health.isUp(exit.id) && fits(exit, login))
+    const near = fit.filter((exit) => exit.node === null || exit.node === deps.self)
+    if (fitting.size >= mostFilters) fitting.clear()
+    const found = { all, generation, fit, near: near.length > 0 ? near : fit }
+    fitting.set(key, found)
+    return found
+  }
+
+  function drawAnother(exits: readonly NodeExit[], failed: readonly NodeExit[]): NodeExit | undefined {
+    const among = failed.length === 0 ? exits : exits.filter((exit) => !failed.some((each) => each.id === exit.id))
+    return among[Math.floor(deps.random() * among.length)]
+  }
+
   function begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
-    const exit = draw(exits, `${key} ${turn}`)
+    const session = `${key} ${turn}`
+    const exit = draw(exits, session)
     if (!exit) return { refusal: 'no_exit' }
     if (sessions.size >= mostSessions) forgetSome(sessions, nowMs)
     const minutes = login.session?.ttlMinutes ?? shippedMinutes
     sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
-    return { exit }
+    return { exit, session }
   }
 
   return {
-    choose(owner: string, pool: string, login: ProxyLogin, nowMs: number): Choice {
-      const exits = fit(pool, login)
+    /** `failed` are exits that have just failed this very connection; with a session there is but one. */
+    choose(owner: string, pool: string, login: ProxyLogin, nowMs: number, failed: readonly NodeExit[] = []): Choice {
+      const { fit: exits, near } = findFitting(pool, login)
       if (!login.session) {
-        const exit = exits[Math.floor(deps.random() * exits.length)]
+        const exit = drawAnother(near, failed) ?? drawAnother(exits, failed)
         return exit ? { exit } : { refusal: 'no_exit' }
       }
       const key = `${owner} ${login.session.name} ${placeKey(pool, login)}`
@@ -54,7 +91,7 @@ export function createExitChooser(deps: { snapshot: Snapshot; random: () => numb
       if (!known) return begin(key, exits, login, 0, nowMs)
       if (nowMs >= known.endsAt) return begin(key, exits, login, known.turn + 1, nowMs)
       const exit = deps.snapshot.findExit(known.exit)
-      if (exit) return { exit }
+      if (exit && health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
       // Said once, aloud: whoever relies on one address must know that it is another from here on.
       sessions.delete(key)
       return { refusal: 'session_lost' }
@@ -67,6 +104,7 @@ export function createExitChooser(deps: { snapshot: Snapshot; random: () => numb
 }
 
 function fits(exit: NodeExit, login: ProxyLogin): boolean {
+  if (exit.offers !== null) return offersPlace(exit, login)
   const has = (list: readonly string[], value: string): boolean => list.length === 0 || list.includes(value)
   return (
     has(login.countries, exit.country) &&

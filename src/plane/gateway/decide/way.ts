@@ -1,18 +1,20 @@
+import type { Soon } from '../../../kernel/soon.ts'
 import type { After } from '../../../kernel/time.ts'
 import type { Found, NodeExit } from '../../../wire/node/state.ts'
 import type { Allowance, Subject } from '../count/allowance.ts'
 import { waitForBytes } from '../count/first-bytes.ts'
 import type { Ask } from './admission.ts'
-import { type Access, type Moment, ownerOf, poolOf } from './admit.ts'
+import { type Access, type Moment, poolOf } from './admit.ts'
 import type { RefusalCode } from './refusals.ts'
 import type { ExitChooser } from './sessions.ts'
+import { fillLogin } from './supplier-login.ts'
 
 /** Where a connection leaves: an address of this machine, or somebody's proxy. */
 export type Way =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
-type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
+export type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
 
 /** Chooses where somebody who was let in leaves, and what pays for it; waits until there are bytes to begin with. */
 export function createWayChooser(deps: {
@@ -20,6 +22,10 @@ export function createWayChooser(deps: {
   learn: (found: Found) => void
   moment: () => Moment
   chooser: ExitChooser
+  sha256: (text: string) => Uint8Array
+  random: () => number
+  /** An exit of this very gateway that can be left through: nobody is handed on a second time. */
+  findOwnExit: (id: string) => NodeExit | undefined
   allowanceOf: (subject: Subject) => Allowance
   after: After
 }) {
@@ -28,24 +34,40 @@ export function createWayChooser(deps: {
     allowance: Allowance,
     access: Extract<Access, { kind: 'premium' }>,
   ): Promise<RefusalCode | undefined> {
-    const asked = await deps.ask({ username: access.subuser.login }, ownerOf(access))
+    const asked = await deps.ask({ username: access.subuser.login }, access.owner)
     if (asked !== 'unasked') deps.learn(asked.found)
     return waitForBytes(allowance, deps.after)
   }
 
-  return async (access: Access): Promise<ChosenWay | { readonly refusal: RefusalCode }> => {
+  async function waitForSome(
+    allowance: Allowance,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    const refusal = await waitForBytes(allowance, deps.after)
+    return refusal === 'traffic_exhausted' ? waitAfresh(allowance, access) : refusal
+  }
+
+  /** `failed` are exits that have failed this very connection. */
+  return (access: Access, failed: readonly NodeExit[] = []): Soon<ChosenWay | { readonly refusal: RefusalCode }> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }
     }
+    if (access.kind === 'hop') {
+      const exit = deps.findOwnExit(access.exit)
+      if (!exit) return { refusal: 'no_exit' }
+      const allowance = deps.allowanceOf({ kind: 'hop', id: access.gateway.id })
+      return { way: { kind: 'exit', exit }, allowance }
+    }
     const named = poolOf(access)
     if ('refusal' in named) return named
     const { pool } = named
-    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs)
+    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs, failed)
     if ('refusal' in choice) return choice
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
-    let refusal: RefusalCode | undefined = await waitForBytes(allowance, deps.after)
-    if (refusal === 'traffic_exhausted') refusal = await waitAfresh(allowance, access)
-    return refusal ? { refusal } : { way: { kind: 'exit', exit: choice.exit }, allowance }
+    const exit = fillLogin(choice.exit, access.login, choice.session, deps)
+    const chosen: ChosenWay = { way: { kind: 'exit', exit }, allowance }
+    if (allowance.hasSome) return chosen
+    return waitForSome(allowance, access).then((refusal) => (refusal ? { refusal } : chosen))
   }
 }

@@ -33,8 +33,8 @@ export function formatAuthority(target: Target, defaultPort?: number): string {
  */
 export function readHost(text: string): string | undefined {
   if (text.includes(':')) return undefined
-  const address = readAddress(text)
-  return address ? formatAddress(address) : readName(text)
+  // An IPv4 address that is read at all has one spelling.
+  return readAddress(text) ? text : readName(text)
 }
 
 /** 1 to 65535 in plain digits. `65561`, `0025` and `+25` are port 25 to a careless reader, and nothing here. */

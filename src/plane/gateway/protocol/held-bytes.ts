@@ -1,7 +1,11 @@
+const nothing = new Uint8Array(0)
+/** Shared by all that hold nothing, which are most. */
+const none: Uint8Array[] = []
+
 /** Bytes kept for later, up to a limit that is never exceeded. */
 export class HeldBytes {
   private readonly most: number
-  private parts: Uint8Array[] = []
+  private parts: Uint8Array[] = none
   private length = 0
 
   constructor(most: number) {
@@ -14,15 +18,18 @@ export class HeldBytes {
    */
   add(bytes: Uint8Array): boolean {
     if (this.length + bytes.length > this.most) return false
-    if (bytes.length > 0) this.parts.push(new Uint8Array(bytes))
+    if (bytes.length === 0) return true
+    if (this.parts === none) this.parts = []
+    this.parts.push(new Uint8Array(bytes))
     this.length += bytes.length
     return true
   }
 
   /** Gives everything, and keeps nothing. */
   take(): Uint8Array {
+    if (this.length === 0) return nothing
     const all = joinBytes(this.parts)
-    this.parts = []
+    this.parts = none
     this.length = 0
     return all
   }

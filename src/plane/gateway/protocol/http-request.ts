@@ -3,6 +3,7 @@ import type { Credentials } from './basic-auth.ts'
 import { HeldBytes, joinBytes } from './held-bytes.ts'
 import { ChunkReader } from './http-chunks.ts'
 import { HeadReader } from './http-head.ts'
+import { readPlainConnect } from './plain-connect.ts'
 import { readRequestHead, toOriginHead } from './request-head.ts'
 import {
   type HttpRefusal,
@@ -22,6 +23,8 @@ export type HttpEvent =
       readonly type: 'tunnel'
       readonly target: Target
       readonly credentials: Credentials | undefined
+      /** What another gateway shows instead of credentials. */
+      readonly ticket?: string | undefined
       readonly keepAlive: boolean
     }
   /** A request to forward. `head` is what the origin gets. */
@@ -58,6 +61,8 @@ const shippedLimits: RequestLimits = {
   heldBytes: 256 * 1024,
 }
 
+const noLimits: Partial<RequestLimits> = {}
+
 /**
  * Reads what a client sends on one connection (RFC 9112). Bytes in, events out, the same events however the bytes are
  * split. It stops by itself after each request and after CONNECT; what came behind is held until next() or rest().
@@ -68,22 +73,22 @@ export class HttpRequestReader {
   private readonly limits: RequestLimits
   private readonly held: HeldBytes
   private state: 'head' | 'length' | 'chunks' | 'waiting' | 'closed' = 'head'
-  private head: HeadReader
+  /** Absent before the first byte of a head. */
+  private head: HeadReader | undefined
   private line: RequestLine | undefined
   private chunks: ChunkReader | undefined
   private left = 0
   private keepAlive = true
   private upgrade = false
 
-  constructor(limits: Partial<RequestLimits> = {}) {
-    this.limits = { ...shippedLimits, ...limits }
+  constructor(limits: Partial<RequestLimits> = noLimits) {
+    this.limits = limits === noLimits ? shippedLimits : { ...shippedLimits, ...limits }
     this.held = new HeldBytes(this.limits.heldBytes)
-    this.head = this.newHead()
   }
 
   feed(chunk: Uint8Array): HttpEvent[] {
     const out: HttpEvent[] = []
-    let at = 0
+    let at = this.state === 'head' && !this.head ? this.readPlain(chunk, out) : 0
     while (at < chunk.length && this.state !== 'waiting' && this.state !== 'closed') {
       if (this.state === 'head') at = this.readHead(chunk, at, out)
       else if (this.state === 'length') at = this.passLength(chunk, at, out)
@@ -111,7 +116,7 @@ export class HttpRequestReader {
     if (!this.keepAlive) return this.drop()
     this.state = 'head'
     this.taken = 0
-    this.head = this.newHead()
+    this.head = undefined
     return this.feed(this.held.take())
   }
 
@@ -130,35 +135,47 @@ export class HttpRequestReader {
     })
   }
 
-  private readHead(chunk: Uint8Array, from: number, out: HttpEvent[]): number {
-    const progress = this.head.read(chunk, from)
-    if (progress === 'start') this.takeLine(out)
-    else if (progress === 'done') this.takeHead(out)
-    else if (progress !== 'more') this.close(toRefusal(progress), out)
-    return this.head.next
+  /** A CONNECT like nearly all others. Nothing is taken of any other request. */
+  private readPlain(chunk: Uint8Array, out: HttpEvent[]): number {
+    const plain = this.limits === shippedLimits ? readPlainConnect(chunk) : undefined
+    if (!plain) return 0
+    out.push({ type: 'tunnel', target: plain.target, credentials: plain.credentials, keepAlive: true })
+    this.keepAlive = true
+    this.upgrade = false
+    this.state = 'waiting'
+    return plain.next
   }
 
-  private takeLine(out: HttpEvent[]): void {
-    const line = readRequestLine(this.head.startLine)
+  private readHead(chunk: Uint8Array, from: number, out: HttpEvent[]): number {
+    this.head ??= this.newHead()
+    const { head } = this
+    const progress = head.read(chunk, from)
+    if (progress === 'start') this.takeLine(head, out)
+    else if (progress === 'done') this.takeHead(head, out)
+    else if (progress !== 'more') this.close(toRefusal(progress), out)
+    return head.next
+  }
+
+  private takeLine({ startLine }: HeadReader, out: HttpEvent[]): void {
+    const line = readRequestLine(startLine)
     if ('type' in line) this.close(line, out)
     else this.line = line
   }
 
-  private takeHead(out: HttpEvent[]): void {
+  private takeHead({ fields }: HeadReader, out: HttpEvent[]): void {
     const line = this.line
     if (!line) return
-    const fields = this.head.fields
     const head = readRequestHead(line, fields)
     if (head.type === 'refuse') {
       this.close(head, out)
       return
     }
-    const { credentials, wantsContinue, upgrade, keepAlive, framing } = head
+    const { credentials, ticket, wantsContinue, upgrade, keepAlive, framing } = head
     const { method, target, version } = line
     this.keepAlive = keepAlive
     this.upgrade = upgrade
     if (line.path === undefined) {
-      out.push({ type: 'tunnel', target, credentials, keepAlive })
+      out.push({ type: 'tunnel', target, credentials, keepAlive, ...(ticket !== undefined && { ticket }) })
       this.state = 'waiting'
       return
     }

@@ -8,6 +8,8 @@ import { type HttpRefusal, malformed, type RequestLine, refuse } from './request
 export type RequestHead = {
   readonly type: 'head'
   readonly credentials: Credentials | undefined
+  /** What another gateway shows instead. */
+  readonly ticket: string | undefined
   readonly framing: Framing
   readonly keepAlive: boolean
   readonly wantsContinue: boolean
@@ -33,6 +35,7 @@ export function readRequestHead(line: RequestLine, fields: readonly Field[]): Re
   return {
     type: 'head',
     credentials: credentials?.credentials,
+    ticket: credentials?.ticket,
     framing,
     // RFC 9112, 9.3: a proxy keeps no connection open for an HTTP/1.0 client.
     keepAlive: line.version === '1.1' && !named.has('close'),
@@ -84,13 +87,22 @@ function readCoding(value: string): Framing | RefusedFraming {
   return { kind: 'refused', refusal }
 }
 
-type Authorization = { readonly type: 'read'; readonly credentials: Credentials }
+type Authorization = {
+  readonly type: 'read'
+  readonly credentials?: Credentials | undefined
+  readonly ticket?: string | undefined
+}
+
+/** The scheme of one gateway that asks another. What follows is not read here. */
+const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
 /** RFC 9110, 11.7.2. What is not Basic, or is badly written, is asked for again with 407. */
 function readProxyAuthorization(fields: readonly Field[]): Authorization | HttpRefusal | undefined {
   const values = valuesOf(fields, 'proxy-authorization')
   if (values.length === 0) return undefined
   if (values.length > 1) return malformed('more than one Proxy-Authorization')
+  const ticket = hopPattern.exec(values[0] ?? '')?.[1]
+  if (ticket !== undefined) return { type: 'read', ticket }
   const credentials = readBasic(values[0] ?? '')
   if (!credentials)
     return refuse(407, 'bad_credentials', 'Proxy-Authorization must be Basic with a name and a password')

@@ -1,7 +1,8 @@
-import { formatAddress, readAddress } from '../../../kernel/address.ts'
+import { formatAddress, readAddress, unmap } from '../../../kernel/address.ts'
 import { readHost, type Target } from './authority.ts'
-import { type Credentials, readCredentials } from './basic-auth.ts'
+import { type Credentials, readLogin } from './basic-auth.ts'
 import { HeldBytes } from './held-bytes.ts'
+import { latin1Slice } from './latin1.ts'
 
 export type SocksEvent =
   /** To be written to the client. */
@@ -27,11 +28,24 @@ const usernamePassword = 2
 /** The longest message: a version, two lengths and two texts of 255 bytes (RFC 1929, 2). */
 const mostMessageBytes = 513
 const needMore = undefined
+const nothing = new Uint8Array(0)
+const toReply = (code: number): Uint8Array => Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
+const replies = [
+  toReply(0),
+  toReply(1),
+  toReply(2),
+  toReply(3),
+  toReply(4),
+  toReply(5),
+  toReply(6),
+  toReply(7),
+  toReply(8),
+] as const
+const welcome = Uint8Array.of(1, 0)
+const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
 
 /** RFC 1928, 6. The address we are bound to is nobody's business: 0.0.0.0, port 0. */
-export function socksReply(code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array {
-  return Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
-}
+export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code]
 
 /** The no of SOCKS4 and 4a, which know no passwords: version 0, code 91, port and address that mean nothing. */
 export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)
@@ -44,7 +58,7 @@ export class Socks5Reader {
   private readonly allowAnonymous: boolean
   private readonly early: HeldBytes
   /** The beginning of a message, never more than the longest one. */
-  private message = new Uint8Array(0)
+  private message: Uint8Array = nothing
   private state: 'greeting' | 'credentials' | 'verdict' | 'request' | 'connected' | 'closed' = 'greeting'
 
   constructor(options: Partial<SocksOptions> = {}) {
@@ -66,7 +80,7 @@ export class Socks5Reader {
   accept(): Uint8Array {
     if (this.state !== 'verdict') throw new Error('there are no credentials to accept')
     this.state = 'request'
-    return Uint8Array.of(1, 0)
+    return welcome
   }
 
   /** They are not: write this and close (RFC 1929, 2). */
@@ -93,15 +107,18 @@ export class Socks5Reader {
   /** Takes one message, or keeps what there is of it, and returns the bytes behind it. */
   private readSome(chunk: Uint8Array, out: SocksEvent[]): Uint8Array {
     const before = this.message.length
-    const bytes = concat(this.message, chunk.subarray(0, mostMessageBytes - before))
+    const isWhole = before === 0 && chunk.length <= mostMessageBytes
+    const bytes = isWhole ? chunk : concat(this.message, chunk.subarray(0, mostMessageBytes - before))
     const step = this.readMessage(bytes)
     if (step === needMore) {
-      this.message = bytes
-      return chunk.subarray(bytes.length - before)
+      // The chunk's memory may be used again.
+      this.message = isWhole ? bytes.slice() : bytes
+      return isWhole ? nothing : chunk.subarray(bytes.length - before)
     }
-    this.message = new Uint8Array(0)
+    this.message = nothing
     if (step.event) this.take(step.event, out)
-    return chunk.subarray(Math.max(0, step.used - before))
+    const used = Math.max(0, step.used - before)
+    return used === chunk.length ? nothing : chunk.subarray(used)
   }
 
   private readMessage(bytes: Uint8Array): Step | undefined {
@@ -130,13 +147,13 @@ function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefi
   if (bytes[0] !== 5) return refused(none, 'bad_request')
   const count = bytes[1]
   if (count === undefined || bytes.length < 2 + count) return needMore
-  const methods = bytes.subarray(2, 2 + count)
   const used = 2 + count
-  if (methods.includes(usernamePassword)) return { event: { type: 'reply', bytes: Uint8Array.of(5, 2) }, used }
-  if (allowAnonymous && methods.includes(anonymous)) {
-    return { event: { type: 'reply', bytes: Uint8Array.of(5, 0) }, used }
+  const asked = (method: typeof anonymous | typeof usernamePassword): Step | undefined => {
+    const at = bytes.indexOf(method, 2)
+    return at >= 0 && at < used ? { event: { type: 'reply', bytes: asks[method] }, used } : undefined
   }
-  return refused(none, 'credentials_required')
+  const step = asked(usernamePassword) ?? (allowAnonymous ? asked(anonymous) : undefined)
+  return step ?? refused(none, 'credentials_required')
 }
 
 /**
@@ -150,7 +167,7 @@ function readUser(bytes: Uint8Array): Step | undefined {
   if (bytes.length < 2 || passwordLength === undefined) return needMore
   const used = nameEnd + 1 + passwordLength
   if (bytes.length < used) return needMore
-  const credentials = readCredentials(bytes.subarray(2, nameEnd), bytes.subarray(nameEnd + 1, used))
+  const credentials = readLogin(latin1Slice.call(bytes, 0, used), nameEnd)
   if (!credentials) return refused(Uint8Array.of(1, 1), 'bad_credentials')
   return { event: { type: 'credentials', credentials }, used }
 }
@@ -170,7 +187,12 @@ function readRequest(bytes: Uint8Array): Step | undefined {
   if (length === 0) return refused(socksReply(1), 'bad_request')
   const used = from + length + 2
   if (bytes.length < used) return needMore
-  const host = kind === 3 ? readDomain(bytes.subarray(5, 5 + length)) : readNumeric(bytes.subarray(4, 4 + length))
+  const host =
+    kind === 1
+      ? readQuad(bytes)
+      : kind === 3
+        ? readDomain(bytes.subarray(5, used - 2))
+        : readLong(bytes.subarray(4, 20))
   const port = ((bytes[used - 2] ?? 0) << 8) | (bytes[used - 1] ?? 0)
   if (host === undefined || port === 0) return refused(socksReply(1), 'bad_request')
   return { event: { type: 'connect', target: { host, port } }, used }
@@ -187,11 +209,10 @@ function readCanonicalIpv6(text: string): string | undefined {
   return address && formatAddress(address) === text ? text : undefined
 }
 
-/** Four or sixteen bytes; an IPv4 address mapped into IPv6 is that IPv4 address, as everywhere. */
-function readNumeric(bytes: Uint8Array): string | undefined {
-  const address = readAddress(formatAddress({ version: bytes.length === 4 ? 4 : 6, bytes }))
-  return address && formatAddress(address)
-}
+const readQuad = (bytes: Uint8Array): string => `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
+
+/** An IPv4 address mapped into IPv6 is that IPv4 address, as everywhere. */
+const readLong = (bytes: Uint8Array): string => formatAddress(unmap({ version: 6, bytes }))
 
 function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
   const both = new Uint8Array(first.length + second.length)

@@ -9,6 +9,7 @@ import { type Policy, shippedPorts } from '../decide/policy.ts'
 import type { Way } from '../decide/way.ts'
 import { createDial } from './dial.ts'
 import { createResolve } from './resolve.ts'
+import { createUpstreams } from './upstreams.ts'
 
 const sandbox: Policy = {
   allowLoopback: true,
@@ -42,20 +43,31 @@ afterAll(() => {
 })
 
 const asked: string[] = []
+/** What was made of exits. */
+const judged: string[] = []
+const dialler = createDialler({ after, noteHeld() {} }, createSockets(process.platform))
+const resolve = createResolve({
+  clock: () => 0,
+  after,
+  namesPerSecond: 10_000,
+  lookup: async (name, version) => {
+    asked.push(name)
+    return (names[name]?.[version] ?? []).map((address) => ({ address, ttl: 60 }))
+  },
+})
+const hops = { self: 'nod_self', findGateway: () => undefined, writeTicket: () => '' }
 const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
   createDial({
+    upstreams: createUpstreams({ resolve, dialler, hops }),
     policy: () => policy,
     connectMs,
-    dialler: createDialler({ after, noteHeld() {} }, createSockets(process.platform)),
-    resolve: createResolve({
-      clock: () => 0,
-      after,
-      namesPerSecond: 10_000,
-      lookup: async (name, version) => {
-        asked.push(name)
-        return (names[name]?.[version] ?? []).map((address) => ({ address, ttl: 60 }))
-      },
-    }),
+    health: {
+      worked: (id) => void judged.push(`worked ${id}`),
+      failed: (id, problem) => void judged.push(`failed ${id}: ${problem}`),
+      doubted: (id) => void judged.push(`doubted ${id}`),
+    },
+    dialler,
+    resolve,
   })
 
 const from = (address: string): Way => ({ kind: 'address', address })
@@ -148,7 +160,10 @@ describe('where to', () => {
 describe('through an exit', () => {
   test('a local one leaves from its own address, for its own kind of destination', async () => {
     const local = (host: string): Way => ({ kind: 'exit', exit: someExit({ host }) })
+    judged.length = 0
     expect(await tell('four.example', local('127.100.2.3'))).toBe('127.100.2.3')
+    expect(await tell('four.example', local('198.51.100.7'))).toBe('address_unavailable')
+    expect(judged).toEqual(['worked exit_1', 'doubted exit_1'])
     expect(await tell('::1', local('127.100.2.3'))).toBe('no_such_family')
     expect(await tell('::1', local('::1'))).toBe('::1')
   })
@@ -192,17 +207,44 @@ describe('through an exit', () => {
       listen((socket) => socket.end()),
       listen((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n')),
     ]
+    judged.length = 0
     const told = listeners.map(async (listener) => {
       const exit = someExit({ kind: 'http', host: '127.0.0.1', port: listener.port })
       return dialWith(sandbox, 300)({ host: '127.0.0.1', port: 443 }, { kind: 'exit', exit }, 'anna')
     })
     expect(await Promise.all(told)).toEqual([
-      { refusal: 'connect_timeout' },
-      { refusal: 'exit_failed' },
-      { refusal: 'exit_failed' },
+      { refusal: 'connect_timeout', isDoubtful: true },
+      { refusal: 'exit_failed', isDoubtful: true },
+      expect.objectContaining({ refusal: 'exit_failed', problem: 'it does not take our login (407)' }),
+    ])
+    expect(judged.toSorted()).toEqual([
+      'doubted exit_1',
+      'doubted exit_1',
+      'failed exit_1: it does not take our login (407)',
     ])
     for (const listener of listeners) listener.stop(true)
   })
+})
+
+test('an upstream may be named, and one that is not there is to blame at once, whatever the destination', async () => {
+  const upstream = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n') },
+  })
+  const dial = dialWith()
+  const via = (host: string) => {
+    const exit = someExit({ kind: 'http', host, port: upstream.port })
+    return dial({ host: 'four.example', port: 443 }, { kind: 'exit', exit }, 'anna')
+  }
+  judged.length = 0
+  const dialled = await via('four.example')
+  expect('origin' in dialled).toBeTrue()
+  if ('origin' in dialled) dialled.origin.abort()
+  expect(await via('nobody.example')).toEqual({ refusal: 'exit_failed', problem: 'its name is not known' })
+  upstream.stop(true)
+  expect(await via('127.0.0.1')).toEqual({ refusal: 'exit_failed', problem: 'it refuses connections' })
+  expect(judged.map((each) => each.split(' ', 1)[0])).toEqual(['worked', 'failed', 'failed'])
 })
 
 test('what tests write as addresses are addresses', () => {

@@ -1,12 +1,15 @@
-import { formatAddress } from '../../../kernel/address.ts'
+import { type Address, formatAddress } from '../../../kernel/address.ts'
+import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
+import type { ExitHealth } from '../decide/exit-health.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
 import type { Way } from '../decide/way.ts'
 import type { Target } from '../protocol/authority.ts'
 import { createDestinations } from './destinations.ts'
 import type { Resolve } from './resolve.ts'
-import { talkTo, type UpstreamTalk } from './upstream.ts'
+import type { UpstreamTalk } from './upstream.ts'
+import type { createUpstreams } from './upstreams.ts'
 
 /**
  * What a way of carrying offers to be dialled with. Nothing is read from an origin before somebody says what is done
@@ -20,19 +23,24 @@ export type Dialler<Origin> = {
 }
 
 export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
-export type Conversed = { readonly early: Uint8Array } | { readonly refusal: RefusalCode }
+export type Conversed = { readonly early: Uint8Array } | ExitRefusal
+/**
+ * Why an exit did not carry: with `problem` it is the exit's own fault; doubtful, it may be the exit's or the
+ * destination's.
+ */
+export type ExitRefusal = { readonly refusal: RefusalCode; readonly problem?: string; readonly isDoubtful?: true }
 
 export type Dialled<Origin> =
   | {
       readonly origin: Origin
       /** What the origin or the upstream said already. */
-      readonly early: Uint8Array
+      readonly early?: Uint8Array
       /** Set when it leaves from another address than it should, which only a sandbox allows. */
       readonly leftFrom?: string
     }
-  | { readonly refusal: RefusalCode }
+  | ExitRefusal
 
-export type Dial<Origin> = (target: Target, way: Way, owner: string) => Promise<Dialled<Origin>>
+export type Dial<Origin> = (target: Target, way: Way, owner: string) => Soon<Dialled<Origin>>
 
 const mostTries = 3
 
@@ -45,48 +53,64 @@ export function createDial<Origin>(deps: {
   resolve: Resolve
   connectMs: number
   dialler: Dialler<Origin>
+  upstreams: Pick<ReturnType<typeof createUpstreams<Origin>>, 'isLocal' | 'goVia'>
+  health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
 }): Dial<Origin> {
   const findDestinations = createDestinations(deps)
-  const { dialler } = deps
+  const { dialler, health, upstreams } = deps
 
   /** Leaves from an address of this machine. */
-  async function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
-    const connected = await dialler.connect(there, from, mostMs)
-    const isMissing = 'refusal' in connected && connected.refusal === 'address_unavailable'
-    if (!isMissing || !deps.policy().allowLoopback || !from.includes(':')) return toDialled(connected)
-    // A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so.
-    const own = toDialled(await dialler.connect(there, '::1', mostMs))
+  function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
+    const connected = dialler.connect(there, from, mostMs)
+    if (!from.includes(':') || !deps.policy().allowLoopback) return connected
+    return connected.then((outcome) => {
+      const isMissing = 'refusal' in outcome && outcome.refusal === 'address_unavailable'
+      return isMissing ? leaveFromOwn(there, mostMs) : outcome
+    })
+  }
+
+  /** A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so. */
+  async function leaveFromOwn(there: Target, mostMs: number): Promise<Dialled<Origin>> {
+    const own = await dialler.connect(there, '::1', mostMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
   async function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
-    if (exit.kind === 'local') return toDialled(await dialler.connect(there, exit.host, mostMs))
-    const startedAt = performance.now()
-    const connected = await dialler.connect({ host: exit.host, port: exit.port ?? 0 }, undefined, mostMs)
-    if ('refusal' in connected) return { refusal: 'exit_failed' }
-    const leftMs = mostMs - (performance.now() - startedAt)
-    const conversed = await dialler.converse(connected.origin, talkTo(exit, there), leftMs)
-    return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
+    const outcome = upstreams.isLocal(exit)
+      ? await leaveFrom(there, exit, mostMs)
+      : await upstreams.goVia(exit, there, mostMs)
+    if ('origin' in outcome) health.worked(exit.id)
+    else if (outcome.problem !== undefined) health.failed(exit.id, outcome.problem)
+    else if (outcome.isDoubtful) health.doubted(exit.id)
+    return outcome
   }
 
-  return async (target, way, owner) => {
-    const found = await findDestinations(target, way, owner)
-    if ('refusal' in found) return found
+  async function leaveFrom(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
+    const connected = await dialler.connect(there, exit.host, mostMs)
+    if ('origin' in connected || connected.refusal !== 'address_unavailable') return connected
+    // The address may be gone, or only its ports used up.
+    return { ...connected, isDoubtful: true }
+  }
+
+  function go(there: Target, way: Way, mostMs: number): Promise<Dialled<Origin>> {
+    return way.kind === 'address' ? leave(there, way.address, mostMs) : goThrough(there, way.exit, mostMs)
+  }
+
+  async function tryEach(addresses: readonly Address[], port: number, way: Way): Promise<Dialled<Origin>> {
     const giveUpAt = performance.now() + deps.connectMs
     let failure: Dialled<Origin> = { refusal: 'unreachable' }
-    for (const address of found.addresses.slice(0, mostTries)) {
+    for (const address of addresses.slice(0, mostTries)) {
       const leftMs = giveUpAt - performance.now()
       if (leftMs <= 0) break
-      const there = { host: formatAddress(address), port: target.port }
-      failure =
-        way.kind === 'address' ? await leave(there, way.address, leftMs) : await goThrough(there, way.exit, leftMs)
-      if ('origin' in failure) return failure
+      failure = await go({ host: formatAddress(address), port }, way, leftMs)
+      if ('origin' in failure || failure.problem !== undefined) return failure
     }
     return failure
   }
+
+  return (target, way, owner) =>
+    soon(findDestinations(target, way, owner), (found) => {
+      if ('refusal' in found) return found
+      return found.isLiteral ? go(target, way, deps.connectMs) : tryEach(found.addresses, target.port, way)
+    })
 }
-
-const toDialled = <Origin>(connected: Connected<Origin>): Dialled<Origin> =>
-  'origin' in connected ? { origin: connected.origin, early: empty } : connected
-
-const empty = new Uint8Array(0)

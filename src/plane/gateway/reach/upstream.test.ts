@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { someExit } from '../../../../test/harness/desired.ts'
 import { byteByByte, splitAt, toBytes, toHex, toText } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { talkTo } from './upstream.ts'
+import { talkTo, tryOut } from './upstream.ts'
 
 const credentials = { username: 'näme', password: 'a:b' }
 const four = { host: '203.0.113.7', port: 443 }
@@ -109,6 +109,46 @@ describe('an upstream that speaks SOCKS5', () => {
     expect(tell(exit, [toBytes(text)]).at(-1)).toBe('failed')
     expect(tell(exit, byteByByte(toBytes(text))).at(-1)).toBe('failed')
   })
+})
+
+/** Whose fault it is: the exit's, with what is wrong with it, or the destination's, with what the customer is told. */
+function blame(exit: keyof typeof exits, said: string): string {
+  const talk = talkTo(exits[exit], four)
+  const failure = talk.feed(toBytes(said)).find((step) => step.type === 'failed')
+  if (failure?.type !== 'failed') return 'nobody'
+  return failure.problem === undefined ? failure.refusal : 'exit'
+}
+
+test.each([
+  ['http', 'HTTP/1.1 407 No\r\n\r\n', 'exit'],
+  ['http', 'HTTP/1.1 402 Pay\r\n\r\n', 'exit'],
+  ['http', 'SSH-2.0-OpenSSH_9\r\n\r\n', 'exit'],
+  ['http', 'HTTP/1.1 502 Bad\r\n\r\n', 'unreachable'],
+  ['http', 'HTTP/1.1 504 Late\r\n\r\n', 'connect_timeout'],
+  ['http', 'HTTP/1.1 403 No\r\n\r\n', 'exit_failed'],
+  ['socksLogin', '\x05\xff', 'exit'],
+  ['socksLogin', '\x05\x02\x01\x01', 'exit'],
+  ['socks', `\x05\0\x05\x05${bound}`, 'connect_refused'],
+  ['socks', `\x05\0\x05\x04${bound}`, 'unreachable'],
+  ['socks', `\x05\0\x05\x06${bound}`, 'connect_timeout'],
+  ['socks', `\x05\0\x05\x01${bound}`, 'exit_failed'],
+] as const)('%s that says %p fails by the fault of: %s', (exit, said, whose) => {
+  expect(blame(exit, said)).toBe(whose)
+})
+
+test.each([
+  ['http', ['HTTP/1.1 502 Bad\r\n\r\n'], 'open'],
+  ['httpLogin', ['HTTP/1.1 407 No\r\n\r\n'], 'failed'],
+  ['socks', ['\x05\0'], 'open'],
+  ['socksLogin', ['\x05\x02', '\x01\0'], 'open'],
+  ['socksLogin', ['\x05\x02', '\x01\x01'], 'failed'],
+] as const)('a try of %s that hears %p ends as %s, and asks for nobody’s address', (kind, said, outcome) => {
+  const talk = tryOut(exits[kind])
+  const asked = [toText(talk.begin())]
+  const steps = said.flatMap((text) => [...talk.feed(toBytes(text))])
+  for (const step of steps) if (step.type === 'write') asked.push(toText(step.bytes))
+  expect(steps.at(-1)?.type).toBe(outcome)
+  expect(asked.join('')).not.toContain('203.0.113.7')
 })
 
 test('any split of an answer leads to the same steps', () => {

@@ -14,8 +14,8 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
   hasFailed = false
   /** Who carries the bytes instead of the side. */
   private tunnel: Tunnel | undefined
-  /** Called with what became of a connection that is being made. */
-  private onConnected: ((error: number) => void) | undefined
+  /** Whoever waits for a connection to be made. */
+  private waiting: { onConnected(error: number): void } | undefined
   private isPaused = false
   private isBlocked = false
   private isClosed = false
@@ -36,14 +36,14 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
     return this.descriptor
   }
 
-  watch(onConnected?: (error: number) => void): void {
-    this.onConnected = onConnected
+  watch(waiting?: { onConnected(error: number): void }): void {
+    this.waiting = waiting
     this.reactor.watch(this.descriptor, this)
   }
 
   onEvents(events: number): void {
     if (this.tunnel) this.tunnel.onEvents(this, events)
-    else if (this.onConnected) this.noteConnected(this.onConnected, events)
+    else if (this.waiting) this.noteConnected(this.waiting, events)
     else this.take(events)
   }
 
@@ -52,11 +52,11 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
     else this.terminate()
   }
 
-  private noteConnected(tell: (error: number) => void, events: number): void {
+  private noteConnected(waiting: { onConnected(error: number): void }, events: number): void {
     const hasFailed = (events & (EPOLLERR | EPOLLHUP)) !== 0
     if (!hasFailed && !(events & EPOLLOUT)) return
-    this.onConnected = undefined
-    tell(hasFailed ? this.reactor.kernel.takeError(this.descriptor) : 0)
+    this.waiting = undefined
+    waiting.onConnected(hasFailed ? this.reactor.kernel.takeError(this.descriptor) : 0)
     if (!this.isClosed) this.take(events & ~EPOLLOUT)
   }
 

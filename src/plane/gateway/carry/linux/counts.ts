@@ -46,4 +46,5 @@ export function createReports(carrier: Required<Carrier>, post: (message: FromRe
   }
 }
 
-const isEmpty = ({ proxies, subusers, hosts }: Counts): boolean => proxies.length + subusers.length + hosts.length === 0
+const isEmpty = ({ proxies, subusers, hosts, exits = [] }: Counts): boolean =>
+  proxies.length + subusers.length + hosts.length + exits.length === 0

@@ -1,4 +1,5 @@
 import type { Carrier } from '../../../agent/carrier.ts'
+import { noLimit, type Speeds } from '../../count/speed-limit.ts'
 import { createLookup } from '../../reach/resolve.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createKernel } from './kernel.ts'
@@ -37,10 +38,12 @@ export function createLinuxEngine(
   const thread = createThread({
     kernel,
     limits: deps.limits,
+    hop: deps.hop,
     isStrict: deps.isStrict ?? false,
     onMessage: (message) => take(message),
     onDeath(fault) {
       carriedBefore += thread.memory.carried
+      relayedBefore += thread.memory.relayed
       mirror.restart()
       deps.onRestart?.(fault)
     },
@@ -48,9 +51,11 @@ export function createLinuxEngine(
   })
   const ports = createPorts(kernel, thread)
   let policy = deps.policy()
+  let speeds: Speeds = noLimit
   let isShutOut = false
   /** By reactors that are no more. */
   let carriedBefore = 0
+  let relayedBefore = 0
   let hasStarted = false
   let isStopping = false
   let ticker: ReturnType<typeof setInterval> | undefined
@@ -60,6 +65,7 @@ export function createLinuxEngine(
   function brief(): void {
     lookAround()
     thread.post({ type: 'policy', policy })
+    thread.post({ type: 'speeds', speeds })
     if (isShutOut) thread.post({ type: 'shut-out', yes: true })
     for (const change of feed.whole()) thread.post({ type: 'state', change })
     ports.announce()
@@ -70,9 +76,11 @@ export function createLinuxEngine(
     thread.memory.skewMs = deps.clock() - Date.now()
     thread.memory.lastContactAt = deps.lastContactAt()
     const now = deps.policy()
-    if (now === policy) return
+    if (now !== policy) thread.post({ type: 'policy', policy: now })
     policy = now
-    thread.post({ type: 'policy', policy })
+    const fast = deps.speeds?.() ?? noLimit
+    if (fast !== speeds) thread.post({ type: 'speeds', speeds: fast })
+    speeds = fast
   }
 
   function take(message: FromReactor): void {
@@ -84,6 +92,7 @@ export function createLinuxEngine(
     } else if (message.type === 'want-lease') agent.wantLease(message.id, message.pool)
     else if (message.type === 'give-back') agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') ports.close(message.descriptor)
+    else if (message.type === 'exit') deps.onExit(message.word)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') onStopped()
     else thread.terminate()
@@ -119,7 +128,8 @@ export function createLinuxEngine(
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
       const { passages, dialling } = thread.memory.standing
-      return { tunnels: passages + dialling, carried: carriedBefore + thread.memory.carried }
+      const { carried, relayed } = thread.memory
+      return { tunnels: passages + dialling, carried: carriedBefore + carried, relayed: relayedBefore + relayed }
     },
   }
 

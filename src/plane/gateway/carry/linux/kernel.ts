@@ -1,5 +1,5 @@
 import { ptr } from 'bun:ffi'
-import type { Address } from '../../../../kernel/address.ts'
+import { type Address, formatAddress } from '../../../../kernel/address.ts'
 import { nothingShown, type Transmission } from '../../count/shown.ts'
 import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
@@ -7,6 +7,7 @@ import {
   eventLayoutOf,
   mostSocketAddressBytes,
   type Processor,
+  readQuadAt,
   readSocketAddress,
   readTcpInfo,
   tcpInfoBytes,
@@ -17,6 +18,7 @@ import {
 /** One read gives at most this much, and so is held for a peer that does not take it. */
 export const readBytes = 64 * 1024
 const mostEvents = 512
+const mostSources = 4096
 
 /** Where in the arena each thing lies: one allocation that never moves, whose address is taken once. */
 const eventsAt = 0
@@ -40,6 +42,27 @@ export type ByteCalls = Pick<
   'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'takeBack' | 'shutWrite'
 >
 
+/** Customers come again and again, so the text of an address is made once. */
+function createSourceReader() {
+  const known = new Map<number, string>()
+  const format = (view: DataView, at: number): string => {
+    const read = readSocketAddress(view, at)
+    return read ? formatAddress(read.address) : ''
+  }
+  return {
+    read(view: DataView, at: number): string {
+      const quad = readQuadAt(view, at)
+      if (quad === undefined) return format(view, at)
+      const before = known.get(quad)
+      if (before !== undefined) return before
+      const text = format(view, at)
+      if (known.size >= mostSources) known.clear()
+      known.set(quad, text)
+      return text
+    },
+  }
+}
+
 /**
  * The system's calls as this engine uses them. Descriptors and counts are numbers; what fails returns the error's
  * number, negative. Nothing here waits, except poll().
@@ -51,6 +74,8 @@ export function createKernel(libc: Libc, processor: Processor) {
   const view = new DataView(arena.buffer)
   const base = Number(ptr(arena))
   const events = new Int32Array(arena.buffer, eventsAt, (mostEvents * layout.bytes) / 4)
+
+  const sources = createSourceReader()
 
   const orError = (result: number): number => (result < 0 ? -(errno[0] ?? 0) : result)
 
@@ -143,6 +168,8 @@ export function createKernel(libc: Libc, processor: Processor) {
       setOption(descriptor, n.SOL_SOCKET, n.SO_REUSEADDR, 1)
       // Accepted connections inherit it.
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      // So do they this: what acknowledges a request travels with the answer.
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
       if (address.version === 6) setOption(descriptor, n.IPPROTO_IPV6, n.IPV6_V6ONLY, 0)
       const bound = bindTo(descriptor, address, port)
       if (bound < 0) return failed(descriptor, bound)
@@ -168,8 +195,8 @@ export function createKernel(libc: Libc, processor: Processor) {
       return orError(libc.accept4(descriptor, base + addressAt, base + lengthAt, n.NONBLOCK_CLOEXEC))
     },
 
-    /** Who was accepted last. */
-    acceptedFrom: (): Address | undefined => readSocketAddress(view, addressAt)?.address,
+    /** Who was accepted last; empty when it cannot be told. */
+    acceptedFrom: (): string => sources.read(view, addressAt),
 
     /** Begins to connect. Whether it did is known once the socket can be written. */
     connect(there: Address, port: number, from: Address | undefined): number {

@@ -1,4 +1,3 @@
-import { formatAddress } from '../../../../kernel/address.ts'
 import { patient, Side, type SideAround } from '../side.ts'
 import { Channel } from './channel.ts'
 import { EAGAIN } from './numbers.ts'
@@ -33,8 +32,8 @@ export class Listener implements Pollable {
         if (descriptor !== -EAGAIN) this.rest()
         return
       }
-      const from = kernel.acceptedFrom()
-      if (descriptors.own(descriptor)) this.begin(descriptor, from ? formatAddress(from) : '')
+      const source = kernel.acceptedFrom()
+      if (descriptors.own(descriptor)) this.begin(descriptor, source)
     }
   }
 

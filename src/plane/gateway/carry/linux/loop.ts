@@ -2,6 +2,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import type { Found } from '../../../../wire/node/state.ts'
 import type { Agent } from '../../../agent/carrier.ts'
 import { createSnapshot } from '../../../agent/snapshot.ts'
+import { noLimit } from '../../count/speed-limit.ts'
 import type { Policy } from '../../decide/policy.ts'
 import type { Lookup } from '../../reach/resolve.ts'
 import { createCore, tickMs } from '../core.ts'
@@ -76,11 +77,12 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const lookingUp = createQuestions<'looked-up'>()
   const listeners = new Map<number, Listener>()
   let policy = nothingAllowed
+  let speeds = noLimit
   let endAt: number | undefined
   let heard = 0
 
   const tidyUp = createTidyUp()
-  const clock = (): number => Date.now() + memory.skewMs
+  const clock = (): number => reactor.wallMs + memory.skewMs
   /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
   const wishes: FromReactor[] = []
   const agent: Agent = {
@@ -99,23 +101,28 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
       return answer
     },
     policy: () => policy,
+    speeds: () => speeds,
     limits: terms.limits,
+    hop: terms.hop,
     clock,
     lastContactAt: () => memory.lastContactAt,
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     random: Math.random,
+    onExit: (word) => post({ type: 'exit', word }),
     onFault,
   })
-  const reports = createReports(core.carrier, post, () => performance.now())
+  const reports = createReports(core.carrier, post, () => reactor.nowMs)
 
-  function apply({ proxies, subusers, exits, goneProxies, goneSubusers, goneExits }: StateChange): void {
-    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits] })
-    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits)
+  function apply(change: StateChange): void {
+    const { proxies, subusers, exits, gateways, goneProxies, goneSubusers, goneExits, goneGateways } = change
+    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
+    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
     core.changed({
       proxies: [...changed.proxies, ...forgotten.proxies],
       subusers: [...changed.subusers, ...forgotten.subusers],
       exits: changed.exits || forgotten.exits,
       ports: false,
+      gateways: [...(changed.gateways ?? []), ...(forgotten.gateways ?? [])],
     })
   }
 
@@ -132,6 +139,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     else if (message.type === 'state') apply(message.change)
     else if (message.type === 'learn') core.learn(message.found)
     else if (message.type === 'policy') policy = message.policy
+    else if (message.type === 'speeds') speeds = message.speeds
     else if (message.type === 'shut-out') core.shutOut(message.yes)
     else if (message.type === 'unlisten') unlisten(message.descriptor)
     else if (message.type === 'listen') {
@@ -174,6 +182,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     } else reports.sendIfDue(reactor.timers.after)
     memory.standing = { ...core.standing, mostHeld: held.mostHeld }
     memory.carried = core.carrier.health.carried
+    memory.relayed = core.carrier.health.relayed ?? 0
   }
 
   const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)

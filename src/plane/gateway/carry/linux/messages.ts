@@ -1,9 +1,11 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Found, NodeExit, NodeProxy, NodeSubuser } from '../../../../wire/node/state.ts'
+import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../wire/node/state.ts'
 import type { Counts } from '../../../agent/carrier.ts'
+import type { Speeds } from '../../count/speed-limit.ts'
+import type { ExitWord } from '../../decide/exit-health.ts'
 import type { Policy } from '../../decide/policy.ts'
 import type { Lookup } from '../../reach/resolve.ts'
-import type { EngineLimits } from '../engine.ts'
+import type { EngineDeps, EngineLimits } from '../engine.ts'
 
 /** What a reactor is given when it begins. */
 export type ReactorTerms = {
@@ -12,6 +14,7 @@ export type ReactorTerms = {
   /** An eventfd that is rung when it sleeps and a message waits. */
   readonly bell: number
   readonly limits: EngineLimits
+  readonly hop: EngineDeps['hop']
   /** Bugs in who owns what are thrown, not passed over. */
   readonly isStrict: boolean
 }
@@ -24,6 +27,8 @@ export type StateChange = {
   readonly goneSubusers: readonly string[]
   readonly exits: readonly NodeExit[]
   readonly goneExits: readonly string[]
+  readonly gateways: readonly NodeGateway[]
+  readonly goneGateways: readonly string[]
 }
 
 type Question = { username: string } | { source: string; port: number }
@@ -35,6 +40,7 @@ export type ToReactor =
   | { readonly type: 'unlisten'; readonly descriptor: number }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
+  | { readonly type: 'speeds'; readonly speeds: Speeds }
   | { readonly type: 'learn'; readonly found: Found }
   | { readonly type: 'asked'; readonly ticket: number; readonly answer: { readonly found: Found } | 'unasked' }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
@@ -51,6 +57,7 @@ export type FromReactor =
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
   | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
   | CountsMessage
+  | { readonly type: 'exit'; readonly word: ExitWord }
   | { readonly type: 'fault'; readonly fault: unknown }
   | { readonly type: 'stopped' }
   /** Nothing is open any more, and nothing more is said. */

@@ -1,4 +1,4 @@
-import type { Counts, HostCount, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
+import type { Counts, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
 import type { CountsMessage, LeaseStanding } from './messages.ts'
 
 type Bytes = { readonly received: number; readonly sent: number }
@@ -51,6 +51,7 @@ export function createMirror() {
   const proxies = new Table<ProxyCount>()
   const subusers = new Table<SubuserCount>()
   const hosts = new Table<HostCount>()
+  const exits = new Table<ExitCount>()
   const leases = new Map<string, LeaseStanding>()
   let sources: { readonly id: string; readonly address: string }[] = []
 
@@ -59,6 +60,7 @@ export function createMirror() {
       for (const count of counts.proxies) proxies.put(String(count.id), count)
       for (const count of counts.subusers) subusers.put(subuserKey(count.id, count.pool), count)
       for (const count of counts.hosts) hosts.put(`${subuserKey(count.id, count.pool)} ${count.host}`, count)
+      for (const count of counts.exits ?? []) exits.put(count.id, count)
       for (const each of leased) leases.set(subuserKey(each.id, each.pool), each)
       sources.push(...from)
     },
@@ -69,6 +71,7 @@ export function createMirror() {
         subusers: subusers.takeChanged(),
         hosts: hosts.takeChanged(),
         peers: [],
+        exits: exits.takeChanged(),
       }
     },
 
@@ -90,7 +93,7 @@ export function createMirror() {
 
     /** The next counts begin from nothing. */
     restart(): void {
-      for (const table of [proxies, subusers, hosts]) table.restart()
+      for (const table of [proxies, subusers, hosts, exits]) table.restart()
       leases.clear()
     },
   }

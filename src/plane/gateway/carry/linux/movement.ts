@@ -1,11 +1,8 @@
-import { readAddress } from '../../../../kernel/address.ts'
-import type { Connected, Dialler } from '../../reach/dial.ts'
-import { createConverse } from '../converse.ts'
 import type { Movement } from '../core.ts'
-import { patient, Side, type SideAround } from '../side.ts'
+import { patient, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
-import { connectRefusalOf } from './connect-refusal.ts'
+import { createDialler } from './dialler.ts'
 import type { PipePool } from './pipes.ts'
 import type { Reactor } from './reactor.ts'
 import { Tunnel, type TunnelDeps } from './tunnel.ts'
@@ -42,43 +39,6 @@ export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAr
       near.enter(tunnel)
       far.enter(tunnel)
       tunnel.start(client.takeHeld(), fromClient, fromOrigin)
-    },
-  }
-}
-
-/** Only what was accepted is counted. */
-const nobodyMinds = (): void => {}
-
-function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
-  const { kernel, descriptors, timers } = reactor
-  return {
-    converse: createConverse(timers.after),
-
-    connect(there, from, mostMs): Promise<Connected<Side>> {
-      const address = readAddress(there.host)
-      const own = from === undefined ? undefined : readAddress(from)
-      if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
-      const descriptor = kernel.connect(address, there.port, own)
-      if (descriptor < 0) return Promise.resolve({ refusal: connectRefusalOf(-descriptor) })
-      if (!descriptors.own(descriptor)) return Promise.resolve({ refusal: 'gateway_full' })
-      const side = new Side(patient, around)
-      const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
-      side.attach(channel)
-      side.pause()
-      return new Promise((resolve) => {
-        const cancel = timers.after(mostMs, () => {
-          side.abort()
-          resolve({ refusal: 'connect_timeout' })
-        })
-        channel.watch((error) => {
-          cancel()
-          if (error === 0) resolve({ origin: side })
-          else {
-            side.abort()
-            resolve({ refusal: connectRefusalOf(error) })
-          }
-        })
-      })
     },
   }
 }

@@ -23,7 +23,10 @@ const mostWaitMs = 1000
  * (edge-triggered).
  */
 export class Reactor {
-  readonly timers = new Timers(() => performance.now())
+  /** The moment of this turn, steady and as the machine's clock has it: asking for each would cost more than a read. */
+  nowMs = performance.now()
+  wallMs = Date.now()
+  readonly timers = new Timers(() => this.nowMs)
   /** How many events there have been. */
   seen = 0
   private readonly poll: number
@@ -79,8 +82,10 @@ export class Reactor {
    * before it.
    */
   turn(hear: () => boolean): void {
+    this.look()
     const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
     const count = this.kernel.poll(this.poll, mostMs)
+    this.look()
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)
     hear()
     this.seen += Math.max(0, count)
@@ -89,6 +94,11 @@ export class Reactor {
     this.takeTurns()
     drainMicrotasks()
     this.descriptors.flush()
+  }
+
+  private look(): void {
+    this.nowMs = performance.now()
+    this.wallMs = Date.now()
   }
 
   private dispatch(index: number): void {

@@ -20,7 +20,7 @@ export type ReactorStanding = Record<(typeof standingNames)[number], number>
 export const noStanding = Object.fromEntries(standingNames.map((name) => [name, 0])) as ReactorStanding
 
 const wordBytes = 64
-const numbers = { carried: 0, skewMs: 1, lastContactAt: 2 } as const
+const numbers = { carried: 0, skewMs: 1, lastContactAt: 2, relayed: 3 } as const
 const numberBytes = 64
 
 export type SharedMemory = ReturnType<typeof viewMemory>
@@ -61,6 +61,13 @@ export function viewMemory(memory: SharedArrayBuffer) {
     },
     set carried(bytes: number) {
       reals[numbers.carried] = bytes
+    },
+    /** Of these, for other gateways. */
+    get relayed(): number {
+      return reals[numbers.relayed] ?? 0
+    },
+    set relayed(bytes: number) {
+      reals[numbers.relayed] = bytes
     },
     /** The shop's clock less this machine's. */
     get skewMs(): number {

@@ -12,6 +12,8 @@ const nothing: StateChange = {
   goneSubusers: [],
   exits: [],
   goneExits: [],
+  gateways: [],
+  goneGateways: [],
 }
 
 /** Keeps a reactor's snapshot the same as this thread's: all of it once, then what has changed. */
@@ -34,12 +36,18 @@ export function createStateFeed(snapshot: Snapshot) {
   return {
     *whole(): Generator<StateChange> {
       exits = new Map()
+      // Gateways come before the exits that are theirs.
+      for (const gateways of slices([...snapshot.gateways()])) yield { ...nothing, gateways }
       yield* changedExits()
       for (const proxies of slices([...snapshot.proxies()])) yield { ...nothing, proxies }
       for (const subusers of slices([...snapshot.subusers()])) yield { ...nothing, subusers }
     },
 
     *changed(change: Changed): Generator<StateChange> {
+      for (const ids of slices(change.gateways ?? [])) {
+        const gateways = ids.flatMap((id) => snapshot.findGateway(id) ?? [])
+        yield { ...nothing, gateways, goneGateways: ids.filter((id) => !snapshot.findGateway(id)) }
+      }
       if (change.exits) yield* changedExits()
       for (const usernames of slices(change.proxies)) {
         const proxies = usernames.flatMap((username) => snapshot.findProxy(username) ?? [])

@@ -5,6 +5,7 @@ import {
   eventLayoutOf,
   type Processor,
   readEvent,
+  readQuadAt,
   readSocketAddress,
   readTcpInfo,
   tcpInfoBytes,
@@ -78,6 +79,18 @@ describe('sockaddr_in and sockaddr_in6', () => {
     )
     const read = readSocketAddress(view, 0)
     expect(read && formatAddress(read.address)).toBe('192.0.2.7')
+    expect(readQuadAt(view, 0)).toBe(0xc0_00_02_07)
+  })
+
+  test('an IPv4 address is one number, and nothing else is', () => {
+    const numbers = ['255.0.2.1', '::ffff:255.0.2.1', '::1', '::fffe:255.0.2.1', '1::ffff:1.2.3.4'].map((text) => {
+      const view = paper()
+      const address = readAddress(text)
+      if (address) writeSocketAddress(view, 0, address, 443)
+      return readQuadAt(view, 0)
+    })
+    expect(numbers).toEqual([0xff_00_02_01, 0xff_00_02_01, undefined, undefined, undefined])
+    expect(readQuadAt(paper(), 0)).toBeUndefined()
   })
 
   test('another family is no address', () => {

@@ -1,4 +1,4 @@
-import type { Address } from '../../../../kernel/address.ts'
+import { type Address, unmap } from '../../../../kernel/address.ts'
 import type { Transmission } from '../../count/shown.ts'
 import { AF_INET, AF_INET6 } from './numbers.ts'
 
@@ -45,7 +45,7 @@ export function writeSocketAddress(into: DataView, at: number, { version, bytes 
   into.setUint16(at, version === 4 ? AF_INET : AF_INET6, true)
   into.setUint16(at + 2, port, false)
   const from = at + (version === 4 ? 4 : 8)
-  for (const [offset, byte] of bytes.entries()) into.setUint8(from + offset, byte)
+  for (let offset = 0; offset < bytes.length; offset += 1) into.setUint8(from + offset, bytes[offset] ?? 0)
   return length
 }
 
@@ -55,14 +55,27 @@ export function writeSocketAddress(into: DataView, at: number, { version, bytes 
 export function readSocketAddress(from: DataView, at: number): { address: Address; port: number } | undefined {
   const family = from.getUint16(at, true)
   const port = from.getUint16(at + 2, false)
-  const take = (offset: number, length: number) =>
-    Uint8Array.from({ length }, (_, index) => from.getUint8(at + offset + index))
-  if (family === AF_INET) return { address: { version: 4, bytes: take(4, 4) }, port }
+  if (family === AF_INET) return { address: { version: 4, bytes: bytesAt(from, at + 4, 4) }, port }
   if (family !== AF_INET6) return undefined
-  const bytes = take(8, 16)
-  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
-  const address: Address = isMapped ? { version: 4, bytes: bytes.slice(12) } : { version: 6, bytes }
-  return { address, port }
+  return { address: unmap({ version: 6, bytes: bytesAt(from, at + 8, 16) }), port }
+}
+
+/** An IPv4 address, mapped into IPv6 or not, as one number. Undefined for every other. */
+export function readQuadAt(from: DataView, at: number): number | undefined {
+  const family = from.getUint16(at, true)
+  if (family === AF_INET) return from.getUint32(at + 4, false)
+  const isMapped =
+    family === AF_INET6 &&
+    from.getUint32(at + 8, false) === 0 &&
+    from.getUint32(at + 12, false) === 0 &&
+    from.getUint32(at + 16, false) === 0xffff
+  return isMapped ? from.getUint32(at + 20, false) : undefined
+}
+
+function bytesAt(from: DataView, at: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  for (let offset = 0; offset < length; offset += 1) bytes[offset] = from.getUint8(at + offset)
+  return bytes
 }
 
 /**

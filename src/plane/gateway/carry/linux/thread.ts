@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { EngineLimits } from '../engine.ts'
+import type { EngineDeps, EngineLimits } from '../engine.ts'
 import { ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
@@ -17,6 +17,7 @@ export type ReactorThread = ReturnType<typeof createThread>
 export function createThread(deps: {
   kernel: Kernel
   limits: EngineLimits
+  hop: EngineDeps['hop']
   isStrict: boolean
   onMessage: (message: FromReactor) => void
   /** It has died, and what it left open is closed. */
@@ -40,7 +41,14 @@ export function createThread(deps: {
     bell = kernel.openBell()
     if (bell < 0) throw new Error(`eventfd failed with ${-bell}`)
     const { port1, port2 } = new MessageChannel()
-    const terms: ReactorTerms = { inbox: port2, memory: buffer, bell, limits: deps.limits, isStrict: deps.isStrict }
+    const terms: ReactorTerms = {
+      inbox: port2,
+      memory: buffer,
+      bell,
+      limits: deps.limits,
+      hop: deps.hop,
+      isStrict: deps.isStrict,
+    }
     const born = new Worker(new URL('./worker.ts', import.meta.url), { workerData: terms, transferList: [port2] })
     let fault: unknown = new Error('a reactor ended without a word')
     born.on('message', (message: FromReactor) => {

@@ -46,3 +46,13 @@ test('nothing runs early, and what a timer starts waits for its own time', () =>
   expect(ran).toEqual(['first', 'second'])
   expect(timers.dueInMs(777)).toBe(777)
 })
+
+test('timers that are cancelled do not pile up until their time', () => {
+  const timers = new Timers(() => 0)
+  const ran: number[] = []
+  for (let count = 0; count < 10_000; count += 1) {
+    const cancel = timers.after(10_000, () => ran.push(count))
+    if (count % 100 !== 0) cancel()
+  }
+  expect(timers.size).toBeLessThan(1000)
+})

@@ -2,12 +2,16 @@ import type { After } from '../../../../kernel/time.ts'
 
 type Timer = { readonly at: number; act: (() => void) | undefined }
 
+/** So many that are cancelled are not worth a tidy-up. */
+const fewCancelled = 256
+
 /**
  * Timers for a thread that waits in the kernel: whoever waits asks how long it may, and runs what is due afterwards. A
- * binary heap.
+ * binary heap. Most are cancelled long before they are due: once those are more than the others, they are thrown out.
  */
 export class Timers {
-  private readonly heap: Timer[] = []
+  private heap: Timer[] = []
+  private cancelled = 0
 
   /** `now` rises steadily. */
   constructor(private readonly now: () => number) {}
@@ -16,13 +20,26 @@ export class Timers {
     const timer: Timer = { at: this.now() + Math.max(0, ms), act }
     this.push(timer)
     return () => {
+      if (!timer.act) return
       timer.act = undefined
+      this.cancelled += 1
+      if (this.cancelled > fewCancelled && this.cancelled * 2 > this.heap.length) this.tidyUp()
     }
+  }
+
+  private tidyUp(): void {
+    const left = this.heap.filter(({ act }) => act)
+    this.heap = []
+    this.cancelled = 0
+    for (const timer of left) this.push(timer)
   }
 
   /** How long until the first is due, and no longer than `most`. */
   dueInMs(most: number): number {
-    while (this.heap[0] && !this.heap[0].act) this.pop()
+    while (this.heap[0] && !this.heap[0].act) {
+      this.pop()
+      this.cancelled -= 1
+    }
     const [first] = this.heap
     return first ? Math.min(most, Math.max(0, Math.ceil(first.at - this.now()))) : most
   }
@@ -33,9 +50,14 @@ export class Timers {
     const due: Timer[] = []
     for (let [first] = this.heap; first && first.at <= nowMs; [first] = this.heap) {
       this.pop()
-      due.push(first)
+      if (first.act) due.push(first)
+      else this.cancelled -= 1
     }
-    for (const timer of due) timer.act?.()
+    for (const timer of due) {
+      const { act } = timer
+      timer.act = undefined
+      act?.()
+    }
   }
 
   get size(): number {

@@ -286,14 +286,16 @@ export class Tunnel {
   /** Bytes wait for traffic; when it is sure that none comes, the tunnel ends where it is. */
   private wait(): void {
     const { allowance } = this.fare.tally
-    this.forget ??= allowance.onChange(() => this.look())
-    allowance.askForMore()
+    // Behind all others who wait: each has its turn.
+    this.forget?.()
+    this.forget = allowance.onChange(() => this.look())
+    if (!allowance.hasSome) allowance.askForMore()
     this.look()
   }
 
   private look(): void {
     const { allowance } = this.fare.tally
-    const event = allowance.hasSome ? 'allowed' : allowance.isUsedUp ? 'exhausted' : undefined
+    const event = allowance.left > 0 ? 'allowed' : allowance.isUsedUp ? 'exhausted' : undefined
     if (!event) return
     for (const flow of [this.up, this.down]) if (!this.isOver) this.step(flow, event)
     if (this.isOver || this.up.state === 'starved' || this.down.state === 'starved') return

@@ -1,0 +1,213 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { engines } from '../../../test/harness/database.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import {
+  addStock,
+  buyProxies,
+  type Floor,
+  kindIn,
+  openFloor,
+  prolongProxies,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
+import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import { kopecks } from '../../kernel/money.ts'
+import { type PaidTerm, unusedOf } from './rules-refund.ts'
+
+const dayMs = 86_400_000
+const rich = 10n ** 9n
+const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
+
+describe('what is unused', () => {
+  const term = fc.record({
+    order: fc.constant('ord' as OrderId),
+    chargeSeq: fc.integer({ min: 1, max: 9 }),
+    lengthMs: fc.integer({ min: 1, max: 90 }).map((days) => days * dayMs),
+    price: fc.bigInt({ min: 1n, max: 10_000_000n }).map(kopecks),
+    shares: fc.integer({ min: 1, max: 1000 }),
+  })
+  const sum = (terms: readonly PaidTerm[], leftMs: number): bigint =>
+    unusedOf(terms, leftMs).reduce((all, each) => all + each.amount, 0n)
+
+  test('is never more than was paid, nothing when no time is left, and no less the more time is left', () => {
+    fc.assert(
+      fc.property(fc.array(term, { maxLength: 5 }), fc.nat(400 * dayMs), fc.nat(dayMs), (terms, leftMs, moreMs) => {
+        const most = terms.reduce((all, each) => all + each.price / BigInt(each.shares), 0n)
+        expect(sum(terms, leftMs)).toBeLessThanOrEqual(most)
+        expect(sum(terms, 0)).toBe(0n)
+        expect(sum(terms, -moreMs)).toBe(0n)
+        expect(sum(terms, leftMs + moreMs)).toBeGreaterThanOrEqual(sum(terms, leftMs))
+      }),
+    )
+  })
+
+  test('of the newest term comes first: it is the last to be used', () => {
+    const terms = [1, 2].map((chargeSeq) => ({
+      order: `ord_${chargeSeq}` as OrderId,
+      chargeSeq,
+      lengthMs: 10 * dayMs,
+      price: kopecks(1000n),
+      shares: 1,
+    }))
+    expect(unusedOf(terms, 15 * dayMs).map((each) => each.amount)).toEqual([kopecks(1000n), kopecks(500n)])
+  })
+})
+
+describe.each([...engines])('what an operator ends on %s', (engine) => {
+  let floor: Floor
+  let customer: CustomerId
+  let code = ''
+  let used = 0
+  beforeAll(async () => {
+    floor = await openFloor(engine, shippedWith(...codes))
+  })
+  beforeEach(async () => {
+    code = codes[used] ?? ''
+    await addStock(floor.services, `10.2.${used}.0/29`, code, 4)
+    customer = await addCustomer(floor.services, rich)
+    used += 1
+  })
+  afterEach(async () => {
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+  afterAll(() => floor.close())
+  const balance = async () => (await floor.services.ledger.balance(customer)).balance
+  const events = () => floor.services.events.list(customer, { after: 0, type: undefined, limit: 500 })
+  const buy = (count: number, period = 30) => buyProxies(floor.services, customer, { code, ipv: 4, count, period })
+  const free = async () => floor.services.stock.available(kindIn(code, 4))
+
+  test('is gone at once, its address rests, and the unused part of its price is back, once', async () => {
+    const { proxies, receipt, price } = await buy(2)
+    const id = proxies[0]?.id ?? 0
+    floor.clock.advance(10 * dayMs)
+    const before = await balance()
+    const told = await floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n))
+    expect(told).toMatchObject({ customer, proxy: id, amount_rub: Number((price * 20n) / 60n) / 100 })
+    expect(await floor.services.proxyOperator.show(id)).toMatchObject({ status: 'gone', addresses: [{}] })
+    expect((await events()).map((each) => [each.type, each.order])).toEqual([
+      ['order.refunded', receipt.order],
+      ['proxy.ended', receipt.order],
+    ])
+    const again = floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    expect((await refusalOf(again)).code).toBe('not_found')
+    // The other one of the same order, later: a second part of the same charge.
+    floor.clock.advance(5 * dayMs)
+    await floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'complaint' })
+    expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n + (price * 15n) / 60n))
+    expect(await free()).toBe(6)
+  })
+
+  test('gives nothing back when that is not wanted, and in grace there is nothing to give', async () => {
+    const { proxies } = await buy(2, 7)
+    const before = await balance()
+    await floor.services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'nothing', note: 'abuse' })
+    floor.clock.advance(8 * dayMs)
+    await floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'abuse' })
+    expect(await balance()).toBe(before)
+    expect((await events()).map((each) => each.type)).toEqual(['proxy.ended', 'proxy.ended'])
+  })
+
+  test('gives back time that was bought later from what paid for it', async () => {
+    const { proxies } = await buy(1, 7)
+    const id = proxies[0]?.id ?? 0
+    const prolonged = await prolongProxies(floor.services, customer, [id], 30)
+    floor.clock.advance(dayMs)
+    const before = await balance()
+    await floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    const refunds = (await events()).filter((each) => each.type === 'order.refunded')
+    expect(refunds.map((each) => each.order)).toEqual([proxies[0]?.order ?? null, prolonged.receipt.order])
+    // A rouble a day in this country, 30 days less 5 %: 6 days of the first, all of the second.
+    expect(await balance()).toBe(kopecks(before + 600n + 2850n))
+  })
+
+  test('ends with its order, whole or by what is unused, once under a key', async () => {
+    const { services, clock } = floor
+    const first = await buy(3)
+    clock.advance(15 * dayMs)
+    const start = await balance()
+    const wish = { order: first.receipt.order, how: 'unused', note: 'lost', key: `${engine} one` } as const
+    const told = await services.refunds.end(wish)
+    expect(told).toMatchObject({
+      proxies: first.proxies.map((each) => each.id),
+      amount_rub: Number(first.price / 2n) / 100,
+    })
+    expect(await services.refunds.end(wish)).toEqual({ ...told, replayed: true })
+    expect(await balance()).toBe(kopecks(start + first.price / 2n))
+    const other = services.refunds.end({ ...wish, how: 'whole' })
+    expect((await refusalOf(other)).code).toBe('conflict')
+    const second = await buy(2)
+    clock.advance(15 * dayMs)
+    const before = await balance()
+    const all = await Promise.allSettled(
+      [1, 2, 3].map(() => services.refunds.end({ ...wish, order: second.receipt.order, how: 'whole', key: 'two' })),
+    )
+    expect(all.map((each) => each.status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+    expect(await balance()).toBe(kopecks(before + second.price))
+  })
+
+  test('an order that prolonged is not ended; a refused end changes nothing', async () => {
+    const { proxies } = await buy(1, 7)
+    const prolonged = await prolongProxies(floor.services, customer, [proxies[0]?.id ?? 0], 30)
+    const before = await balance()
+    const wish = { how: 'unused', note: 'x', key: undefined } as const
+    const refused = floor.services.refunds.end({ ...wish, order: prolonged.receipt.order })
+    expect((await refusalOf(refused)).message).toContain('bought none')
+    expect((await refusalOf(floor.services.refunds.end({ ...wish, order: 'ord_0' as OrderId }))).code).toBe('not_found')
+    expect([await balance(), await events()]).toEqual([before, []])
+  })
+
+  test('a refund by hand leaves no more than the rest for what ends later, and --again is asked for', async () => {
+    const { services } = floor
+    const { proxies, receipt, price } = await buy(1)
+    const wish = { order: receipt.order, again: false, note: 'slow', key: undefined } as const
+    const most = kopecks(price - 10n)
+    await services.refunds.refund({ ...wish, amount: most })
+    const twice = services.refunds.refund({ ...wish, amount: kopecks(1n) })
+    expect((await refusalOf(twice)).message).toContain('refunded already')
+    await services.refunds.refund({ ...wish, amount: kopecks(4n), again: true })
+    const tooMuch = services.refunds.refund({ ...wish, amount: kopecks(7n), again: true })
+    expect((await refusalOf(tooMuch)).details).toMatchObject({ left_rub: 0.06 })
+    const told = await services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'unused', note: 'complaint' })
+    expect(told['amount_rub']).toBe(0.06)
+  })
+
+  test('the operator swaps an address within its kind, which does not count against its customer', async () => {
+    const { services, clock } = floor
+    const { proxies } = await buy(1)
+    const { id, address } = proxies[0] ?? { id: 0, address: '' }
+    await services.dedicated.replace(customer, id)
+    clock.advance(1000)
+    expect((await refusalOf(services.dedicated.replace(customer, id))).code).toBe('conflict')
+    const told = await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })
+    expect(await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })).toEqual({
+      ...told,
+      replayed: true,
+    })
+    clock.advance(1000)
+    await services.dedicated.replace(customer, id)
+    const sight = await services.proxyOperator.show(id)
+    expect(sight.addresses).toHaveLength(4)
+    expect(sight.addresses[0]).toMatchObject({ address })
+    expect((await events()).map((each) => each.data['by'])).toEqual(['customer', 'operator', 'customer'])
+    expect(JSON.stringify(sight, (_, value) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
+      'assword',
+    )
+  })
+
+  test('more than a charge is never given back, whatever the code above the database does', async () => {
+    const { receipt, price } = await buy(1)
+    await floor.services.orders.refund(receipt.order, kopecks(price - 1n), 'most of it')
+    const forced = floor.db.transact((tx) =>
+      tx.run(
+        `INSERT INTO postings (customer_id, seq, kind, house, amount, balance_after, order_id, refund_of, note, at, hash)
+         SELECT customer_id, seq + 1, kind, house, 2, balance_after + 2, order_id, refund_of, note, at, hash
+         FROM postings WHERE customer_id = $1 AND kind = 'refund'`,
+        [customer],
+      ),
+    )
+    expect(await forced.then(() => 'written').catch(() => 'refused')).toBe('refused')
+  })
+})

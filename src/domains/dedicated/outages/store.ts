@@ -1,0 +1,78 @@
+import { list, numberOrNull, sendRows } from '../../../db/rows.ts'
+import type { Reader, Tx } from '../../../db/transaction.ts'
+import type { Cause, Given, Outage } from './rules.ts'
+
+type Row = {
+  proxy_id: bigint
+  from_at: bigint
+  until_at: bigint | null
+  cause: string
+  given: string | null
+  expires_before: bigint | null
+  expires_after: bigint | null
+}
+
+const toOutage = (row: Row): Outage => ({
+  proxy: Number(row.proxy_id),
+  fromAt: Number(row.from_at),
+  untilAt: numberOrNull(row.until_at),
+  cause: row.cause as Cause,
+  given: row.given as Given | null,
+  expiresBefore: numberOrNull(row.expires_before),
+  expiresAfter: numberOrNull(row.expires_after),
+})
+
+/** Opens outages. A second one of a proxy, or one over a time that was counted before, makes the transaction fail. */
+export function open(tx: Tx, outages: readonly { proxy: number; fromAt: number; cause: Cause }[]): void {
+  sendRows(
+    tx,
+    'INSERT INTO proxy_outages (proxy_id, from_at, cause)',
+    outages.map((each) => [each.proxy, each.fromAt, each.cause]),
+  )
+  for (const { proxy, fromAt, cause } of outages) {
+    tx.send('UPDATE proxies SET interrupted_at = $2, interrupted_by = $3 WHERE id = $1', [proxy, fromAt, cause])
+  }
+}
+
+/** What was an outage is a quarantine now, or the other way round; since when stays. */
+export function setCause(tx: Tx, proxy: number, cause: Cause): void {
+  tx.send('UPDATE proxy_outages SET cause = $2 WHERE proxy_id = $1 AND until_at IS NULL', [proxy, cause])
+  tx.send('UPDATE proxies SET interrupted_by = $2 WHERE id = $1', [proxy, cause])
+}
+
+/** Ends the open outage of a proxy, with what was given for it. */
+export function close(
+  tx: Tx,
+  of: { proxy: number; untilAt: number; given: Given; expiresBefore: number; expiresAfter: number },
+): void {
+  tx.send(
+    `UPDATE proxy_outages SET until_at = $2, given = $3, expires_before = $4, expires_after = $5
+     WHERE proxy_id = $1 AND until_at IS NULL`,
+    [of.proxy, of.untilAt, of.given, of.expiresBefore, of.expiresAfter],
+  )
+  tx.send('UPDATE proxies SET interrupted_at = NULL, interrupted_by = NULL WHERE id = $1', [of.proxy])
+}
+
+/** When the last outage of each of these proxies ended: the next one begins no sooner. */
+export async function lastEnds(reader: Reader, proxies: readonly number[]): Promise<Map<number, number>> {
+  if (proxies.length === 0) return new Map()
+  const rows = await reader.all<{ proxy_id: bigint; last: bigint }>(
+    `SELECT proxy_id, MAX(until_at) AS last FROM proxy_outages
+     WHERE until_at IS NOT NULL AND proxy_id IN (${list(proxies.length)}) GROUP BY proxy_id`,
+    proxies,
+  )
+  return new Map(rows.map((row) => [Number(row.proxy_id), Number(row.last)]))
+}
+
+/** Every outage there ever was, proxy after proxy, for `verify` and for the operator. */
+export async function outagesAfter(
+  reader: Reader,
+  after: { readonly proxy: number; readonly fromAt: number },
+  limit: number,
+): Promise<Outage[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM proxy_outages WHERE (proxy_id, from_at) > ($1, $2) ORDER BY proxy_id, from_at LIMIT $3`,
+    [after.proxy, after.fromAt, limit],
+  )
+  return rows.map(toOutage)
+}

@@ -1,0 +1,100 @@
+import type { Database } from '../../db/transaction.ts'
+import { toRoubles } from '../../kernel/money.ts'
+import { toIso } from '../../kernel/time.ts'
+import type { GivenBack, Once, Told } from '../orders/index.ts'
+import type { Stock, StockOperator } from '../stock/index.ts'
+import type { Traffic } from '../traffic/index.ts'
+import { hasExpired, nothingToEnd } from './errors.ts'
+import type { Outages } from './outages/service.ts'
+import { isHeld, type Proxy, statusAt, subjectOf } from './rules.ts'
+import { createProxyEnding, type EndingDeps } from './service-ending.ts'
+import { kindOf, swapAddress } from './service-swap.ts'
+import * as store from './store.ts'
+
+export type ProxyOperator = ReturnType<typeof createProxyOperator>
+
+/** A proxy as the operator sees it: everything but its password. */
+export type ProxySight = {
+  readonly proxy: Omit<Proxy, 'sealedPassword' | 'passwordDigest'>
+  readonly status: 'active' | 'expired' | 'gone'
+  readonly received: bigint
+  readonly sent: bigint
+  /** Every address that it has had, the oldest first. */
+  readonly addresses: readonly {
+    readonly address: string
+    readonly startedAt: number
+    readonly endedAt: number | null
+  }[]
+}
+
+/** What an operator does with a customer's proxies. */
+export function createProxyOperator(
+  deps: EndingDeps & {
+    readonly db: Database
+    readonly stock: Stock
+    readonly stockOperator: Pick<StockOperator, 'leasesOf'>
+    readonly traffic: Pick<Traffic, 'counts'>
+    readonly once: Once
+    readonly outages: Pick<Outages, 'endBySwap' | 'rule'>
+  },
+) {
+  const { db, clock, stock } = deps
+  const { endAll, ending } = createProxyEnding(deps)
+
+  async function load(id: number): Promise<Proxy> {
+    const proxy = await store.findProxy(db, id)
+    if (!proxy) throw nothingToEnd()
+    return proxy
+  }
+
+  return {
+    /** How `turnpike refund --end` ends what an order of proxies has bought. */
+    ending,
+
+    async show(id: number): Promise<ProxySight> {
+      const { sealedPassword: _, passwordDigest: __, ...proxy } = await load(id)
+      const count = (await deps.traffic.counts.totals(db, [subjectOf(id)])).get(subjectOf(id))
+      return {
+        proxy,
+        status: isHeld(proxy, clock()) ? statusAt(proxy, clock()) : 'gone',
+        received: count?.received ?? 0n,
+        sent: count?.sent ?? 0n,
+        addresses: await deps.stockOperator.leasesOf(id),
+      }
+    },
+
+    /** Ends a proxy now. What its customer paid for time that it had ahead is given back, unless that is not wanted. */
+    async end(
+      id: number,
+      wish: {
+        readonly give: Extract<GivenBack, 'unused'> | 'nothing'
+        readonly note: string
+        readonly key?: string | undefined
+      },
+    ): Promise<Told> {
+      const { customer } = await load(id)
+      const { give, note } = wish
+      return deps.once(wish.key, { end_proxy: id, give, note }, async (tx) => {
+        const ended = await endAll(tx, customer, [id], { give, note })
+        return { customer, proxy: id, amount_rub: toRoubles(ended.refunded), balance_rub: toRoubles(ended.balance) }
+      })
+    },
+
+    /** Swaps its address for another of its kind. It does not count against what its customer may swap himself. */
+    async replace(id: number, wish: { readonly note: string; readonly key?: string | undefined }): Promise<Told> {
+      const unlocked = await load(id)
+      const [ready, rule] = await Promise.all([stock.prepare(kindOf(unlocked), 1), deps.outages.rule()])
+      return deps.once(wish.key, { replace_proxy: id, note: wish.note }, async (tx) => {
+        await deps.ledger.lock(tx, unlocked.customer)
+        const [proxy] = await store.lockProxies(tx, unlocked.customer, [id])
+        const nowMs = clock()
+        if (!proxy || !isHeld(proxy, nowMs)) throw nothingToEnd()
+        if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
+        const cause = { by: 'operator', reason: wish.note } as const
+        const usable = await deps.outages.endBySwap(tx, proxy, rule)
+        const { place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+        return { customer: proxy.customer, proxy: id, from: proxy.address, to: place.address, at: toIso(nowMs) }
+      })
+    },
+  }
+}

@@ -1,0 +1,2 @@
+export { createEvents, type Events } from './service.ts'
+export { createEventsVerifier } from './service-audit.ts'

@@ -1,0 +1,38 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { unknownType } from './errors.ts'
+import { type Event, eventKeptMs, eventTypes, type Happening, isEventType } from './rules.ts'
+import * as store from './store.ts'
+
+export type Events = ReturnType<typeof createEvents>
+
+/** What customers are told of their things. */
+export function createEvents(deps: { db: Database; clock: Clock }) {
+  const { db, clock } = deps
+  return {
+    /**
+     * Writes events down in the transaction of what they tell of. Customers take their turn in the order of their ids,
+     * so that two transactions that tell several never wait for each other.
+     */
+    async note(tx: Tx, happenings: readonly Happening[]): Promise<void> {
+      const nowMs = clock()
+      const inTurn = happenings.toSorted((a, b) => (a.customer < b.customer ? -1 : a.customer > b.customer ? 1 : 0))
+      for (const each of inTurn) {
+        store.insertEvent(tx, { ...each, ...(await store.takeNumber(tx, each.customer, nowMs)) })
+      }
+    },
+
+    /** A page of a customer's events, oldest first. */
+    async list(
+      customer: CustomerId,
+      filter: { readonly after: number; readonly type: string | undefined; readonly limit: number },
+    ): Promise<Event[]> {
+      if (filter.type !== undefined && !isEventType(filter.type)) throw unknownType(eventTypes)
+      return store.listEvents(db, customer, { ...filter, type: filter.type ?? '' })
+    },
+
+    /** Forgets events past their time. Returns how many; call again while it is as many as asked for. */
+    forget: (most: number): Promise<number> => db.transact((tx) => store.deleteEvents(tx, clock() - eventKeptMs, most)),
+  }
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Engine, engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { kopecks } from '../../kernel/money.ts'
+import type { Services } from '../../main/shop/services.ts'
+import type { Adjustment } from './service.ts'
+
+describe.each([...engines])('an operator’s word on a balance, on %s', (engine: Engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let services: Services
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    services = wire(opened.db)
+  })
+  afterAll(() => opened.close())
+  const wish = (of: Partial<Adjustment>): Adjustment => ({
+    kind: 'credit',
+    amount: kopecks(5000n),
+    note: 'top-up',
+    key: null,
+    reference: null,
+    ...of,
+  })
+  const adjust = (customer: CustomerId, of: Partial<Adjustment>) =>
+    services.db.transact((tx) => services.ledger.adjust(tx, customer, wish(of)))
+  const balance = async (customer: CustomerId) => (await services.ledger.balance(customer)).balance
+  const refusal = (work: Promise<unknown>) => work.then(String, (error: unknown) => (error as { code: string }).code)
+
+  test('takes wrong credit back, as far as it is there, and verify finds all of it right', async () => {
+    const customer = await addCustomer(services, 10_000n)
+    const { posting } = await adjust(customer, { kind: 'debit', amount: kopecks(4000n), reference: 'bank 17' })
+    expect(posting).toMatchObject({ kind: 'debit', amount: kopecks(-4000n), balanceAfter: kopecks(6000n) })
+    expect(posting).toMatchObject({ reference: 'bank 17', house: 'funds:operator' })
+    expect(await refusal(adjust(customer, { kind: 'debit', amount: kopecks(6001n) }))).toBe('insufficient_funds')
+    expect(await balance(customer)).toBe(kopecks(6000n))
+    expect(await findingsOf(services)).toEqual([])
+  })
+
+  test('has one effect under one key, also when it is sent many times at once', async () => {
+    const customer = await addCustomer(services, 0n)
+    const sent = await Promise.all(Array.from({ length: 8 }, () => adjust(customer, { key: 'payment 1' })))
+    expect(sent.filter((each) => !each.isRepeat)).toHaveLength(1)
+    expect(new Set(sent.map((each) => each.posting.seq))).toEqual(new Set([1]))
+    expect(await balance(customer)).toBe(kopecks(5000n))
+  })
+
+  test('is refused when its key has moved something else, for whomever', async () => {
+    const customer = await addCustomer(services, 0n)
+    const another = await addCustomer(services, 10_000n)
+    await adjust(customer, { key: 'payment 2', reference: 'bank 2' })
+    for (const [whose, of] of [
+      [customer, { amount: kopecks(1n), reference: 'bank 2' }],
+      [customer, { reference: 'bank 3' }],
+      [customer, { kind: 'debit', reference: 'bank 2' }],
+      [another, { reference: 'bank 2' }],
+    ] as const) {
+      expect(await refusal(adjust(whose, { ...of, key: 'payment 2' }))).toBe('idempotency_key_reused')
+    }
+    expect([await balance(customer), await balance(another)]).toEqual([kopecks(5000n), kopecks(10_000n)])
+  })
+})

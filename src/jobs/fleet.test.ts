@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test'
+import { hearingLog } from '../../test/harness/hand-timing.ts'
+import type { Node } from '../domains/fleet/rules.ts'
+import { fleetChores } from './fleet.ts'
+
+const node = (of: Partial<Node>): Node => ({ id: 'nod_1', kind: 'gateway', name: 'gw1', state: 'open', ...of }) as Node
+
+test('nodes that go and come are told of, each once, and one that never joined is not missed', async () => {
+  let nowMs = 100_000
+  let nodes = [
+    node({ joinedAt: 1, lastSeenAt: nowMs }),
+    node({ id: 'nod_2' as Node['id'], name: 'gw2', joinedAt: null, lastSeenAt: null }),
+  ]
+  const { said, log } = hearingLog()
+  const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? nodes : []) }
+  const [chore] = fleetChores({ fleet, clock: () => nowMs }, log)
+  const look = async () => {
+    said.length = 0
+    await chore?.work()
+    await chore?.work()
+    return said.map((each) => [each.level, each.event, each.fields['name']])
+  }
+  expect(await look()).toEqual([['info', 'node came', 'gw1']])
+  nowMs += 15_000
+  expect(await look()).toEqual([])
+  nowMs += 1
+  expect(await look()).toEqual([['warn', 'node gone', 'gw1']])
+  nodes = [node({ joinedAt: 1, lastSeenAt: nowMs })]
+  expect(await look()).toEqual([['info', 'node came', 'gw1']])
+  nodes = [node({ joinedAt: 1, lastSeenAt: nowMs, state: 'closed' })]
+  expect(await look()).toEqual([['warn', 'node gone', 'gw1']])
+})

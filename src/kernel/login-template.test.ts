@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { fillTemplate, problemOfTemplate, takenBy } from './login-template.ts'
+
+const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
+
+describe('a supplier’s login', () => {
+  test('has what the customer asked for, and leaves out what he did not', () => {
+    expect(fillTemplate(template, { country: 'de' }, {})).toBe('acct-country-de')
+    expect(fillTemplate(template, { country: 'de', city: 'berlin' }, {})).toBe('acct-country-de-city-berlin')
+    expect(fillTemplate(template, { country: 'de', session: 'x1', minutes: '10' }, {})).toBe(
+      'acct-country-de-session-x1-ttl-10',
+    )
+    expect(fillTemplate('{COUNTRY}_x', { COUNTRY: 'DE' }, {})).toBe('DE_x')
+  })
+
+  test('is not to be had without what it cannot be written without', () => {
+    expect(fillTemplate(template, { city: 'berlin' }, {})).toBeUndefined()
+    expect(fillTemplate(template, { city: 'berlin' }, { country: 'us', session: 'r' })).toBe(
+      'acct-country-us-city-berlin',
+    )
+  })
+
+  test('takes nothing in that could end it or mean something else', () => {
+    for (const city of ['a:b', 'a b', 'a\r\nb', '{country}', 'a]b', 'ä']) {
+      expect(fillTemplate(template, { country: 'de', city }, {})).toBe('acct-country-de')
+      expect(fillTemplate(template, { country: city }, {})).toBeUndefined()
+    }
+    const text = fc.string({ maxLength: 20 })
+    fc.assert(
+      fc.property(text, text, text, (country, city, session) => {
+        const filled = fillTemplate(template, { country, city, session, minutes: '5' }, {})
+        expect(filled ?? '').toMatch(/^[\w.-]*$/)
+      }),
+    )
+  })
+
+  test.each([
+    ['', 'is 1 to 400'],
+    ['a:b{city}', 'without a colon'],
+    ['a{town}', 'has no {town}'],
+    ['a[b{city}', 'not closed'],
+    ['a[b[c{city}]]', 'not closed'],
+    ['a[b]c', 'no customer asks for'],
+    [`${'x'.repeat(400)}{city}`, 'is 1 to 400'],
+  ])('%p is refused: it %s', (text, problem) => {
+    expect(problemOfTemplate(text)).toContain(problem)
+  })
+
+  test('that is well written has no problem, and tells what it takes', () => {
+    expect(problemOfTemplate(template)).toBeUndefined()
+    expect([...takenBy(template)]).toEqual(['country', 'city', 'session', 'minutes'])
+    expect([...takenBy('{COUNTRY}')]).toEqual(['country'])
+  })
+})

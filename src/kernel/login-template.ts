@@ -1,0 +1,63 @@
+/**
+ * A supplier's login with places for what a customer asks for: `acct-country-{country}[-city-{city}]`. What stands in
+ * brackets is left out when the customer has not asked for it.
+ */
+
+const templateNames = ['country', 'COUNTRY', 'state', 'city', 'zip', 'asn', 'session', 'minutes'] as const
+type TemplateName = (typeof templateNames)[number]
+export type TemplateValues = Readonly<Partial<Record<TemplateName, string>>>
+
+const mostLength = 400
+const piecePattern = /\[([^[\]]*)\]|\{([^{}[\]]*)\}|([^{}[\]]+)/gy
+
+export const isTemplate = (text: string): boolean => /[{[]/.test(text)
+
+const isName = (text: string): text is TemplateName => templateNames.some((name) => name === text)
+const namesIn = (text: string): string[] => [...text.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')
+
+/** What is wrong with a template, if anything. */
+export function problemOfTemplate(text: string): string | undefined {
+  if (!/^[\x21-\x39\x3b-\x7e]+$/.test(text) || text.length > mostLength) {
+    return `is 1 to ${mostLength} visible characters without a colon`
+  }
+  const unknown = namesIn(text).find((name) => !isName(name))
+  if (unknown !== undefined)
+    return `has no {${unknown}}; there are ${templateNames.map((each) => `{${each}}`).join(', ')}`
+  const pieces = [...text.matchAll(piecePattern)]
+  if (pieces.map((piece) => piece[0]).join('') !== text)
+    return 'has a bracket that is not closed, or one within another'
+  const idle = pieces.find(([, optional]) => optional !== undefined && !/^[^{}]*(\{[^{}]*\}[^{}]*)+$/.test(optional))
+  return idle ? 'has brackets around something that no customer asks for' : undefined
+}
+
+/** The names that a template has, wherever they stand. */
+export const takenBy = (template: string): ReadonlySet<string> =>
+  new Set(namesIn(template).map((name) => name.toLowerCase()))
+
+/**
+ * The login for what was asked. What is not in brackets and was not asked for is taken from `otherwise`; undefined when
+ * it is not there either. Only letters, digits, dots and dashes are put in.
+ */
+export function fillTemplate(template: string, asked: TemplateValues, otherwise: TemplateValues): string | undefined {
+  let isWhole = true
+  const valueOf = (name: string, values: readonly TemplateValues[]): string | undefined => {
+    const found = isName(name) ? values.map((each) => each[name]).find((value) => value !== undefined) : undefined
+    return found === undefined || /^[\w.-]*$/.test(found) ? found : undefined
+  }
+  const fill = (text: string, values: readonly TemplateValues[]): string | undefined => {
+    let isFilled = true
+    const filled = text.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
+      const value = valueOf(name, values)
+      isFilled &&= value !== undefined
+      return value ?? ''
+    })
+    return isFilled ? filled : undefined
+  }
+  const parts = [...template.matchAll(piecePattern)].map(([piece, optional]) => {
+    if (optional !== undefined) return fill(optional, [asked]) ?? ''
+    const filled = fill(piece, [asked, otherwise])
+    isWhole &&= filled !== undefined
+    return filled ?? ''
+  })
+  return isWhole ? parts.join('') : undefined
+}

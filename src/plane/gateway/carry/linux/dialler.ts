@@ -1,0 +1,106 @@
+import { type Address, readAddress } from '../../../../kernel/address.ts'
+import type { RefusalCode } from '../../decide/refusals.ts'
+import type { Connected, Dialler } from '../../reach/dial.ts'
+import { createConverse } from '../converse.ts'
+import { patient, Side, type SideAround } from '../side.ts'
+import { Channel } from './channel.ts'
+import { connectRefusalOf } from './connect-refusal.ts'
+import type { Reactor, TurnTaker } from './reactor.ts'
+
+/** How often it is looked who has waited too long for a destination. */
+const lookEveryMs = 25
+
+/** Only what was accepted is counted. */
+const nobodyMinds = (): void => {}
+
+type Tell = (connected: Connected<Side>) => void
+
+/** Dials with the system's calls. */
+export function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
+  const { timers } = reactor
+  /** Nearly all are made at once, so nobody has a timer of his own. */
+  const open = new Set<Attempt>()
+  let isLooking = false
+
+  function look(): void {
+    isLooking = false
+    for (const attempt of open) if (reactor.nowMs >= attempt.giveUpAt) attempt.giveUp()
+    lookLater()
+  }
+
+  function lookLater(): void {
+    if (isLooking || open.size === 0) return
+    isLooking = true
+    timers.after(lookEveryMs, look)
+  }
+
+  return {
+    converse: createConverse(timers.after),
+
+    connect(there, from, mostMs): Promise<Connected<Side>> {
+      const address = readAddress(there.host)
+      const own = from === undefined ? undefined : readAddress(from)
+      if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
+      return new Promise((resolve) => {
+        const attempt = new Attempt(reactor, around, open, address, there.port, own, reactor.nowMs + mostMs, resolve)
+        // Whatever else this turn brings is passed on first: making a connection takes the system longest.
+        reactor.queue(attempt)
+        open.add(attempt)
+        lookLater()
+      })
+    },
+  }
+}
+
+/** One connection to a destination, until it is made or has failed. */
+class Attempt implements TurnTaker {
+  private side: Side | undefined
+
+  constructor(
+    private readonly reactor: Reactor,
+    private readonly around: SideAround,
+    private readonly open: Set<Attempt>,
+    private readonly address: Address,
+    private readonly port: number,
+    private readonly from: Address | undefined,
+    readonly giveUpAt: number,
+    private readonly tell: Tell,
+  ) {}
+
+  takeTurn(): void {
+    const { reactor } = this
+    if (!this.open.has(this)) return
+    const descriptor = reactor.kernel.connect(this.address, this.port, this.from)
+    if (descriptor < 0) this.fail(connectRefusalOf(-descriptor))
+    else if (!reactor.descriptors.own(descriptor)) this.fail('gateway_full')
+    else {
+      const side = new Side(patient, this.around)
+      this.side = side
+      const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
+      side.attach(channel)
+      side.pause()
+      channel.watch(this)
+    }
+  }
+
+  /** 0, or the system's number for what was in the way. */
+  onConnected(error: number): void {
+    const { side } = this
+    if (error !== 0 || !side) this.fail(connectRefusalOf(error))
+    else if (this.open.delete(this)) this.tell({ origin: side })
+  }
+
+  giveUp(): void {
+    this.fail('connect_timeout')
+  }
+
+  onFault(): void {
+    this.fail('unreachable')
+  }
+
+  private fail(refusal: RefusalCode): void {
+    if (!this.open.delete(this)) return
+    this.side?.abort()
+    this.tell({ refusal })
+  }
+}

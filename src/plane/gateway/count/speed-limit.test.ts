@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { Allowance } from './allowance.ts'
+import { SpeedLimit } from './speed-limit.ts'
+
+/** Time that is moved by hand, and what waits for it. */
+function openTime() {
+  const planned: { at: number; act: () => void }[] = []
+  let nowMs = 1_000_000
+  return {
+    clock: () => nowMs,
+    after: (ms: number, act: () => void) => {
+      planned.push({ at: nowMs + ms, act })
+      return () => {}
+    },
+    pass(ms: number): void {
+      nowMs += ms
+      for (const { act } of planned.splice(0).filter((each) => each.at <= nowMs || void planned.push(each))) act()
+    },
+    setBack: (ms: number) => void (nowMs -= ms),
+    get planned() {
+      return planned.length
+    },
+  }
+}
+
+const openLimit = (bytesPerSecond: number) => {
+  const time = openTime()
+  let rate = bytesPerSecond
+  const limit = new SpeedLimit(() => rate, time.clock, time.after)
+  return { time, limit, setRate: (next: number) => void (rate = next) }
+}
+
+describe('a speed limit', () => {
+  test('lets through what it says, however time passes and however much is taken at once', () => {
+    const moves = fc.array(
+      fc.record({ ms: fc.integer({ min: 1, max: 60 }), wanted: fc.integer({ min: 1, max: 1e6 }) }),
+      {
+        minLength: 200,
+        maxLength: 200,
+      },
+    )
+    fc.assert(
+      fc.property(moves, fc.integer({ min: 1000, max: 1e8 }), (all, rate) => {
+        const { time, limit } = openLimit(rate)
+        const fromMs = time.clock()
+        let passed = 0
+        for (const { ms, wanted } of all) {
+          const taken = Math.min(wanted, limit.left)
+          limit.spend(taken)
+          passed += taken
+          time.pass(ms)
+        }
+        const whole = (rate * (time.clock() - fromMs)) / 1000
+        expect(passed).toBeLessThanOrEqual(whole + rate * 0.026)
+      }),
+    )
+  })
+
+  test('who always wants more gets all of it', () => {
+    const { time, limit } = openLimit(1_000_000)
+    let passed = 0
+    for (let step = 0; step < 1000; step += 1) {
+      const { left } = limit
+      limit.spend(left)
+      passed += left
+      time.pass(10)
+    }
+    expect(passed).toBeWithin(9_900_000, 10_100_000)
+  })
+
+  test('who rested makes up for a quarter of a second, and no more', () => {
+    const { time, limit } = openLimit(1_000_000)
+    time.pass(60_000)
+    expect(limit.left).toBe(250_000)
+  })
+
+  test('a clock that is set back stops nobody', () => {
+    const { time, limit } = openLimit(1_000_000)
+    limit.spend(limit.left)
+    time.setBack(3_600_000)
+    expect(limit.left).toBe(0)
+    time.pass(25)
+    expect(limit.left).toBe(25_000)
+  })
+
+  test('one that is lifted lets everything through, and who waited hears of it', () => {
+    const { time, limit, setRate } = openLimit(1000)
+    limit.spend(limit.left)
+    let heard = 0
+    limit.whenMore(() => void (heard += 1))
+    setRate(Number.POSITIVE_INFINITY)
+    expect(limit.left).toBe(Number.POSITIVE_INFINITY)
+    time.pass(30)
+    expect({ heard, planned: time.planned }).toEqual({ heard: 1, planned: 0 })
+  })
+})
+
+describe('an allowance with a speed limit', () => {
+  function open(rate: number) {
+    const { time, limit } = openLimit(rate)
+    let asked = 0
+    const leased = (pool: string): Allowance => {
+      const allowance = new Allowance({ kind: 'subuser', id: 'a', pool }, () => void (asked += 1), time.clock, limit)
+      allowance.allow(1_000_000)
+      return allowance
+    }
+    return { time, one: leased('one'), other: leased('other'), asked: () => asked }
+  }
+
+  test('shares it among all that the credential carries', () => {
+    const { time, one, other } = open(100_000)
+    expect(one.take(2000)).toBe(2000)
+    expect(other.take(2000)).toBe(500)
+    expect({ one: one.left, other: other.left }).toEqual({ one: 0, other: 0 })
+    time.pass(25)
+    expect({ one: one.left, other: other.left }).toEqual({ one: 2500, other: 2500 })
+  })
+
+  test('asks the shop for nothing while it is only slow, and is not used up', () => {
+    const { one, asked } = open(100_000)
+    one.take(100_000)
+    expect({ asked: asked(), isUsedUp: one.isUsedUp, hasSome: one.hasSome }).toEqual({
+      asked: 0,
+      isUsedUp: false,
+      hasSome: true,
+    })
+  })
+
+  test('wakes whoever waits, in their order, until nobody does', () => {
+    const { time, one } = open(100_000)
+    one.take(100_000)
+    const order: string[] = []
+    const forget = ['first', 'second'].map((name) => one.onChange(() => void order.push(name)))
+    time.pass(25)
+    expect(order).toEqual(['first', 'second'])
+    for (const each of forget) each()
+    time.pass(25)
+    expect({ order, planned: time.planned }).toEqual({ order: ['first', 'second'], planned: 0 })
+  })
+})

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { createSign, createVerify, type HopKey, makeHopKey } from '../../agent/hop-key.ts'
+import { createHopAdmission, createTicketWriter, mostSkewMs } from './hop.ts'
+
+const target = { host: '203.0.113.7', port: 443 }
+const [keyOfA, keyOfC] = [makeHopKey(), makeHopKey()]
+
+/** Gateway B, which knows of A and C, and a pen for whoever says that he is somebody. */
+function stage() {
+  let nowMs = 1_800_000_000_000
+  let nonces = 0
+  const known = new Map([
+    ['nod_a', keyOfA.publicKey],
+    ['nod_c', keyOfC.publicKey],
+  ])
+  const admit = createHopAdmission({
+    self: 'nod_b',
+    clock: () => nowMs,
+    findGateway: (id) => {
+      const key = known.get(id)
+      return key === undefined ? undefined : { id, name: id, host: '192.0.2.1', port: 1, key, state: 'open' }
+    },
+    verify: createVerify(),
+  })
+  const pen = (self: string, key: HopKey) =>
+    createTicketWriter({
+      self,
+      clock: () => nowMs,
+      nonce: () => {
+        nonces += 1
+        return nonces.toString(16).padStart(32, '0')
+      },
+      sign: createSign(key.privateKey),
+    })
+  const judge = (ticket: string, to = target): string => {
+    const verdict = admit(ticket, to)
+    return 'refusal' in verdict ? verdict.refusal : verdict.access.kind
+  }
+  return {
+    judge,
+    pen,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+    revoke: (id: string) => known.delete(id),
+    rekey: (id: string, key: HopKey) => known.set(id, key.publicKey),
+  }
+}
+
+describe('a hop from another gateway', () => {
+  test('is taken once', () => {
+    const { judge, pen } = stage()
+    const ticket = pen('nod_a', keyOfA)('nod_b', 'ext_1', target)
+    expect(judge(ticket)).toBe('hop')
+    for (let turn = 0; turn < 3; turn += 1) expect(judge(ticket)).toBe('hop_refused')
+  })
+
+  test('is not taken again for as long as its time could still be good', () => {
+    const { judge, pen, pass } = stage()
+    const write = pen('nod_a', keyOfA)
+    pass(mostSkewMs)
+    const ticket = write('nod_b', 'ext_1', target)
+    pass(-mostSkewMs)
+    expect(judge(ticket)).toBe('hop')
+    for (const ms of [mostSkewMs, mostSkewMs - 1, 1]) {
+      pass(ms)
+      expect(judge(ticket)).toBe('hop_refused')
+    }
+    pass(1)
+    expect(judge(ticket)).toBe('hop_late')
+  })
+
+  test('is not taken by anybody whom the shop has not told of, nor with a key of another', () => {
+    const { judge, pen } = stage()
+    expect(judge(pen('nod_x', makeHopKey())('nod_b', 'ext_1', target))).toBe('hop_refused')
+    expect(judge(pen('nod_a', makeHopKey())('nod_b', 'ext_1', target))).toBe('hop_refused')
+    expect(judge(pen('nod_a', keyOfC)('nod_b', 'ext_1', target))).toBe('hop_refused')
+    expect(judge(pen('nod_b', keyOfA)('nod_b', 'ext_1', target))).toBe('hop_refused')
+  })
+
+  test('is for one gateway and one destination', () => {
+    const { judge, pen } = stage()
+    const write = pen('nod_a', keyOfA)
+    expect(judge(write('nod_c', 'ext_1', target))).toBe('hop_refused')
+    expect(judge(write('nod_b', 'ext_1', target), { ...target, port: 80 })).toBe('hop_refused')
+    expect(judge(write('nod_b', 'ext_1', target), { ...target, host: '203.0.113.8' })).toBe('hop_refused')
+  })
+
+  test('is late when the clocks lie apart, and only a true one is told so', () => {
+    const { judge, pen, pass } = stage()
+    for (const ms of [mostSkewMs + 1, -mostSkewMs - 1]) {
+      const [right, forged] = [pen('nod_a', keyOfA), pen('nod_a', makeHopKey())].map((write) =>
+        write('nod_b', 'ext_1', target),
+      )
+      pass(ms)
+      expect(judge(right ?? '')).toBe('hop_late')
+      expect(judge(forged ?? '')).toBe('hop_refused')
+      pass(-ms)
+    }
+  })
+
+  test('is not taken once its gateway is revoked, or has another key', () => {
+    const { judge, pen, revoke, rekey } = stage()
+    const fresh = makeHopKey()
+    rekey('nod_c', fresh)
+    expect(judge(pen('nod_c', keyOfC)('nod_b', 'ext_1', target))).toBe('hop_refused')
+    expect(judge(pen('nod_c', fresh)('nod_b', 'ext_1', target))).toBe('hop')
+    revoke('nod_a')
+    expect(judge(pen('nod_a', keyOfA)('nod_b', 'ext_1', target))).toBe('hop_refused')
+  })
+
+  test('that was altered anywhere is not taken', () => {
+    const { judge, pen } = stage()
+    const write = pen('nod_a', keyOfA)
+    fc.assert(
+      fc.property(fc.nat(250), fc.constantFrom('0', '9', 'a', 'z', '_', ';', '=', ' ', '\n'), (at, letter) => {
+        const ticket = write('nod_b', 'ext_1', target)
+        const place = at % ticket.length
+        if (ticket[place] === letter) return
+        // The last letter of a signature has bits that mean nothing; they are read as they were written.
+        const altered = ticket.slice(0, place) + letter + ticket.slice(place + 1)
+        if (place === ticket.length - 1) return
+        expect(judge(altered)).toBe('hop_refused')
+      }),
+      { numRuns: 500 },
+    )
+    for (const junk of ['', 'x', write('nod_b', 'ext_1', target).repeat(5)]) expect(judge(junk)).toBe('hop_refused')
+  })
+})

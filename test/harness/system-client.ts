@@ -1,0 +1,69 @@
+import { readAddress } from '../../src/kernel/address.ts'
+import { createKernel } from '../../src/plane/gateway/carry/linux/kernel.ts'
+import { openLibc } from '../../src/plane/gateway/carry/linux/libc.ts'
+import { EAGAIN } from '../../src/plane/gateway/carry/linux/numbers.ts'
+import type { Processor } from '../../src/plane/gateway/carry/linux/structures.ts'
+import { until } from './until.ts'
+
+const loopback = readAddress('127.0.0.1')
+const ENOTCONN = 107
+const patienceMs = 20_000
+
+/**
+ * A client on the system's own calls, which tell what Bun's sockets leave open: whether a connection was ended in order
+ * or reset.
+ */
+export class SystemClient {
+  private static readonly kernel = createKernel(openLibc(), process.arch as Processor)
+  heard = Buffer.alloc(0)
+  /** How the other side ended it, if it did. */
+  end: 'ended' | 'reset' | undefined
+
+  private constructor(private readonly descriptor: number) {}
+
+  static async open(port: number): Promise<SystemClient> {
+    const descriptor = loopback ? SystemClient.kernel.connect(loopback, port, undefined) : -1
+    if (descriptor < 0) throw new Error(`the system refused to connect: ${-descriptor}`)
+    const client = new SystemClient(descriptor)
+    await client.send(new Uint8Array(0))
+    return client
+  }
+
+  /** Resolves when the system has taken all of it, or the connection is gone. */
+  async send(bytes: Uint8Array): Promise<void> {
+    let rest = bytes
+    await until(() => {
+      const gone = SystemClient.kernel.send(this.descriptor, rest)
+      if (gone < 0) return gone !== -EAGAIN && gone !== -ENOTCONN
+      rest = rest.subarray(gone)
+      return rest.length === 0
+    }, patienceMs)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  finish(): void {
+    SystemClient.kernel.shutWrite(this.descriptor)
+  }
+
+  /** Listens until it has heard enough, or the other side has ended. */
+  async listen(isEnough: () => boolean): Promise<void> {
+    await until(() => {
+      while (!isEnough() && this.end === undefined) if (!this.hear()) return false
+      return true
+    }, patienceMs)
+  }
+
+  /** False when there is nothing to hear for now. */
+  private hear(): boolean {
+    const got = SystemClient.kernel.receive(this.descriptor, 65_536)
+    if (got === -EAGAIN) return false
+    if (got > 0) this.heard = Buffer.concat([this.heard, SystemClient.kernel.received.subarray(0, got)])
+    else this.end = got === 0 ? 'ended' : 'reset'
+    return true
+  }
+
+  reset(): void {
+    SystemClient.kernel.resetOnClose(this.descriptor)
+    SystemClient.kernel.close(this.descriptor)
+  }
+}

@@ -1,0 +1,164 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { commands } from '../../src/main/commands.ts'
+import { commonOptions } from '../../src/main/process.ts'
+import { freePort } from '../harness/gateway.ts'
+import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
+import { openShell } from '../harness/pasting-shell.ts'
+import { until } from '../harness/until.ts'
+
+const root = join(import.meta.dir, '../..')
+const documents = ['README.md', 'CONTRIBUTING.md', ...new Bun.Glob('docs/**/*.md').scanSync({ cwd: root })].toSorted()
+const textOf = (document: string): string => readFileSync(join(root, document), 'utf8')
+
+/** What a command is not run for here: it would change this checkout, or is this very run. */
+const notHere = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm test$/]
+const goesOn = /(^|\s)(npm start|npx turnpike up)$/
+const waitMs = 60_000
+
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A fresh checkout as far as commands see one: everything of this one, and nothing written to it. */
+function makeCheckout(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-docs-'))
+  folders.push(folder)
+  for (const name of ['package.json', 'bin', 'src', 'migrations']) symlinkSync(join(root, name), join(folder, name))
+  return folder
+}
+
+/** Somebody who reads a document and pastes its commands, with a shop that runs meanwhile where one is started. */
+function openReader(env: Record<string, string> = {}) {
+  const folder = makeCheckout()
+  const [port, gatewayPort] = [String(freePort()), String(freePort())]
+  const shell = openShell(folder, {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    npm_config_update_notifier: 'false',
+    TURNPIKE_PORT: port,
+    TURNPIKE_GATEWAY_PORT: gatewayPort,
+    ...env,
+  })
+  const fields = new Map<string, string>()
+
+  /** As a reader does it: `…` is what was printed last that begins so, capitals are fields of the last answer. */
+  function fillIn(text: string): string {
+    return text
+      .replaceAll('8080', port)
+      .replaceAll('10800', gatewayPort)
+      .replace(/\b(tp_test|cus|tok|ord)_…/g, (asked, kind: string) => {
+        const printed = [...(shell.out() + shell.err()).matchAll(new RegExp(`\\b${kind}_[0-9a-z]{10,}`, 'g'))]
+        return printed.at(-1)?.[0] ?? asked
+      })
+      .replace(/\b(USERNAME|PASSWORD|LOGIN|IP|ID)\b/g, (asked) => fields.get(asked.toLowerCase()) ?? asked)
+  }
+
+  function note(out: string): void {
+    const answer: unknown = out.startsWith('{"ok":true') ? JSON.parse(out) : undefined
+    const data = (answer as { data?: { proxies?: unknown[]; login?: string } } | undefined)?.data
+    const told = { ...data, ...(typeof data?.proxies?.[0] === 'object' ? data.proxies[0] : {}) }
+    for (const [name, value] of Object.entries(told)) fields.set(name, String(value))
+  }
+
+  return {
+    folder,
+    shell,
+    async paste(command: DocCommand): Promise<void> {
+      const text = fillIn(notHere.reduce((rest, each) => rest.replace(each, ''), command.text))
+      if (text.trim() === '') return
+      if (goesOn.test(text)) {
+        shell.start(text)
+        await until(() => shell.out().includes('Turnpike is open at'), waitMs)
+        return
+      }
+      const ended = await shell.run(text)
+      expect({ line: command.line, text, ...ended }).toMatchObject({ exit: 0 })
+      if (/^\s*curl /.test(text))
+        expect({ text, out: ended.out }).toEqual({ text, out: expect.stringMatching(/^\{"ok":true/) })
+      note(ended.out)
+    },
+  }
+}
+
+/** What npx finds in a checkout, without npm's seconds before each command. */
+const quickly = 'npx() { "$PWD/bin/turnpike.mjs" "${@:2}"; }'
+
+const withIpv6 = { TURNPIKE_HOST: '::' }
+const start: DocCommand = { line: 0, text: 'npm start' }
+const takeToken: DocCommand = { line: 0, text: "export TOKEN='tp_test_…'" }
+
+describe('every command is run as it is written in', () => {
+  /** What a reader has done before he comes to a document. */
+  const before: Readonly<Record<string, readonly DocCommand[]>> = {
+    'docs/gateway.md': [start, takeToken],
+    'docs/premium.md': [start, takeToken],
+    'docs/vpn.md': [start, takeToken],
+    'docs/operate/verify.md': [start],
+    'docs/operate/backup-and-upgrade.md': [start],
+  }
+  for (const document of documents.filter((each) => commandsOf(textOf(each)).length > 0)) {
+    test(document, async () => {
+      const reader = openReader(document === 'README.md' ? withIpv6 : {})
+      try {
+        if (document === 'README.md') await reader.paste({ line: 0, text: 'npx turnpike --version' })
+        await reader.shell.run(quickly)
+        for (const command of before[document] ?? []) await reader.paste(command)
+        if (document.endsWith('backup-and-upgrade.md')) copyDatabase(reader.folder)
+        for (const command of commandsOf(textOf(document))) await reader.paste(command)
+      } finally {
+        await reader.shell.end()
+      }
+    }, 180_000)
+  }
+})
+
+/** As the document says in words: with a tool of SQLite's. */
+function copyDatabase(folder: string): void {
+  const database = new Database(join(folder, 'data/turnpike.db'))
+  database.run(`VACUUM INTO '${join(folder, 'copy.db')}'`)
+  database.close()
+}
+
+describe('commands within a sentence', () => {
+  test('name a command that there is, with options that it has', () => {
+    const wrong = documents.flatMap((document) =>
+      inlineCodeOf(textOf(document)).flatMap((code) => {
+        const [, typed] = /^(?:[A-Z_]+=\S* )*(?:npx )?turnpike (.+)$/.exec(code) ?? []
+        return typed === undefined || isUnderstood(typed) ? [] : [`${document}: ${code}`]
+      }),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('and every fence is run, or says which machine it is for, or is no command', () => {
+    for (const document of documents) {
+      for (const { language, line, lines } of fencesOf(textOf(document))) {
+        expect([document, line, language]).toEqual([
+          document,
+          line,
+          expect.stringMatching(/^(sh|console|text|yaml|json|abnf|ts|sql)$/),
+        ])
+        if (language === 'console') expect(lines[0]).toMatch(/^[a-z0-9-]+[#$] /)
+      }
+    }
+  })
+})
+
+/** Optional parts in brackets and alternatives count; words in capitals stand for anything. */
+function isUnderstood(typed: string): boolean {
+  const words = typed.replace(/[[\]]/g, '').split(/\s+/)
+  if (words[0]?.startsWith('--')) return ['--help', '--version'].includes(words[0])
+  const fits = commands.filter((each) =>
+    each.name.split(' ').every((word, index) => words[index]?.split('|').includes(word)),
+  )
+  const command = fits.toSorted((a, b) => b.name.length - a.name.length)[0]
+  const isGroup = commands.some((each) => each.name.startsWith(`${words[0]} `)) && words.length === 1
+  if (!command) return isGroup || words[0] === 'COMMAND'
+  const flags = words.filter((word) => word.startsWith('--')).map((word) => word.slice(2).split('=')[0])
+  return flags.every((flag) => [...command.options, ...commonOptions].some((option) => option.flag === flag))
+}

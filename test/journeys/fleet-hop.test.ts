@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'bun:test'
+import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
+import { engines } from '../harness/database.ts'
+import { freePort, openRoad } from '../harness/gateway.ts'
+import { makeGatewayProcess } from '../harness/gateway-process.ts'
+import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
+import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+describe.each([...engines])('a login at any of two gateways on %s', (engine) => {
+  test('leaves through the exits of both, is billed once, and goes on with one of them when the other dies', async () => {
+    const road = await openRoad(engine)
+    const other = await makeGatewayProcess(road, freePort())
+    const echo = startEcho()
+    const env = {
+      TURNPIKE_DATA: road.place.folder,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: road.place.address }),
+    }
+    const tool = async (...args: string[]) => {
+      const ended = await runTurnpike([...args, '--json'], env)
+      expect(ended).toMatchObject({ exit: 0 })
+      return JSON.parse(ended.out)
+    }
+    const add = (address: string, node: string, city: string) =>
+      tool('exit', 'add', 'mobile', '--local', address, '--node', node, '--country', 'NL', '--city', city)
+    try {
+      await other.start()
+      await add('127.231.0.1', `gateway-${road.port}`, 'Near')
+      const far = await add('127.231.0.2', other.name, 'Far')
+      const { login, password } = await road.buyTraffic(1, 'mobile')
+      const as = (parts: string) => ({ username: `${login}-pool-mobile${parts}`, password })
+      const spots = [road.port, other.port].map((port) => ({ host: '127.0.0.1', port }))
+      const codeOf = async (at: { host: string; port: number }, parts: string) =>
+        (await attempt('http', at, as(parts), echo.spot)).status
+
+      for (const at of spots) {
+        for (const [city, from] of [
+          ['near', '127.231.0.1'],
+          ['far', '127.231.0.2'],
+        ] as const) {
+          expect(await untilTrue(async () => (await codeOf(at, `-city-${city}`)) === 200)).toBeTrue()
+          const tunnel = await openTunnel('socks', at, as(`-city-${city}`), echo.spot)
+          expect(await tunnel.echo('x'.repeat(20_000))).toHaveLength(20_000)
+          expect(echo.sources.at(-1)).toBe(from)
+          tunnel.close()
+        }
+      }
+      const used = async () => {
+        const sql = `SELECT customer_id, id FROM subusers WHERE login = $1`
+        const row = await road.services.db.first<{ customer_id: CustomerId; id: SubuserId }>(sql, [login])
+        if (!row) throw new Error('there is no sub-user')
+        const { pools } = await road.services.premium.traffic.balance(row.customer_id, row.id, 'mobile')
+        return Number(pools[0]?.used ?? 0n)
+      }
+      expect(await untilTrue(async () => (await used()) === 4 * 40_000)).toBeTrue()
+      const relayed = async () =>
+        (await tool('node', 'list')).map((node: { relayed_bytes: number | null }) => node.relayed_bytes ?? 0)
+      expect(
+        await untilTrue(async () => (await relayed()).filter((bytes: number) => bytes === 40_000).length === 2),
+      ).toBeTrue()
+
+      await other.kill()
+      const [here] = spots
+      if (!here) throw new Error('there is no gateway')
+      expect(
+        await untilTrue(async () => (await attempt('http', here, as('-city-far'), echo.spot)).code === 'no_exit'),
+      ).toBeTrue()
+      for (let turn = 0; turn < 10; turn += 1) expect(await codeOf(here, '-country-nl')).toBe(200)
+      const shown = async () =>
+        (await tool('exit', 'list', '--pool', 'mobile')).find((each: { exit: string }) => each.exit === far.exit)
+      const isTold = async () =>
+        (await shown()).said.some((word: { reason: string }) => word.reason === 'it refuses connections')
+      expect(await untilTrue(isTold)).toBeTrue()
+
+      await other.start()
+      expect(await untilTrue(async () => (await codeOf(here, '-city-far')) === 200)).toBeTrue()
+      await tool('node', 'revoke', other.name)
+      expect(await untilTrue(async () => (await codeOf(here, '-city-far')) === 502)).toBeTrue()
+      expect(await findingsOf(road.services)).toEqual([])
+    } finally {
+      await other.kill()
+      other.remove()
+      echo.stop()
+      await road.stop()
+    }
+  })
+})

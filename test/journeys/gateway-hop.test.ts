@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createSign, makeHopKey } from '../../src/plane/agent/hop-key.ts'
+import { createTicketWriter } from '../../src/plane/gateway/decide/hop.ts'
+import type { NodeExit, NodeGateway } from '../../src/wire/node/state.ts'
+import { someExit } from '../harness/desired.ts'
+import { openEngine, passwordOf, type Stand, type StandOptions, until } from '../harness/engine.ts'
+import { freePort } from '../harness/gateway.ts'
+import { sendRaw } from '../harness/raw.ts'
+import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
+import { untilStill } from '../harness/until.ts'
+
+const keys = { a: makeHopKey(), b: makeHopKey() }
+const ports = { a: freePort(), b: freePort() }
+const gatewayOf = (name: 'a' | 'b'): NodeGateway => ({
+  id: `nod_${name}`,
+  name,
+  host: '127.0.0.1',
+  port: ports[name],
+  key: keys[name].publicKey,
+  state: 'open',
+})
+/** One exit of each gateway, each in a city of its own. */
+const exits: readonly NodeExit[] = [
+  someExit({ id: 'ext_a', host: '127.101.0.1', city: 'here', node: 'nod_a' }),
+  someExit({ id: 'ext_b', host: '127.102.0.1', city: 'there', node: 'nod_b' }),
+]
+
+describe('two gateways', () => {
+  const words: string[] = []
+  let a: Stand
+  let b: Stand
+  let echo: ReturnType<typeof startEcho>
+  const open = (name: 'a' | 'b', options: StandOptions = {}): Stand =>
+    openEngine({
+      port: ports[name],
+      exits,
+      gateways: [gatewayOf('a'), gatewayOf('b')],
+      hop: { node: `nod_${name}`, privateKey: keys[name].privateKey },
+      onExit: (word) => void words.push(`${name} ${word.id} ${word.isUp ? 'up' : `down: ${word.reason}`}`),
+      ...options,
+    })
+  beforeAll(async () => {
+    echo = startEcho()
+    a = open('a')
+    b = open('b')
+    await until(() => words.includes('a ext_b up') && words.includes('b ext_a up'), 20_000)
+  })
+  afterAll(async () => {
+    echo.stop()
+    await Promise.all([a.stop(), b.stop()])
+  })
+
+  const as = (parts: string) => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
+  const at = (stand: Stand) => ({ host: '127.0.0.1', port: stand.port })
+  const relayed = (stand: Stand) => stand.engine.carrier.health.relayed ?? 0
+
+  test('carry every login, whichever of them the exit belongs to', async () => {
+    for (const speech of ['http', 'socks'] as const) {
+      for (const [city, from] of [
+        ['here', '127.101.0.1'],
+        ['there', '127.102.0.1'],
+      ] as const) {
+        for (const stand of [a, b]) {
+          const tunnel = await openTunnel(speech, at(stand), as(`-city-${city}`), echo.spot)
+          expect(await tunnel.echo('x'.repeat(100_000))).toHaveLength(100_000)
+          expect(echo.sources.at(-1)).toBe(from)
+          tunnel.close()
+        }
+      }
+    }
+  })
+
+  test('leave through exits of their own when no other is asked for, and alike for a session', async () => {
+    for (let turn = 0; turn < 5; turn += 1) {
+      for (const [stand, from] of [
+        [a, '127.101.0.1'],
+        [b, '127.102.0.1'],
+      ] as const) {
+        const tunnel = await openTunnel('http', at(stand), as(''), echo.spot)
+        await tunnel.echo('x')
+        expect(echo.sources.at(-1)).toBe(from)
+        tunnel.close()
+      }
+    }
+    for (const name of ['one', 'two', 'three', 'four']) {
+      const seen = new Set<string | undefined>()
+      for (const stand of [a, b]) {
+        const tunnel = await openTunnel('http', at(stand), as(`-session-${name}`), echo.spot)
+        await tunnel.echo('x')
+        seen.add(echo.sources.at(-1))
+        tunnel.close()
+      }
+      expect(seen.size).toBe(1)
+    }
+  })
+
+  test('count a customer’s bytes where the customer is, and nowhere else', async () => {
+    const countOf = (stand: Stand) => stand.engine.carrier.takeChanged().subusers.at(-1)
+    for (const stand of [a, b]) await until(() => stand.engine.standing.passages === 0)
+    await untilStill(() => a.engine.carrier.health.carried + relayed(b))
+    const [before, elsewhere] = [countOf(a) ?? { received: 0, sent: 0 }, relayed(b)]
+    countOf(b)
+    const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
+    await tunnel.echo('x'.repeat(50_000))
+    tunnel.close()
+    let now = before
+    await until(() => {
+      now = countOf(a) ?? now
+      return now.sent >= before.sent + 50_000 && now.received >= before.received + 50_000
+    })
+    expect(now).toMatchObject({ sent: before.sent + 50_000, received: before.received + 50_000 })
+    await until(() => relayed(b) - elsewhere >= 100_000)
+    expect(relayed(b) - elsewhere).toBe(100_000)
+    expect(countOf(b)).toBeUndefined()
+  })
+
+  /** Asks gateway B as gateway A would, or nearly so. */
+  async function hop(wish: {
+    exit?: string
+    target?: string
+    signedFor?: string
+    key?: typeof keys.a
+    skewMs?: number
+  }) {
+    const write = createTicketWriter({
+      self: 'nod_a',
+      clock: () => Date.now() + (wish.skewMs ?? 0),
+      nonce: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
+      sign: createSign((wish.key ?? keys.a).privateKey),
+    })
+    const spot = wish.target ?? `127.0.0.1:${echo.spot.port}`
+    const [host = '', port = ''] = (wish.signedFor ?? spot).split(/:(?=\d+$)/)
+    const ticket = write('nod_b', wish.exit ?? 'ext_b', { host: host.replace(/^\[|\]$/g, ''), port: Number(port) })
+    return askWith(ticket, spot)
+  }
+  async function askWith(ticket: string, spot: string): Promise<string> {
+    const asked = `CONNECT ${spot} HTTP/1.1\r\nProxy-Authorization: Turnpike-Hop ${ticket}\r\n\r\n`
+    const [answer] = await sendRaw(b.port, [asked])
+    return /X-Turnpike-Error: (\w+)/.exec(answer?.head ?? '')?.[1] ?? String(answer?.status)
+  }
+
+  test('open nothing to a stranger, whatever he shows', async () => {
+    const seen = echo.sources.length
+    expect(await hop({ key: makeHopKey() })).toBe('hop_refused')
+    expect(await hop({ signedFor: '203.0.113.7:443' })).toBe('hop_refused')
+    expect(await hop({ skewMs: -60_000 })).toBe('hop_late')
+    expect(await hop({ skewMs: 60_000 })).toBe('hop_late')
+    expect(await askWith('nonsense', '127.0.0.1:80')).toBe('hop_refused')
+    expect(echo.sources.length).toBe(seen)
+  })
+
+  test('never hand anybody on a second time, nor to where customers may not go', async () => {
+    const seen = echo.sources.length
+    expect(await hop({ exit: 'ext_a' })).toBe('no_exit')
+    expect(await hop({ exit: 'ext_nobody' })).toBe('no_exit')
+    for (const target of ['10.0.0.1:80', '169.254.169.254:80', '192.168.1.1:443']) {
+      expect(await hop({ target })).toBe('destination_not_public')
+    }
+    expect(await hop({ target: '127.0.0.1:25' })).toBe('port_denied')
+    expect(echo.sources.length).toBe(seen)
+  })
+
+  test('cut a hop off as soon as its gateway is revoked, and take none of it again', async () => {
+    const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
+    expect(await tunnel.echo('hello')).toBe('hello')
+    b.change({ gateways: [{ ...gatewayOf('a'), state: 'gone' }] })
+    await tunnel.closedAt
+    expect(await hop({})).toBe('hop_refused')
+    expect((await attempt('http', at(a), as('-city-there'), echo.spot)).status).toBe(502)
+    await until(() => words.some((word) => word.startsWith('a ext_b down: its gateway does not take our hop')), 20_000)
+    expect(await attempt('http', at(a), as('-city-there'), echo.spot)).toMatchObject({ code: 'no_exit' })
+    expect(await attempt('http', at(a), as(''), echo.spot)).toMatchObject({ status: 200 })
+    b.change({ gateways: [gatewayOf('a')] })
+  })
+})

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../harness/gateway.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { startService } from '../harness/service.ts'
+import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+
+const key = `tpj_${'k'.repeat(40)}`
+
+describe('a gateway that cannot join its shop', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-joining-'))
+  })
+  afterAll(async () => {
+    await endStarted()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const settings = (env: Record<string, string>) => ({
+    TURNPIKE_DATA: folder,
+    TURNPIKE_GATEWAY_PORT: String(freePort()),
+    ...env,
+  })
+
+  test('without a key, with half of one, or over http to another machine, ends at once and says what to do', async () => {
+    for (const [env, text] of [
+      [{ TURNPIKE_SHOP_URL: 'https://shop.example' }, 'set TURNPIKE_NODE_KEY to the one that it prints'],
+      [{ TURNPIKE_SHOP_URL: 'https://shop.example', TURNPIKE_NODE_KEY: 'tpj_half' }, 'is not a join key'],
+      [{ TURNPIKE_SHOP_URL: 'http://shop.example' }, 'in the clear: use https'],
+    ] as const) {
+      const ended = await runTurnpike(['gateway'], settings(env))
+      expect([ended.exit, ended.out]).toEqual([2, ''])
+      expect(ended.err).toContain(text)
+    }
+  }, 60_000)
+
+  test('whose shop has a certificate that is not trusted, says so at once and goes on trying', async () => {
+    const shop = Bun.serve({ port: 0, hostname: '127.0.0.1', tls: selfSigned, fetch: () => new Response() })
+    const env = { TURNPIKE_SHOP_URL: `https://localhost:${shop.port}`, TURNPIKE_NODE_KEY: key }
+    const gateway = startTurnpike(['gateway'], settings(env))
+    await gateway.until(/"event":"not joined yet".*the certificate of the shop is not trusted/)
+    expect(gateway.err()).not.toContain(key)
+    gateway.kill('SIGTERM')
+    expect(await gateway.exited).toBe(0)
+    await shop.stop(true)
+  }, 60_000)
+
+  test('that waits for a key in its data folder says where it looks', async () => {
+    const gateway = startTurnpike(['gateway'], settings({}))
+    await gateway.until(/"event":"no join key".*gateway\.key/)
+  }, 60_000)
+})
+
+test('a gateway says that its clock and its shop’s differ, and that the shop is away', async () => {
+  const service = await startService('sqlite')
+  const { db, fleet } = service.services
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gw', location: 'test' }))
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-joining-'))
+  const gateway = startTurnpike(['gateway'], {
+    TURNPIKE_DATA: folder,
+    TURNPIKE_SHOP_URL: service.url,
+    TURNPIKE_NODE_KEY: (await fleet.issueKey('gw')).text,
+    TURNPIKE_GATEWAY_PORT: String(freePort()),
+  })
+  await gateway.until(/"event":"clock differs from the shop","ahead_ms":-?\d{5,}/)
+  await gateway.until(/"event":"gateway open"/)
+  await service.stop()
+  await gateway.until(/"event":"state not read".*"away_ms"/)
+  await endStarted()
+  rmSync(folder, { recursive: true, force: true })
+}, 60_000)

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connect, createServer, type Server } from 'node:net'
+import { createCaller } from '../harness/caller.ts'
+import { makePlace, type Place } from '../harness/database.ts'
+import { freePort } from '../harness/gateway.ts'
+import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+const token = 'sandbox-token-of-two-shops'
+/** A node reports about once a second. */
+const watchedReports = 4
+
+/** Sends each connection to the next shop, and counts what is asked of the node protocol on it. */
+async function openBalancer(ports: readonly number[]): Promise<{ port: number; asked: string[]; server: Server }> {
+  const asked: string[] = []
+  let turn = 0
+  const server = createServer((client) => {
+    turn += 1
+    const shop = connect(ports[turn % ports.length] ?? 0, '127.0.0.1')
+    client.on('data', (bytes) => {
+      const [, line] = /^(?:GET|POST) \/node\/v1\/(\w+)/m.exec(bytes.toString('latin1')) ?? []
+      // One request a connection, as a balancer does that shares them out: the next one goes to the other shop.
+      const plain = bytes.toString('latin1').replace(/^connection: keep-alive\r\n/im, 'Connection: close\r\n')
+      if (line) asked.push(line)
+      shop.write(Buffer.from(plain, 'latin1'))
+    })
+    shop.on('data', (bytes) => client.write(bytes))
+    for (const [one, other] of [
+      [client, shop],
+      [shop, client],
+    ] as const) {
+      one.on('close', () => other.destroy())
+      one.on('error', () => other.destroy())
+    }
+  })
+  const port = freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return { port, asked, server }
+}
+
+describe('a gateway that meets two shops behind a balancer', () => {
+  let place: Place
+  let shops: number[]
+  let balancer: Awaited<ReturnType<typeof openBalancer>>
+  let gatewayPort: number
+  beforeAll(async () => {
+    place = await makePlace('postgres')
+    shops = [freePort(), freePort()]
+    gatewayPort = freePort()
+    const shared = {
+      TURNPIKE_DATABASE_URL: place.address,
+      TURNPIKE_SECRET_KEY: '12'.repeat(32),
+      TURNPIKE_SANDBOX_TOKEN: token,
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+    }
+    for (const [index, port] of shops.entries()) {
+      const env = { ...shared, TURNPIKE_DATA: `${place.folder}/shop-${index}`, TURNPIKE_PORT: String(port) }
+      await startTurnpike(['shop'], env).until(/open at/)
+    }
+    balancer = await openBalancer(shops)
+    const added = await runTurnpike(['node', 'add', 'gw', '--location', 'test', '--json'], {
+      ...shared,
+      TURNPIKE_DATA: `${place.folder}/shop-0`,
+    })
+    const gateway = startTurnpike(['gateway'], {
+      TURNPIKE_DATA: `${place.folder}/gateway`,
+      TURNPIKE_SHOP_URL: `http://127.0.0.1:${balancer.port}`,
+      TURNPIKE_NODE_KEY: JSON.parse(added.out).key,
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+    })
+    await gateway.until(/gateway open/)
+  })
+  afterAll(async () => {
+    await endStarted()
+    balancer.server.close()
+    await place.remove()
+  })
+
+  test('asks for its state once for each change, not hundreds of times a second', async () => {
+    const states = () => balancer.asked.filter((each) => each === 'state').length
+    const reports = () => balancer.asked.filter((each) => each === 'report').length
+    const callers = await Promise.all(shops.map((port) => createCaller(`http://127.0.0.1:${port}`, token)))
+    for (const [index, caller] of callers.entries()) {
+      const before = states()
+      const bought = await caller.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
+      const [proxy] = bought.data.proxies
+      const through = { proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}` }
+      expect((await fetch(`http://127.0.0.1:${shops[index]}/healthz`, through)).status).toBe(200)
+      // The change is heard, and then there is nothing more to hear.
+      expect(await untilTrue(() => states() > before)).toBe(true)
+      const reported = reports()
+      expect(await untilTrue(() => reports() >= reported + watchedReports)).toBe(true)
+      expect(states() - before).toBeLessThanOrEqual(4)
+    }
+  }, 60_000)
+})

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+
+describe.each([...engines])('premium traffic in production on %s', (engine) => {
+  let service: Service
+  let token: string
+  let exit: string
+  beforeAll(async () => {
+    service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_GATEWAY_HOST: 'gate.example.net' })
+    const { db, pricing } = service.services
+    await db.transact((tx) => pricing.apply(tx, shippedCatalogue))
+    ;({ token } = await service.newCustomer(10_000n))
+  })
+  afterAll(() => service.stop())
+
+  const buy = () => service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+  const generate = () =>
+    service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['DE'], quantity: 1 }, { token })
+  const say = (isUp: boolean) =>
+    service.services.premium.exits.takeWords('nod_1', [{ exit, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
+  const balance = async () => (await service.get('/balance', { token })).data.balance_rub
+
+  async function expectNothingSold(): Promise<void> {
+    const before = await balance()
+    const refused = await buy()
+    expect(refused.status).toBe(503)
+    expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
+    expect((await generate()).status).toBe(400)
+    expect(await balance()).toBe(before)
+  }
+
+  test('is not sold for a pool without exits, nor for one whose exits no gateway has tried', async () => {
+    await expectNothingSold()
+    const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
+    const upstream = { pool: 'residential', kind: 'http' as const, host: 'up.example.net', port: 8080 }
+    exit = (await service.services.premium.exits.addOne({ ...upstream, ...place, credentials: null })).id
+    await expectNothingSold()
+  })
+
+  test('is sold while a gateway says that an exit is up, and for half a minute after its last word', async () => {
+    await say(true)
+    service.clock.advance(1001)
+    expect((await buy()).status).toBe(200)
+    expect((await generate()).status).toBe(200)
+    service.clock.advance(30_000 - 1001)
+    expect((await buy()).status).toBe(200)
+    service.clock.advance(1001)
+    await expectNothingSold()
+  })
+
+  test('is not sold once the last exit is down', async () => {
+    await say(true)
+    service.clock.advance(1001)
+    expect((await buy()).status).toBe(200)
+    await say(false)
+    service.clock.advance(1001)
+    await expectNothingSold()
+  })
+})

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../src/db/open.ts'
+import shipped from '../../src/domains/pricing/catalogue.yaml'
+import { readPrefix } from '../../src/kernel/address.ts'
+import { engines, makePlace, type Place } from '../harness/database.ts'
+import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+import { addCustomer, wire } from '../harness/wired.ts'
+
+describe.each([...engines])("the operator's hand on what was sold, on %s", (engine) => {
+  let place: Place
+  let env: Record<string, string>
+  beforeAll(async () => {
+    place = await makePlace(engine)
+    env = {
+      TURNPIKE_DATA: place.folder,
+      // The key that the services of tests seal with.
+      TURNPIKE_SECRET_KEY: '0'.repeat(64),
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    }
+    await runTurnpike(['migrate'], env)
+  })
+  afterAll(() => place.remove())
+  async function ask(...words: string[]) {
+    const ended = await runTurnpike([...words, '--json'], env)
+    return { exit: ended.exit, json: JSON.parse(ended.out) }
+  }
+
+  test('shows, interrupts, ends and refunds, each told to its customer, and mistakes change nothing', async () => {
+    const db = openDatabase(place.address)
+    const services = wire(db)
+    await applyCatalogue(services, shipped)
+    const block = readPrefix('10.9.0.0/30')
+    if (block) await services.stock.add(block, { country: 'DE' as never, ipv: 4 })
+    const customer = await addCustomer(services, 10n ** 7n)
+    const bought = await buyProxies(services, customer, { code: 'DE', ipv: 4, count: 2 })
+    await db.close()
+    const [first, second] = bought.proxies.map((proxy) => String(proxy.id)) as [string, string]
+    const shown = await ask('proxy', 'show', first)
+    expect(shown.json).toMatchObject({ customer, status: 'active', order_id: bought.receipt.order, addresses: [{}] })
+    expect(JSON.stringify(shown.json)).not.toContain('password')
+    expect((await ask('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
+    expect((await ask('proxy', 'interrupted')).json).toEqual([])
+    expect((await ask('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })
+    expect((await ask('proxy', 'interrupted')).json).toMatchObject([{ reason: 'quarantine' }, { reason: 'quarantine' }])
+    const ended = await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
+    expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
+    expect(
+      (await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')).json.replayed,
+    ).toBeTrue()
+    const refunded = await ask('refund', bought.receipt.order, '--end', '--key', 'two')
+    expect(refunded.json.proxies).toEqual([Number(second)])
+    expect((await ask('proxy', 'end', 'x')).exit).not.toBe(0)
+    expect((await ask('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
+    const events = (await ask('event', 'list', customer)).json.map((each: { type: string }) => each.type)
+    expect(events).toEqual(['proxy.interrupted', 'proxy.interrupted', 'proxy.ended', 'order.refunded', 'proxy.ended'])
+    expect((await ask('verify')).json).toMatchObject({ ok: true })
+  })
+})

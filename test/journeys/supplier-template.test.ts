@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Socket } from 'bun'
+import { openRoad, type Road } from '../harness/gateway.ts'
+import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
+import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+type There = Socket<{ back: Socket<Near> }>
+type Near = { there?: There }
+
+/** A supplier: takes any login, notes it, and reaches what is asked for. */
+function startSupplier() {
+  const logins: string[] = []
+  const listener = Bun.listen<Near>({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open(socket) {
+        socket.data = {}
+      },
+      async data(socket, bytes) {
+        if (socket.data.there) {
+          socket.data.there.write(bytes)
+          return
+        }
+        const head = bytes.toString()
+        const [, host = '', port = ''] = /^CONNECT (\S+):(\d+) /.exec(head) ?? []
+        const basic = /Proxy-Authorization: Basic (\S+)/.exec(head)?.[1] ?? ''
+        const [login = ''] = Buffer.from(basic, 'base64').toString().split(':')
+        if (host.endsWith('.invalid')) {
+          socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
+          return
+        }
+        logins.push(login)
+        socket.data.there = await Bun.connect<{ back: Socket<Near> }>({
+          hostname: host,
+          port: Number(port),
+          data: { back: socket },
+          socket: {
+            data: (there, received) => void there.data.back.write(received),
+            close: (there) => void there.data.back.end(),
+          },
+        })
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      },
+      close: (socket) => void socket.data?.there?.end(),
+    },
+  })
+  return { port: listener.port, logins, stop: () => listener.stop(true) }
+}
+
+describe('a whole supplier behind one exit', () => {
+  let road: Road
+  let supplier: ReturnType<typeof startSupplier>
+  let echo: ReturnType<typeof startEcho>
+  let login: string
+  let password: string
+  let exit: string
+  const tool = async (...args: string[]) => {
+    const env = { TURNPIKE_DATA: road.place.folder }
+    const ended = await runTurnpike([...args, '--json'], env)
+    return { ...ended, json: JSON.parse(ended.out) }
+  }
+  beforeAll(async () => {
+    road = await openRoad('sqlite')
+    supplier = startSupplier()
+    echo = startEcho()
+    ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
+    const file = join(road.place.folder, 'supplier-password')
+    writeFileSync(file, 'secret-of-the-supplier\n')
+    const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
+    const upstream = ['--upstream', `http://127.0.0.1:${supplier.port}`, '--username', template]
+    const added = await tool('exit', 'add', 'datacenter', ...upstream, '--password-file', file, '--countries', 'any')
+    expect(added).toMatchObject({ exit: 0 })
+    exit = added.json.exit
+    expect(await untilTrue(async () => (await reach('-country-jp')).status === 200)).toBeTrue()
+  })
+  afterAll(async () => {
+    echo.stop()
+    supplier.stop()
+    await road.stop()
+  })
+  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const as = (parts: string) => ({ username: `${login}-pool-datacenter${parts}`, password })
+  const reach = (parts: string) => attempt('http', at(), as(parts), echo.spot)
+  const loginFor = async (parts: string) => {
+    expect(await reach(parts)).toMatchObject({ status: 200 })
+    return supplier.logins.at(-1) ?? ''
+  }
+
+  test('is asked for what the customer asked for', async () => {
+    expect(await loginFor('-country-jp')).toBe('acct-country-jp')
+    expect(await loginFor('-country-jp-city-osaka')).toBe('acct-country-jp-city-osaka')
+    expect((await reach('-country-jp-zip-12345')).code).toBe('no_exit')
+  })
+
+  test('has a session for each of the customer’s, the same each time, and it tells nothing of him', async () => {
+    const first = await loginFor('-country-kr-session-one-ttl-30')
+    expect(first).toMatch(/^acct-country-kr-session-[0-9a-f]{20}-ttl-30$/)
+    expect(await loginFor('-country-kr-session-one-ttl-30')).toBe(first)
+    const others = [await loginFor('-country-kr-session-two'), await loginFor('-country-jp-session-one')]
+    expect(new Set([first, ...others].map((each) => /session-(\w+)/.exec(each)?.[1])).size).toBe(3)
+    expect(others[0]).toEndWith('-ttl-10')
+  })
+
+  test('is in lists for any country', async () => {
+    const wish = { pool_type: 'datacenter', countries: ['KZ'], type: 'sticky', quantity: 2, format_id: 2 }
+    const listed = await road.post('/premium/proxies/generate', wish)
+    expect(listed.status).toBe(200)
+    expect((await road.post('/premium/proxies/generate', { ...wish, zipcodes: ['12345'] })).status).toBe(400)
+  })
+
+  test('is compared with what went through it, by day', async () => {
+    const days = async () =>
+      (await tool('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', '0')).json
+    const today = new Date().toISOString().slice(0, 10)
+    const before = (await days()).carried_bytes
+    const tunnel = await openTunnel('http', at(), as('-country-jp'), echo.spot)
+    await tunnel.echo('x'.repeat(40_000))
+    tunnel.close()
+    expect(await untilTrue(async () => (await days()).carried_bytes === before + 80_000)).toBeTrue()
+    const file = join(road.place.folder, 'bill.csv')
+    writeFileSync(file, `day,bytes\n${today},${before + 90_000}\n2020-01-01,5\n`)
+    const compared = await tool('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', file)
+    expect(compared.json).toMatchObject({ supplied_bytes: before + 90_000, difference_bytes: 10_000 })
+    writeFileSync(file, `${today},lots\nnonsense\n`)
+    for (const bad of [file, 'lots', '-5']) {
+      const args = ['exit', 'compare', exit, '--from', today, '--to', today, '--supplied', bad]
+      expect((await runTurnpike(args, { TURNPIKE_DATA: road.place.folder })).exit).toBe(2)
+    }
+  })
+
+  test('is refused when its template cannot be meant', async () => {
+    const add = (...words: string[]) =>
+      runTurnpike(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...words], {
+        TURNPIKE_DATA: road.place.folder,
+      })
+    for (const words of [
+      ['--username', 'a-{town}', '--countries', 'any'],
+      ['--username', 'a-{city', '--countries', 'any'],
+      ['--username', 'a-{city}'],
+      ['--username', 'a-{city}', '--countries', 'XX'],
+      ['--username', 'a-{city}', '--countries', 'any', '--country', 'DE'],
+      ['--username', 'a-{city}', '--countries', 'any', '--node', 'gateway'],
+      ['--username', 'plain', '--countries', 'any'],
+    ]) {
+      expect((await add(...words)).exit).toBe(2)
+    }
+  })
+})
