@@ -167,7 +167,8 @@ export function createOrders(deps: {
     return db.transact(async (tx) => {
       const { account, objection, stored } = await takeTurn(tx, by, key, automatic ? null : (by.token?.id ?? null))
       if (stored && key !== undefined) return replay(stored, by.customer, key, what)
-      if (objection ?? obstacle) throw objection ?? obstacle
+      const refusal = objection ?? obstacle
+      if (refusal) throw refusal
       const sale = openSale(tx, account, by, what)
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')

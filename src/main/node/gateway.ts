@@ -71,6 +71,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     async stop() {
       clearInterval(looking)
       clearInterval(pressing)
+      await meter.withdraw()
       await engine.stop(drainMs)
       await meter.stop()
       await Promise.all([running, trying])
@@ -162,17 +163,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
     onExit: noteExit(log, words, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
   })
-  const tryAddress = createTryAddress(process.platform)
-  const trials = createTrials({
-    ...surroundingsOf(log),
-    node: agent.node,
-    link: agent.link,
-    callShop: agent.link.callFrom,
-    // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
-    tryAddress: (address) =>
-      tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
-    isToLeave: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
-  })
+  const trials = openTrials(agent, rules, log)
   const says = () => ({ hop_key: key.publicKey, exit_words: words.take() })
   const { sync, meter } = agent.attach(
     engine.carrier,
@@ -194,6 +185,20 @@ function assemble(agent: Agent, config: Config, log: Log) {
     snapshot.apply(page)
   }
   return { engine, meter, sync, rules, saved, trials }
+}
+
+function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log) {
+  const tryAddress = createTryAddress(process.platform)
+  return createTrials({
+    ...surroundingsOf(log),
+    node: agent.node,
+    link: agent.link,
+    callShop: agent.link.callFrom,
+    // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
+    tryAddress: (address) =>
+      tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
+    isToLeave: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
+  })
 }
 
 /** What the engine found out about an exit is said to the shop, and written down when it has come or gone. */
