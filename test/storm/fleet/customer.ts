@@ -67,6 +67,8 @@ const firstByteMs = 5_000
 const madeGoodMs = 60_000
 /** What nobody carries any more is sold no longer than this. */
 const soldAfterMs = 15_000
+/** What keeps from carrying, besides from being told of new customers. */
+const carriesNothing = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
 const retryLimitMs = 90_000
 const retryEveryMs = 300
 const watchEveryMs = 2_000
@@ -291,8 +293,11 @@ export class FleetCustomer {
         const places = [...this.placesOf(proxy), 'shops']
         quality.note(`${this.name}: the first line of proxy ${proxy.id}`, fromMs, touched.why, false, places)
         const old = world.troubles.all.find(
-          ({ where, ...each }) =>
-            places.includes(where ?? '') && each.fromMs < proxy.soldAtMs - soldAfterMs && each.toMs > proxy.soldAtMs,
+          ({ what, where, ...each }) =>
+            carriesNothing.has(what) &&
+            places.includes(where ?? '') &&
+            each.fromMs < proxy.soldAtMs - soldAfterMs &&
+            each.toMs > proxy.soldAtMs,
         )
         if (old) {
           const seconds = Math.round((proxy.soldAtMs - old.fromMs) / 1000)
