@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { NodeProxy } from '../../wire/node/state.ts'
 import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
-import type { NodeSide, Told } from '../fleet/index.ts'
+import { type NodeSide, numberOf, type Told } from '../fleet/index.ts'
 import { sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
@@ -59,8 +59,7 @@ export function createDedicatedNodes(deps: {
       {
         name: 'proxies',
         async read(after, limit, thereOnly) {
-          // Before the first number stands nothing.
-          const position = { changedAt: after.changedAt, id: after.id === '' ? -1 : Number(after.id) }
+          const position = { changedAt: after.changedAt, id: numberOf(after) }
           return tell(await store.changedAfter(db, position, limit, thereOnly ? clock() : undefined))
         },
       },

@@ -72,17 +72,17 @@ export function createProxyAccess(deps: {
       })
     },
 
-    /** It needs the password again. A proxy that nobody enters by address gives its port back. */
+    /**
+     * It needs the password again. The port stays the proxy's for as long as there is the proxy: given back and taken
+     * again, ports would soon all be at rest.
+     */
     async disallow(customer: CustomerId, ids: readonly number[], text: string): Promise<readonly Proxy[]> {
       const source = await read(text)
       return db.transact(async (tx) => {
         const proxies = await deps.lockAll(tx, customer, ids)
         return proxies.map((proxy) => {
           if (!proxy.sources.includes(source)) return proxy
-          const sources = proxy.sources.filter((each) => each !== source)
-          const isLast = sources.length === 0
-          if (isLast && proxy.entryPort !== null) ports.free(tx, [proxy.entryPort])
-          const left = { ...proxy, sources, entryPort: isLast ? null : proxy.entryPort }
+          const left = { ...proxy, sources: proxy.sources.filter((each) => each !== source) }
           store.setEntrance(tx, left, clock())
           return left
         })
@@ -109,7 +109,7 @@ export function createProxyAccess(deps: {
 
 /** What is gone lets nobody in, and its port rests. */
 export function closeEntrances(tx: Tx, ports: Ports, proxies: readonly Proxy[], nowMs: number): void {
-  const entered = proxies.filter((proxy) => proxy.sources.length > 0)
+  const entered = proxies.filter((proxy) => proxy.entryPort !== null)
   ports.free(
     tx,
     entered.flatMap((proxy) => proxy.entryPort ?? []),

@@ -1,6 +1,7 @@
 export { tooManyPorts } from './errors.ts'
 export { createGatewaySide } from './gateways/nodes.ts'
 export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
+export { numberOf } from './nodes.ts'
 export type { Places } from './reach.ts'
 export { createFleet, type Fleet, type NewNode } from './service.ts'
 export { createFleetVerifier } from './service-audit.ts'

@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/transaction.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
+import { malformed } from '../../kernel/refusal.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { ReportAnswer, ReportBody, ReportPart } from '../../wire/node/report.ts'
 import type { FindBody, Found, StatePart, StateParts } from '../../wire/node/state.ts'
@@ -8,6 +9,13 @@ import type { Node, NodeKind } from './rules.ts'
 
 /** Where a reader of changes is: the moment and the id of the last thing it was told. */
 export type Position = { readonly changedAt: number; readonly id: string }
+
+/** A position among numbered things; before the first stands nothing. What is no number was not given out here. */
+export function numberOf({ id }: Position): number {
+  if (id === '') return -1
+  if (/^\d{1,15}$/.test(id)) return Number(id)
+  throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
+}
 
 /** One thing that nodes are told, all of it, so that hearing it twice changes nothing. */
 export type Told<Shape = unknown> = { readonly id: string; readonly changedAt: number; readonly shape: Shape }

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/transaction.ts'
-import type { NodeSide } from '../fleet/index.ts'
+import { type NodeSide, numberOf } from '../fleet/index.ts'
 import type { Ranges } from './ranges/service.ts'
 import * as store from './ranges/store.ts'
 
@@ -16,7 +16,7 @@ export function createStockNodes(deps: {
       {
         name: 'ranges',
         async read(after, limit, thereOnly) {
-          const position = { changedAt: after.changedAt, id: after.id === '' ? -1 : Number(after.id) }
+          const position = { changedAt: after.changedAt, id: numberOf(after) }
           const found = await store.changedAfter(db, position, limit, thereOnly)
           return found.map((range) => ({
             id: String(range.id),

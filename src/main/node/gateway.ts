@@ -15,7 +15,7 @@ import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
-import type { StatePage } from '../../wire/node/state.ts'
+import type { Found, StatePage } from '../../wire/node/state.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
 import { listening } from '../settings/listening.ts'
@@ -145,7 +145,10 @@ function assemble(agent: Agent, config: Config, log: Log) {
       noteNow: () => meter.noteNow(),
     },
     ask: async (question, source) => {
-      const answer = await asking.find(question, source)
+      let newer: Found | undefined
+      const findNewer = snapshot.follow(question)
+      const answer = await asking.find(question, source).finally(() => (newer = findNewer()))
+      if (newer) return { found: newer }
       if (answer.outcome === 'unasked') return 'unasked'
       return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
     },

@@ -70,6 +70,26 @@ describe('what a node has heard', () => {
     expect(snapshot.exitsOf('residential').map((each) => each.id)).toEqual(['exit_2'])
   })
 
+  test.each([
+    ['a new password', { digest: 'f'.repeat(64) }],
+    ['its end', { state: 'gone' as const }],
+  ])('an answer that was overtaken by a page is worth nothing: %s', (_, change) => {
+    const snapshot = createSnapshot()
+    const before = someProxy({ username: 'tp7', entry_port: 21_007 })
+    snapshot.apply(pageOf({ proxies: [before] }))
+    const questions = [{ username: 'tp7' }, { source: '192.0.2.1', port: 21_007 }, { username: 'tp8' }]
+    const [byName, byPort, ofAnother] = questions.map((each) => snapshot.follow(each))
+    const after = { ...before, ...change }
+    snapshot.apply(pageOf({ proxies: [after] }))
+    const sharing = snapshot.follow({ username: 'tp7' })
+    const known = 'state' in change ? null : after
+    expect(byName?.()).toEqual({ proxy: known, subuser: null })
+    expect(byPort?.()).toEqual({ proxy: known, subuser: null })
+    expect(sharing()).toEqual({ proxy: known, subuser: null })
+    expect(ofAnother?.()).toBeUndefined()
+    expect(snapshot.follow({ username: 'tp7' })()).toBeUndefined()
+  })
+
   test('the exits of a pool are one array until an exit changes', () => {
     const snapshot = createSnapshot()
     snapshot.apply(pageOf({ exits: [someExit()] }))

@@ -1,4 +1,12 @@
-import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser, StatePage } from '../../wire/node/state.ts'
+import type {
+  FindBody,
+  Found,
+  NodeExit,
+  NodeGateway,
+  NodeProxy,
+  NodeSubuser,
+  StatePage,
+} from '../../wire/node/state.ts'
 
 /** What a page changed, by the names that open connections are kept under. */
 export type Changed = {
@@ -12,6 +20,9 @@ export type Changed = {
 
 /** What a port stands for: a sub-user's login, or a dedicated proxy. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
+type Question = { isOvertaken: boolean }
+const portName = (port: number): string => `port ${port}`
+
 export type Snapshot = ReturnType<typeof createSnapshot>
 
 /** What the shop wants carried, as this node last heard of it. Every question is one look into a table. */
@@ -23,6 +34,8 @@ export function createSnapshot() {
   const exits = new Map<string, NodeExit>()
   const gateways = new Map<string, NodeGateway>()
   let byPool: Map<string, NodeExit[]> | undefined
+  /** Questions that are under way, by whom they are about: a login, or a port. */
+  const questions = new Map<string, Set<Question>>()
   /** While the whole state is read anew: what was not named yet, and is forgotten at the end. */
   let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> } | undefined
 
@@ -83,6 +96,32 @@ export function createSnapshot() {
     else gateways.set(gateway.id, gateway)
   }
 
+  /** The shop's pages name somebody: an answer about him that is still on its way may be older. */
+  function overtake(name: string): void {
+    for (const question of questions.get(name) ?? []) question.isOvertaken = true
+  }
+
+  function overtakeProxy(username: string): void {
+    overtake(username)
+    const port = proxies.get(username)?.entry_port ?? null
+    if (port !== null) overtake(portName(port))
+  }
+
+  function overtakeSubuser(id: string): void {
+    const known = subusers.get(id)
+    if (known) overtake(known.login)
+    for (const { port } of known?.ports ?? []) overtake(portName(port))
+  }
+
+  /** By the names and ports that they have, before a page is taken in and after it. */
+  function overtakeNamed(page: Pick<StatePage, 'proxies' | 'subusers'>): void {
+    for (const { username } of page.proxies) overtakeProxy(username)
+    for (const { id, login } of page.subusers) {
+      overtake(login)
+      overtakeSubuser(id)
+    }
+  }
+
   /** Knows these no longer, by username and by id. */
   function forget(
     usernames: readonly string[],
@@ -92,10 +131,12 @@ export function createSnapshot() {
   ): Changed {
     let portsChanged = false
     for (const username of usernames) {
+      overtakeProxy(username)
       portsChanged = dropEntry(username) !== null || portsChanged
       proxies.delete(username)
     }
     for (const id of ids) {
+      overtakeSubuser(id)
       portsChanged = dropPorts(id) || portsChanged
       const login = subusers.get(id)?.login
       if (login !== undefined) logins.delete(login)
@@ -108,13 +149,22 @@ export function createSnapshot() {
     return { proxies: usernames, subusers: ids, exits: exitsChanged, ports: portsChanged, gateways: gatewayIds }
   }
 
+  function knownOf(about: FindBody): Found {
+    const meaning = 'username' in about ? { username: about.username } : ports.get(about.port)
+    const username = meaning && 'username' in meaning ? meaning.username : ''
+    const id = meaning && 'subuser' in meaning ? meaning.subuser : logins.get(username)
+    return { proxy: proxies.get(username) ?? null, subuser: (id !== undefined && subusers.get(id)) || null }
+  }
+
   return {
     apply(
       page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'> & { readonly gateways?: readonly NodeGateway[] },
     ): Changed {
       for (const gateway of page.gateways ?? []) putGateway(gateway)
+      overtakeNamed(page)
       const entriesChanged = page.proxies.map(putProxy).includes(true)
       const portsChanged = page.subusers.map(putSubuser).includes(true)
+      overtakeNamed(page)
       for (const exit of page.exits) putExit(exit)
       if (page.exits.length > 0) byPool = undefined
       return {
@@ -123,6 +173,23 @@ export function createSnapshot() {
         exits: page.exits.length > 0,
         ports: entriesChanged || portsChanged,
         gateways: (page.gateways ?? []).map((each) => each.id),
+      }
+    },
+
+    /**
+     * A question about somebody goes out. When the answer is there, tells what is known instead of it, if the shop's
+     * pages have named him since.
+     */
+    follow(about: FindBody): () => Found | undefined {
+      const name = 'username' in about ? about.username : portName(about.port)
+      const others = questions.get(name) ?? new Set<Question>()
+      // The same question at the same time is one request, which went out with the first.
+      const question = { isOvertaken: [...others].some((each) => each.isOvertaken) }
+      questions.set(name, others.add(question))
+      return () => {
+        others.delete(question)
+        if (others.size === 0) questions.delete(name)
+        return question.isOvertaken ? knownOf(about) : undefined
       }
     },
 

@@ -30,7 +30,8 @@ export const triedBodySchema = z.object({
         seen_as: z.string().max(45).nullable(),
       }),
     )
-    .max(mostRangesTried),
+    .max(mostRangesTried)
+    .refine((ranges) => new Set(ranges.map((each) => each.id)).size === ranges.length, 'must not name a range twice'),
 })
 export type TriedBody = z.infer<typeof triedBodySchema>
 export type TriedRange = TriedBody['ranges'][number]

@@ -66,8 +66,8 @@ const columns = [
 function toCsv(proxies: readonly Shown[]): string {
   const cell = (value: string | number): string => {
     const plain = String(value)
-    const safe = /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+    const safe = /(^|[;,\t])\s*[=+\-@]/.test(plain) ? `'${plain.replace(/([;,\t]\s*)([=+\-@])/g, "$1'$2")}` : plain
+    return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   }
   const rows = proxies.map((each) => columns.map((column) => cell(each[column])).join(','))
   return [columns.join(','), ...rows].map((row) => `${row}\r\n`).join('')

@@ -207,7 +207,7 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   state: of.interruptedAt === null ? 'serving' : 'interrupted',
   comment: of.comment,
   whitelist: [...of.sources],
-  whitelist_port: of.entryPort,
+  whitelist_port: of.sources.length > 0 ? of.entryPort : null,
   traffic: { rx_bytes: Number(of.carried.received), tx_bytes: Number(of.carried.sent) },
   auto_renew: of.renewPeriod,
 })

@@ -50,6 +50,8 @@ export function createHopAdmission(deps: {
   findGateway: (id: string) => NodeGateway | undefined
   verify: (publicKey: string, text: string, signature: string) => boolean
 }) {
+  /** What was shown to the run before is not known, so nothing is taken that was written then. */
+  const startedAt = deps.clock()
   /** Nonces that were shown, in the order of their end. */
   const shown = new Map<string, number>()
 
@@ -67,7 +69,7 @@ export function createHopAdmission(deps: {
     if (!ticket || !gateway || ticket.to !== deps.self || ticket.from === deps.self) return refused
     if (!deps.verify(gateway.key, signedText(ticket, target), ticket.signature)) return refused
     const nowMs = deps.clock()
-    if (Math.abs(nowMs - ticket.at) > mostSkewMs) return { refusal: 'hop_late' }
+    if (ticket.at < startedAt || Math.abs(nowMs - ticket.at) > mostSkewMs) return { refusal: 'hop_late' }
     forgetOld(nowMs)
     const name = `${ticket.from} ${ticket.nonce}`
     if (shown.has(name) || shown.size >= mostNonces) return refused
