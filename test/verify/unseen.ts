@@ -65,6 +65,16 @@ export const unseen: readonly Unseen[] = [
   ),
   {
     table: 'proxies',
+    column: 'resumed_at',
+    because: 'it only keeps a later outage from beginning before a term that was bought after the last one had ended',
+  },
+  ...['lost_at', 'known_carrier'].map((column) => ({
+    table: 'stock',
+    column,
+    because: 'since when nobody carries a place and whom its holder knows of: no money or right follows from it alone',
+  })),
+  {
+    table: 'proxies',
     column: 'replaced_by',
     because: 'who swapped the address last decides only whether its customer may swap it again within a day',
   },

@@ -152,6 +152,7 @@ export function createDedicated(deps: DedicatedDeps) {
         endedAt: null,
         interruptedAt: null,
         interruptedBy: null,
+        resumedAt: null,
         sources: [],
         entryPort: null,
         renewPeriod: null,
@@ -220,6 +221,8 @@ export function createDedicated(deps: DedicatedDeps) {
           price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
           nowMs,
         )
+        const ended = proxies.filter((proxy) => statusAt(proxy, nowMs) === 'expired').map((proxy) => proxy.id)
+        store.setResumed(tx, ended, nowMs)
         return { receipt, period, ...price }
       },
     )

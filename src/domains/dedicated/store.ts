@@ -25,6 +25,7 @@ type Row = {
   ended_at: bigint | null
   interrupted_at: bigint | null
   interrupted_by: string | null
+  resumed_at: bigint | null
   both_protocols: bigint
   sources: string
   entry_port: bigint | null
@@ -54,6 +55,7 @@ const toProxy = (row: Row): Proxy => ({
   endedAt: numberOrNull(row.ended_at),
   interruptedAt: numberOrNull(row.interrupted_at),
   interruptedBy: row.interrupted_by as Proxy['interruptedBy'],
+  resumedAt: numberOrNull(row.resumed_at),
   sources: row.sources === '' ? [] : row.sources.split(' '),
   entryPort: numberOrNull(row.entry_port),
   renewPeriod: numberOrNull(row.renew_period),
@@ -164,6 +166,13 @@ export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: num
       proxy.expiresAt,
       nowMs,
     ])
+  }
+}
+
+/** Prolonged after its end: its new term begins now. */
+export function setResumed(tx: Tx, ids: readonly number[], nowMs: number): void {
+  for (const chunk of chunked(ids)) {
+    tx.send(`UPDATE proxies SET resumed_at = $1 WHERE id IN (${list(chunk.length, 1)})`, [nowMs, ...chunk])
   }
 }
 

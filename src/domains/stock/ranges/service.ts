@@ -92,7 +92,7 @@ export function createRanges(deps: {
     const others = before.filter((each) => each.node !== node)
     const lost = without(own?.served ?? [], said.served)
     if (lost.length > 0) {
-      store.release(tx, which(lost), node)
+      store.release(tx, which(lost), node, clock())
       if (isBlock) store.releaseBlock(tx, range.prefix, node)
       for (const other of others) {
         const taken = within(lost, other.served)
@@ -112,7 +112,7 @@ export function createRanges(deps: {
     if (trials.length === 0) return
     const out = trials.filter((each) => each.range === range.id && !mayStay(each.node)).map((each) => each.node)
     for (const node of out) {
-      store.release(tx, { range: range.id, addresses: 'all' }, node)
+      store.release(tx, { range: range.id, addresses: 'all' }, node, clock())
       store.releaseBlock(tx, range.prefix, node)
     }
     store.dropTrials(tx, range.id, out)
@@ -208,7 +208,7 @@ export function createRanges(deps: {
         const planned = await plan(addresses, [])
         await db.transact(async (tx) => {
           const begun = await begin(tx, planned)
-          for (const [id, group] of Map.groupBy(addresses, begun.byAddress)) store.moveInto(tx, id ?? 0, group)
+          for (const [id, group] of Map.groupBy(addresses, begun.byAddress)) store.moveInto(tx, id ?? 0, group, clock())
           await open(tx, begun)
         })
         adopted += addresses.length
@@ -308,7 +308,7 @@ export function createRanges(deps: {
         made.map((each) => each.range),
       )
       const addresses = await store.addressesIn(tx, whole.id)
-      for (const [id, group] of Map.groupBy(addresses, find)) store.moveInto(tx, id ?? 0, group)
+      for (const [id, group] of Map.groupBy(addresses, find)) store.moveInto(tx, id ?? 0, group, nowMs)
     })
   }
 }

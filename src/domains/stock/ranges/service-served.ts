@@ -1,0 +1,74 @@
+import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Fleet } from '../../fleet/index.ts'
+import { isServing } from './rules.ts'
+import * as store from './store.ts'
+
+/** Where a walk over what nobody serves stands: which carrier's places, none's first, and after which of them. */
+export type UnservedPosition = { readonly carrier: string; readonly place: number }
+export const firstUnserved: UnservedPosition = { carrier: '', place: 0 }
+
+export type Unserved = {
+  readonly leases: readonly { readonly proxy: number; readonly servedAt: number }[]
+  /** Where to go on; null after the last page. */
+  readonly next: UnservedPosition | null
+}
+
+/** Which of what is sold is served now, by whom, and since when it is not. */
+export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fleet, 'nodes'> }) {
+  const { db, clock } = deps
+
+  /** Gateways that do not serve and were last heard of by a moment, with when that was, in the order of their ids. */
+  async function silent(byAt: number): Promise<{ id: string; heardAt: number }[]> {
+    const nowMs = clock()
+    return (await deps.fleet.nodes('gateway'))
+      .filter((node) => !isServing(node, nowMs))
+      .map((node) => ({ id: node.id as string, heardAt: node.lastSeenAt ?? node.createdAt }))
+      .filter((node) => node.heardAt <= byAt)
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  return {
+    /** A page of what is sold and was last served at a moment or before: whose it is, and when that was. */
+    async unserved(at: UnservedPosition, limit: number, byAt: number): Promise<Unserved> {
+      const carriers = [{ id: '', heardAt: 0 }, ...(await silent(byAt))].filter((each) => each.id >= at.carrier)
+      const [carrier, following] = carriers
+      if (!carrier) return { leases: [], next: null }
+      const after = carrier.id === at.carrier ? at.place : 0
+      const page = await store.leasedBy(db, carrier.id === '' ? null : carrier.id, after, limit)
+      const last = page.at(-1)
+      const isLast = !last || page.length < limit
+      const next = isLast
+        ? following && { carrier: following.id, place: 0 }
+        : { carrier: carrier.id, place: last.place }
+      const leases = page.flatMap(({ proxy, lostAt }) => {
+        const servedAt = carrier.id === '' ? lostAt : carrier.heardAt
+        return servedAt !== null && servedAt <= byAt ? [{ proxy, servedAt }] : []
+      })
+      return { leases, next: next ?? null }
+    },
+
+    /** Which of these places somebody serves now. */
+    async servedAmong(places: readonly number[]): Promise<ReadonlySet<number>> {
+      const nowMs = clock()
+      const [carriers, nodes] = await Promise.all([store.carriersOf(db, places), deps.fleet.nodes('gateway')])
+      const live = new Set(nodes.filter((node) => isServing(node, nowMs)).map((node) => node.id as string))
+      return new Set([...carriers].filter(([, node]) => live.has(node)).map(([place]) => place))
+    },
+
+    /** Sold places that another node carries than their holders know of. */
+    moved: (after: number, limit: number): Promise<store.Moved[]> => store.movedPlaces(db, after, limit),
+
+    /** Its holder is told in this transaction. False if he was already. */
+    tellMoved: (tx: Tx, place: number): Promise<boolean> => store.setKnown(tx, place),
+
+    /** The name of the node that carries each of these places, or did last. */
+    async carrierNames(places: readonly number[]): Promise<Map<number, string>> {
+      const [carriers, nodes] = await Promise.all([store.lastCarriersOf(db, places), deps.fleet.nodes('gateway')])
+      const names = new Map(nodes.map((node) => [node.id as string, node.name]))
+      return new Map([...carriers].map(([place, node]) => [place, names.get(node) ?? node]))
+    },
+  }
+}
+
+export type Served = ReturnType<typeof createServed>
