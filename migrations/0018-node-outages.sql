@@ -1,7 +1,7 @@
 -- What was sold on a node that is away is found by that node, and its customer is told when another one carries it.
 
--- Since when nobody carries a place; null while somebody does, or nobody ever did. The node that its holder knows of:
--- the one that carried it when it was sold, or that he was told of since.
+-- When a node last let go of a place; null for one that no node ever did. The node that its holder knows of: the one that
+-- carried it when it was sold, or that he was told of since.
 ALTER TABLE stock ADD COLUMN lost_at BIGINT;
 ALTER TABLE stock ADD COLUMN known_carrier TEXT;
 CREATE INDEX stock_leased_by_carrier ON stock (carrier, id) WHERE state = 'leased';

@@ -71,7 +71,8 @@ export const unseen: readonly Unseen[] = [
   ...['lost_at', 'known_carrier'].map((column) => ({
     table: 'stock',
     column,
-    because: 'since when nobody carries a place and whom its holder knows of: no money or right follows from it alone',
+    because:
+      'when a node last let go of a place, and whom its holder knows of: no money or right follows from it alone',
   })),
   {
     table: 'proxies',

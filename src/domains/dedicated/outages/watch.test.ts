@@ -291,6 +291,7 @@ async function play(town: Town, steps: readonly Step[], time: 'extend' | 'refund
     }
   }
   for (const each of steps) await run(each)
+  expect(await findingsOf(town.services)).toEqual([])
   for (const node of [0, 1]) {
     await run({ do: 'open', node })
     await run({ do: 'can use', node, runs: [[0, 4]] })

@@ -18,6 +18,11 @@ export type Unserved = {
 export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fleet, 'nodes'> }) {
   const { db, clock } = deps
 
+  async function live(): Promise<string[]> {
+    const nowMs = clock()
+    return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, nowMs)).map((node) => node.id)
+  }
+
   /** Gateways that do not serve and were last heard of by a moment, with when that was, in the order of their ids. */
   async function silent(byAt: number): Promise<{ id: string; heardAt: number }[]> {
     const nowMs = clock()
@@ -42,7 +47,8 @@ export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fle
         ? following && { carrier: following.id, place: 0 }
         : { carrier: carrier.id, place: last.place }
       const leases = page.flatMap(({ proxy, lostAt }) => {
-        const servedAt = carrier.id === '' ? lostAt : carrier.heardAt
+        // One that lost it to another which lost it too has not served it since.
+        const servedAt = carrier.id === '' ? lostAt : Math.max(carrier.heardAt, lostAt ?? 0)
         return servedAt !== null && servedAt <= byAt ? [{ proxy, servedAt }] : []
       })
       return { leases, next: next ?? null }
@@ -50,14 +56,13 @@ export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fle
 
     /** Which of these places somebody serves now. */
     async servedAmong(places: readonly number[]): Promise<ReadonlySet<number>> {
-      const nowMs = clock()
-      const [carriers, nodes] = await Promise.all([store.carriersOf(db, places), deps.fleet.nodes('gateway')])
-      const live = new Set(nodes.filter((node) => isServing(node, nowMs)).map((node) => node.id as string))
-      return new Set([...carriers].filter(([, node]) => live.has(node)).map(([place]) => place))
+      const [carriers, serving] = await Promise.all([store.carriersOf(db, places), live()])
+      return new Set([...carriers].filter(([, node]) => serving.includes(node)).map(([place]) => place))
     },
 
     /** Sold places that another node carries than their holders know of. */
-    moved: (after: number, limit: number): Promise<store.Moved[]> => store.movedPlaces(db, after, limit),
+    moved: async (after: number, limit: number): Promise<store.Moved[]> =>
+      store.movedPlaces(db, await live(), after, limit),
 
     /** Its holder is told in this transaction. False if he was already. */
     tellMoved: (tx: Tx, place: number): Promise<boolean> => store.setKnown(tx, place),

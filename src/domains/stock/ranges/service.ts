@@ -96,8 +96,7 @@ export function createRanges(deps: {
       store.release(tx, which, node, clock())
       if (isBlock(range)) store.releaseBlock(tx, range.prefix, node)
       for (const other of others) {
-        // Whoever is not there takes it when he is back; until then nobody carries it, since now.
-        if (alive.includes(other.node)) give(tx, range, within(lost, other.served), other.node, alive)
+        give(tx, range, within(lost, other.served), other.node, alive)
       }
     }
     const gained = others.length > 0 ? said.served : without(said.served, own?.served ?? [])
@@ -234,8 +233,8 @@ export function createRanges(deps: {
       if (inside.length === 0 && !around) throw noSuchRange(formatPrefix(prefix))
       if (around) await cut(around, prefix, homes)
       const alive = await live()
-      // Who is away proves it anew when he is back.
-      const mayStay = (node: string): boolean => mayCarry({ homes }, node) && alive.includes(node)
+      const mayStay = (node: string): boolean => mayCarry({ homes }, node)
+      const isThere = (node: string): number => Number(alive.includes(node))
       await db.transact(async (tx) => {
         const ids = inside.map((each) => each.id)
         const ranges = await store.lockRanges(tx, ids)
@@ -244,7 +243,9 @@ export function createRanges(deps: {
         for (const range of ranges.values()) {
           store.setHomes(tx, range.id, homes, nowMs)
           unseat(tx, range, trials, mayStay)
-          const staying = trials.filter((each) => each.range === range.id && mayStay(each.node))
+          const staying = trials
+            .filter((each) => each.range === range.id && mayStay(each.node))
+            .toSorted((a, b) => isThere(b.node) - isThere(a.node))
           for (const { node, served } of staying) give(tx, range, served, node, alive)
         }
       })

@@ -182,7 +182,7 @@ export function dropTrials(tx: Tx, range: number, nodes: readonly string[]): voi
 /** Which places: all of a range, or those at some addresses of it. */
 export type Which = { readonly range: number; readonly addresses: readonly string[] | 'all' }
 
-/** Whoever carries them lets them go; nobody else's are touched. */
+/** Whoever carries them lets them go, which was now; nobody else's are touched. */
 export function release(tx: Tx, which: Which, node: string, nowMs: number): void {
   for (const [sql, values] of of(which, 3)) {
     tx.send(`UPDATE stock SET carrier = NULL, lost_at = $3 WHERE range_id = $1 AND carrier = $2 ${sql}`, [
@@ -200,7 +200,7 @@ export function claim(tx: Tx, which: Which, node: string, live: readonly string[
   const dead = others.length === 0 ? '' : `OR carrier NOT IN (${list(others.length, 2)})`
   for (const [sql, values] of of(which, 2 + others.length)) {
     tx.send(
-      `UPDATE stock SET carrier = $2, lost_at = NULL WHERE range_id = $1 AND (carrier IS NULL ${
+      `UPDATE stock SET carrier = $2 WHERE range_id = $1 AND (carrier IS NULL ${
         others.length === 0 ? 'OR carrier <> $2' : dead
       }) ${sql}`,
       [which.range, node, ...others, ...values],
@@ -250,7 +250,7 @@ export async function rangelessBlocks(reader: Reader): Promise<string[]> {
 export function moveInto(tx: Tx, range: number, addresses: readonly string[], nowMs: number): void {
   for (const chunk of chunked(addresses)) {
     tx.send(
-      `UPDATE stock SET range_id = $1, carrier = NULL, lost_at = COALESCE(lost_at, $2)
+      `UPDATE stock SET range_id = $1, carrier = NULL, lost_at = CASE WHEN carrier IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
        WHERE address IN (${list(chunk.length, 2)})`,
       [range, nowMs, ...chunk],
     )
@@ -321,15 +321,26 @@ export async function leasedBy(
 
 export type Moved = { readonly place: number; readonly proxy: number; readonly from: string | null }
 
-/** Sold places that another node carries than their holders know of. `from` is null where they knew of none. */
-export async function movedPlaces(reader: Reader, after: number, limit: number): Promise<Moved[]> {
+/**
+ * Sold places that another node carries than their holders know of, one of those that serve. `from` is null where they
+ * knew of none.
+ */
+export async function movedPlaces(
+  reader: Reader,
+  live: readonly string[],
+  after: number,
+  limit: number,
+): Promise<Moved[]> {
+  if (live.length === 0) return []
+  const carriers = padded(live)
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_carrier: string | null }>(
     `SELECT stock.id, leases.proxy_id, stock.known_carrier FROM stock
      JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
      WHERE stock.state = 'leased' AND stock.carrier IS NOT NULL
        AND (stock.known_carrier IS NULL OR stock.known_carrier <> stock.carrier) AND stock.id > $1
-     ORDER BY stock.id LIMIT $2`,
-    [after, limit],
+       AND stock.carrier IN (${list(carriers.length, 1)})
+     ORDER BY stock.id LIMIT $${carriers.length + 2}`,
+    [after, ...carriers, limit],
   )
   return rows.map((row) => ({ place: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
 }
