@@ -249,7 +249,7 @@ describe.each([...engines].flatMap((engine) => (['extend', 'refund'] as const).m
         await town.ticks(8)
         await fc.assert(
           fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), (steps) => play(town, steps, time)),
-          { numRuns: scaled(engine === 'sqlite' ? 300 : 60), endOnFailure: true },
+          { numRuns: scaled(engine === 'sqlite' ? 200 : 40), endOnFailure: true },
         )
         expect(await findingsOf(town.services)).toEqual([])
       } finally {
