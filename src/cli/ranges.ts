@@ -100,7 +100,7 @@ async function move({ stock, fleet, rangeOperator, now }: Deps, given: Given) {
     json: { dry_run: isDry, prefix: text, nodes: homes, ranges, proxies, customers, away },
     lines: [
       isDry ? `${whom} would move. Nothing was changed.` : `${text} is on ${given.flags['node']} now, with ${whom}.`,
-      `They go on when a gateway there has tried the addresses; whoever waits for ${limit} is interrupted, and made good.`,
+      `They go on when it has tried the addresses; whoever waits for ${limit} is interrupted, and made good.`,
       ...away.map((name) => `${name} was not heard of lately.`),
     ],
   }

@@ -273,7 +273,7 @@ async function interruptSome(
   third: number,
 ): Promise<void> {
   const { outages } = services
-  const rule = { time: 'extend', then: 'wait', afterMs: 60_000 } as const
+  const rule = { time: 'extend', address: 'keep', afterMs: 60_000 } as const
   for (const ids of [[first, second], [first]]) {
     await outages.interrupt(
       ids.map((proxy) => ({ proxy, servedAt: clock.nowMs })),

@@ -19,7 +19,7 @@ async function openShop(engine: (typeof engines)[number]) {
     look,
     clock,
     /** Time goes by and the shop looks; gateways that run say something meanwhile, on the real clock. */
-    async passMs(ms: number, meanwhile: () => Promise<void>): Promise<void> {
+    passMs: async (ms: number, meanwhile: () => Promise<void>): Promise<void> => {
       for (let passed = 0; passed < ms; passed += lookEveryMs) {
         aheadMs += lookEveryMs
         await meanwhile()

@@ -66,14 +66,21 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'proxies',
     column: 'resumed_at',
-    because: 'it only keeps a later outage from beginning before a term that was bought after the last one had ended',
+    of: (row: Row) => row['resumed_at'] === null,
+    because: 'one that is missing only lets a later outage begin sooner; one that is there is found in its orders',
   },
-  ...['lost_at', 'known_carrier'].map((column) => ({
+  {
     table: 'stock',
-    column,
+    column: 'lost_at',
+    because: 'when a node last let go of a place: an outage begins no sooner, and what was given for it is found',
+  },
+  {
+    table: 'stock',
+    column: 'known_carrier',
+    of: (row: Row) => row['state'] === 'leased',
     because:
-      'when a node last let go of a place, and whom its holder knows of: no money or right follows from it alone',
-  })),
+      'which gateway its holder was told of decides only whether he is told again; one that there is not is found',
+  },
   {
     table: 'proxies',
     column: 'replaced_by',

@@ -216,13 +216,7 @@ export function createDedicated(deps: DedicatedDeps) {
           calculation: price.calculation,
           note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
         })
-        store.setExpiry(
-          tx,
-          price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
-          nowMs,
-        )
-        const ended = proxies.filter((proxy) => statusAt(proxy, nowMs) === 'expired').map((proxy) => proxy.id)
-        store.setResumed(tx, ended, nowMs)
+        store.setProlonged(tx, price.items, nowMs)
         return { receipt, period, ...price }
       },
     )

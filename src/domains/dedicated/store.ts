@@ -169,10 +169,19 @@ export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: num
   }
 }
 
-/** Prolonged after its end: its new term begins now. */
-export function setResumed(tx: Tx, ids: readonly number[], nowMs: number): void {
-  for (const chunk of chunked(ids)) {
-    tx.send(`UPDATE proxies SET resumed_at = $1 WHERE id IN (${list(chunk.length, 1)})`, [nowMs, ...chunk])
+/** What was bought for longer; for one that had ended a new term begins now. */
+export function setProlonged(
+  tx: Tx,
+  items: readonly { proxy: { id: number }; expiresAt: number }[],
+  nowMs: number,
+): void {
+  for (const { proxy, expiresAt } of items) {
+    tx.send(
+      `UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL,
+         resumed_at = CASE WHEN expires_at <= $3 AND interrupted_at IS NULL THEN $3 ELSE resumed_at END
+       WHERE id = $1`,
+      [proxy.id, expiresAt, nowMs],
+    )
   }
 }
 

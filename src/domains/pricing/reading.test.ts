@@ -250,14 +250,14 @@ describe('the rule for outages', () => {
   test('gives time and waits unless it is said otherwise', () => {
     for (const outage of [undefined, {}]) {
       const { dedicated } = readCatalogue(1, listWith('dedicated/outage', outage))
-      expect(dedicated.outage).toEqual({ time: 'extend', then: 'wait', afterMs: 3_600_000 })
+      expect(dedicated.outage).toEqual({ time: 'extend', address: 'keep', afterMs: 3_600_000 })
     }
-    const said = { time: 'refund', then: 'replace', after_minutes: 5 }
+    const said = { time: 'refund', address: 'replace', after_minutes: 5 }
     const { dedicated } = readCatalogue(1, listWith('dedicated/outage', said))
-    expect(dedicated.outage).toEqual({ time: 'refund', then: 'replace', afterMs: 300_000 })
+    expect(dedicated.outage).toEqual({ time: 'refund', address: 'replace', afterMs: 300_000 })
   })
 
-  test.each([{ time: 'both' }, { then: 'swap' }, { after_minutes: 0 }, { after_minutes: 1.5 }, { after: 5 }])(
+  test.each([{ time: 'both' }, { address: 'swap' }, { after_minutes: 0 }, { after_minutes: 1.5 }, { after: 5 }])(
     'is not %p',
     (outage) => {
       expect(problemsOf(listWith('dedicated/outage', outage))).toHaveLength(1)

@@ -9,7 +9,7 @@ import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tie
 const mostPrice = 100_000_000n
 /** A terabit a second, which nobody has. */
 const mostMegabits = 1_000_000
-/** Thirty days: whoever waits for longer says `wait`. */
+/** Thirty days: whoever waits for longer says `keep`. */
 const mostOutageMinutes = 43_200
 const usualOutageMinutes = 60
 
@@ -113,14 +113,16 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
 
 /** Whoever says nothing gives the time, and waits. */
 function readOutage(reading: Reading, value: unknown): OutageRule {
-  const known = ['time', 'then', 'after_minutes']
-  const { time = 'extend', then = 'wait', after_minutes: after } = reading.object(value, 'dedicated.outage', known)
+  const known = ['time', 'address', 'after_minutes']
+  const { time = 'extend', address = 'keep', after_minutes: after } = reading.object(value, 'dedicated.outage', known)
   if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
-  if (then !== 'wait' && then !== 'replace') reading.wrong('dedicated.outage.then', 'must be wait or replace')
+  if (address !== 'keep' && address !== 'replace') {
+    reading.wrong('dedicated.outage.address', 'must be keep or replace')
+  }
   const minutes = reading.optional(after, 'dedicated.outage.after_minutes', 1, mostOutageMinutes) ?? usualOutageMinutes
   return {
     time: time === 'refund' ? 'refund' : 'extend',
-    then: then === 'replace' ? 'replace' : 'wait',
+    address: address === 'replace' ? 'replace' : 'keep',
     afterMs: minutes * 60_000,
   }
 }

@@ -71,7 +71,8 @@ export async function leaseNext(tx: Tx, { kind, carriers }: Asked, after: number
 export function setLeased(tx: Tx, ids: readonly number[]): void {
   for (const chunk of chunked(ids)) {
     tx.send(
-      `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id IN (${list(chunk.length)})`,
+      `UPDATE stock SET state = 'leased', known_carrier = carrier
+       WHERE state = 'free' AND id IN (${list(chunk.length)})`,
       chunk,
     )
   }

@@ -16,7 +16,7 @@ import { Refusal } from '../../../kernel/refusal.ts'
 
 const dayMs = 86_400_000
 const graceMs = 3 * dayMs
-const extend = { time: 'extend', then: 'wait', afterMs: 60_000 } as const
+const extend = { time: 'extend', address: 'keep', afterMs: 60_000 } as const
 
 type Step =
   | { do: 'interrupt'; agoMs: number; cause: 'outage' | 'quarantine' }

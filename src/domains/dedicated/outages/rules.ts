@@ -35,7 +35,7 @@ export const outageAfterMs = 30_000
 /** How often the shop looks at what is sold. */
 export const lookEveryMs = 5_000
 /** Whoever has not looked for this long was blind meanwhile: nodes could not reach him, or he not the database. */
-export const blindAfterMs = 3 * lookEveryMs
+const blindAfterMs = 3 * lookEveryMs
 
 /** Since when a shop has looked without a pause, and when it last did. */
 export type Watch = { readonly sinceAt: number; readonly lookedAt: number }

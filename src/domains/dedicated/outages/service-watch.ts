@@ -1,7 +1,7 @@
 import { Refusal } from '../../../kernel/refusal.ts'
 import type { OutageRule } from '../../pricing/rules.ts'
 import type { Stock } from '../../stock/index.ts'
-import { firstUnserved } from '../../stock/ranges/service-served.ts'
+import { firstUnserved } from '../../stock/ranges/rules.ts'
 import { type Proxy, statusAt } from '../rules.ts'
 import { kindOf, swapAddress } from '../service-swap.ts'
 import * as proxies from '../store.ts'
@@ -83,7 +83,7 @@ export function createOutageWatch(
   }
 
   const isLate = (proxy: Proxy, rule: OutageRule): boolean =>
-    rule.then === 'replace' && clock() - (proxy.interruptedAt ?? clock()) >= rule.afterMs
+    rule.address === 'replace' && clock() - (proxy.interruptedAt ?? clock()) >= rule.afterMs
 
   async function goOn(waiting: readonly Proxy[], rule: OutageRule): Promise<{ restored: number; left: Proxy[] }> {
     const served = await stock.served.servedAmong(waiting.map((proxy) => proxy.place))

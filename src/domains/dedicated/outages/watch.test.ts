@@ -147,7 +147,7 @@ describe.each([...engines])('outages of nodes on %s', (engine) => {
   })
 
   test('after the time that the catalogue says the address is replaced by one that is served, or waited for', async () => {
-    await town.price({ then: 'replace', after_minutes: 2 })
+    await town.price({ address: 'replace', after_minutes: 2 })
     await town.assign('gate-1')
     await town.ticks(1)
     const [first, second] = [await town.buy(), await town.buy()]

@@ -1,14 +1,10 @@
 import type { Database, Tx } from '../../../db/transaction.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
-import { isServing } from './rules.ts'
+import { isServing, type UnservedPosition } from './rules.ts'
 import * as store from './store.ts'
 
-/** Where a walk over what nobody serves stands: which carrier's places, none's first, and after which of them. */
-export type UnservedPosition = { readonly carrier: string; readonly place: number }
-export const firstUnserved: UnservedPosition = { carrier: '', place: 0 }
-
-export type Unserved = {
+type Unserved = {
   readonly leases: readonly { readonly proxy: number; readonly servedAt: number }[]
   /** Where to go on; null after the last page. */
   readonly next: UnservedPosition | null
@@ -75,5 +71,3 @@ export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fle
     },
   }
 }
-
-export type Served = ReturnType<typeof createServed>

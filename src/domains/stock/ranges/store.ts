@@ -250,7 +250,8 @@ export async function rangelessBlocks(reader: Reader): Promise<string[]> {
 export function moveInto(tx: Tx, range: number, addresses: readonly string[], nowMs: number): void {
   for (const chunk of chunked(addresses)) {
     tx.send(
-      `UPDATE stock SET range_id = $1, carrier = NULL, lost_at = CASE WHEN carrier IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
+      `UPDATE stock SET range_id = $1, carrier = NULL,
+         lost_at = CASE WHEN carrier IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
        WHERE address IN (${list(chunk.length, 2)})`,
       [range, nowMs, ...chunk],
     )
