@@ -34,6 +34,9 @@ ALTER TABLE stock ADD COLUMN carrier TEXT CHECK (carrier IS NULL OR range_id IS 
 ALTER TABLE stock_prefixes ADD COLUMN carrier TEXT;
 CREATE INDEX stock_of_range ON stock (range_id);
 
+-- The run of a node that was told to stop: while it is the last one heard of, nothing of the node is sold.
+ALTER TABLE nodes ADD COLUMN stopping_boot TEXT;
+
 -- An address is sold once, whichever product sells it: what is in stock is no exit, and what is an exit is not in stock. One
 -- that is retired there or drained here is free for the other.
 CREATE INDEX exits_by_host ON exits (host) WHERE kind = 'local';

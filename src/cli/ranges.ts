@@ -168,6 +168,7 @@ function whyNot(
     const node = nodes.get(id)
     const name = node?.name ?? id
     if (node?.state === 'closed') return [`${name} is closed`]
+    if (node?.health?.isStopping) return [`${name} was told to stop`]
     if (!isThere(id)) return [`${name} was not heard of for ${servingWithinMs / 1000} seconds`]
     const trial = trials.find((each) => each.node === id)
     if (!trial) return [`${name} has not tried it yet`]
@@ -177,11 +178,16 @@ function whyNot(
   return reasons.length === 0 && trials.length === 0 ? ['no gateway has tried it yet'] : reasons
 }
 
+const sentences: Readonly<Record<string, string>> = {
+  leaving_not_tried_no_public_url: 'served, leaving not tried: the shop is on this machine and has no public https URL',
+  leaving_not_tried_shop_not_reached: 'served, leaving not tried: the shop cannot be called in this family',
+}
+
 /** What is in the way, each kind of trouble once, with how many addresses it has. */
 function toReasons(trial: Trial): string[] {
   const counts = new Map<string, number>()
   for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)
-  return [...counts].map(([problem, count]) => `${count} ${problem.replaceAll('_', ' ')}`)
+  return [...counts].map(([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`)
 }
 
 const toJson = (each: Shown) => ({
@@ -207,7 +213,8 @@ async function showNode({ stock, fleet, now }: Deps, name: string) {
     since: toIso(trial.changedAt),
   }))
   const isThere = isServing(node, now())
-  const state = node.state === 'closed' ? 'closed' : isThere ? 'there' : 'not heard of'
+  const absence = node.health?.isStopping ? 'stopped' : 'not heard of'
+  const state = node.state === 'closed' ? 'closed' : isThere ? 'there' : absence
   return {
     json: { id: node.id, name: node.name, kind: node.kind, serves: isThere, ranges: rows },
     lines: [

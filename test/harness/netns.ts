@@ -158,14 +158,15 @@ async function lay({ node, clients: [a, b], origin }: Net): Promise<void> {
   )
 }
 
-async function batch(lines: readonly string[], namespace?: string): Promise<void> {
+/** Runs lines of `ip`, in a namespace if one is named. */
+export async function batch(lines: readonly string[], namespace?: string): Promise<void> {
   const command = ['ip', ...(namespace === undefined ? [] : ['-n', namespace]), '-batch', '-']
   const { code, err } = await run(command, `${lines.join('\n')}\n`)
   if (code !== 0) throw new Error(`the net could not be laid: ${err.trim()}`)
 }
 
 /** Namespaces of a run that was killed: their names begin with its process. */
-async function removeLeftovers(): Promise<void> {
+export async function removeLeftovers(): Promise<void> {
   const { out } = await run(['ip', 'netns', 'list'])
   for (const [, name = '', pid = ''] of out.matchAll(/^(tpt(\d+)-\S+)/gm)) {
     if (!existsSync(`/proc/${pid}`)) await run(['ip', 'netns', 'delete', name])

@@ -3,7 +3,13 @@ import { untilTrue } from './turnpike.ts'
 import { WireClient } from './wire-client.ts'
 
 /** Who passes, and where the gateway is. */
-export type Pass = { readonly port: number; readonly username: string; readonly password: string }
+export type Pass = {
+  readonly port: number
+  /** Of this machine, unless said. */
+  readonly host?: string
+  readonly username: string
+  readonly password: string
+}
 
 /** What a client has really sent and got, past the handshake; and the gateway's no, if that was its answer. */
 export type Passed = { sent: number; received: number; refusal?: string }
@@ -20,7 +26,7 @@ export async function openTunnel(
   target: { host: string; port: number },
   early: Uint8Array = new Uint8Array(0),
 ): Promise<{ client: WireClient; handshake: number }> {
-  const client = await WireClient.connect(pass.port)
+  const client = await WireClient.connect(pass.port, pass.host)
   const handshake =
     via === 'connect' ? await shakeHttp(client, pass, target, early) : await shakeSocks(client, pass, target, early)
   return { client, handshake }

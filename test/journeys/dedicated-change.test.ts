@@ -96,11 +96,13 @@ describe.each([...engines])('changes to proxies on %s', (engine) => {
     for (const { shape } of all) {
       expect(Object.keys(shape).toSorted()).toEqual([
         'digest',
+        'entry_port',
         'expires_at',
         'id',
         'leave_from',
         'owner',
         'port_type',
+        'sources',
         'state',
         'username',
       ])

@@ -56,6 +56,7 @@ const promisedHere: Readonly<Record<string, string>> = {
   '/premium/whitelist/add comment': '0…200 long',
   '/premium/subusers name': '1…100 long',
   '/premium/subusers/update name': '1…100 long',
+  '/events after': '1…9007199254740991',
   '/vpn/buy name': '…64 long',
   '/vpn/devices name': '…64 long',
 }

@@ -85,7 +85,10 @@ describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
         await service.untilPending(1)
         await service.services.fleet[how](node.name)
         await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 6 })
-        expect((await waiting).status).toBe(401)
+        // What was on its way in that very moment may still leave, without anything that came after it.
+        const last = await waiting
+        if (last.status === 200) expect(last.data.proxies).toEqual([])
+        else expect(last.status).toBe(401)
         for (const [method, path, body] of [
           ['GET', 'state', undefined],
           ['GET', 'vpn', undefined],

@@ -125,7 +125,7 @@ async function request(pass: Pass, origin: ByteOrigin, id: string, { up, down }:
   origin.expect({ id, up: 0, down, afterwards: 'end', framing: 'length' })
   const head = `POST http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic(pass)}\r\nContent-Length: ${up}\r\n\r\n`
   const sent = head.length + up
-  const client = await WireClient.connect(pass.port)
+  const client = await WireClient.connect(pass.port, pass.host)
   await client.send(Buffer.concat([Buffer.from(head), Buffer.alloc(up, 'b')]))
   const isRefused = () => client.kept.includes('X-Turnpike-Error')
   const whole = () => {

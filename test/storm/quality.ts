@@ -16,11 +16,11 @@ export class Quality {
 
   constructor(private readonly world: Pick<World, 'troubles' | 'machine'>) {}
 
-  /** One attempt, of whatever kind. `why` is empty when it went well. */
-  note(what: string, fromMs: number, why: string, isLate = false): void {
+  /** One attempt, of whatever kind. `why` is empty when it went well. `where` names whose troubles may be the cause. */
+  note(what: string, fromMs: number, why: string, isLate = false, where?: readonly string[]): void {
     this.tried += 1
     if (why === '') return
-    if (this.world.troubles.wasAmiss(fromMs, performance.now())) {
+    if (this.world.troubles.wasAmiss(fromMs, performance.now(), where)) {
       this.failedInTrouble += 1
       return
     }

@@ -9,6 +9,7 @@ const stopWithinMs = 20_000
 export class RoleProcess {
   /** How often it ended without having been told to. */
   ownDeaths = 0
+  starts = 0
   private child: Bun.Subprocess | undefined
   private isTold = false
 
@@ -17,6 +18,8 @@ export class RoleProcess {
     private readonly env: Record<string, string>,
     readonly logFile: string,
     private readonly isOpen: () => Promise<boolean>,
+    /** What it is started with, such as `ip netns exec NAME`. */
+    private readonly prefix: readonly string[] = [],
   ) {}
 
   get pid(): number | undefined {
@@ -26,8 +29,9 @@ export class RoleProcess {
   /** Starts it, and resolves once it answers. */
   async start(): Promise<void> {
     this.isTold = false
+    this.starts += 1
     const log = openSync(this.logFile, 'a', 0o600)
-    const child = Bun.spawn([process.execPath, '--no-env-file', program, this.role], {
+    const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role], {
       env: { PATH: process.env['PATH'] ?? '', ...this.env },
       stdin: 'ignore',
       stdout: log,
@@ -52,8 +56,16 @@ export class RoleProcess {
 
   /** Stops the clock for it, as a machine that is short of everything does. */
   async pause(ms: number): Promise<void> {
-    this.child?.kill('SIGSTOP')
+    await this.halt()
     await Bun.sleep(ms)
+    await this.goOn()
+  }
+
+  async halt(): Promise<void> {
+    this.child?.kill('SIGSTOP')
+  }
+
+  async goOn(): Promise<void> {
     this.child?.kill('SIGCONT')
   }
 

@@ -1,11 +1,15 @@
 /**
  * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
- * [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
+ * [--fleet] [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
  */
 import { parseArgs } from 'node:util'
 import { findObstacle } from '../harness/netns.ts'
 import { enterOwnNetwork } from '../harness/own-network.ts'
 import { type AttackName, bounds } from './bounds.ts'
+import { findFleetObstacle } from './fleet/net.ts'
+import { runFleetStorm } from './fleet/storm.ts'
+import { toFleetTable } from './fleet/table.ts'
+import { type FleetTrouble, fleetTroubles } from './fleet/weather.ts'
 import { openStealthyClient } from './stealthy-client.ts'
 import { runStorm } from './storm.ts'
 import { toTable } from './table.ts'
@@ -17,6 +21,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     customers: { type: 'string', default: '5' },
     only: { type: 'string' },
+    fleet: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 })
@@ -36,10 +41,29 @@ if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(customers))
   mistyped('--seed and --customers are whole numbers.')
 const isAttack = (name: string): name is AttackName => name in bounds
 const only = values.only?.split(',').filter((name) => name !== '')
-if (only && !only.every(isAttack)) mistyped(`--only names attackers: ${Object.keys(bounds).join(', ')}.`)
+const isTrouble = (name: string): name is FleetTrouble => fleetTroubles.some((each) => each === name)
+if (values.fleet && only && !only.every(isTrouble)) mistyped(`--only names troubles: ${fleetTroubles.join(', ')}.`)
+if (!values.fleet && only && !only.every(isAttack))
+  mistyped(`--only names attackers: ${Object.keys(bounds).join(', ')}.`)
 
 const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
 say(`seed ${seed}`)
+if (values.fleet) {
+  const lacking = await findFleetObstacle()
+  if (lacking !== undefined) mistyped(`A fleet cannot be had here: ${lacking}.`)
+  // Whoever is told to end takes its machines along.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+  const outcome = await runFleetStorm({
+    engine,
+    minutes,
+    seed,
+    customers,
+    say,
+    ...(only && { only: only.filter(isTrouble) }),
+  })
+  process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toFleetTable(outcome)}\n`)
+  process.exit(outcome.problems.length === 0 ? 0 : 1)
+}
 // All of it in a network of its own, where no other storm is met, and where a client can have a TCP of its own.
 const obstacle = await findObstacle()
 if (obstacle !== undefined) say(`without a client that has a TCP of its own: ${obstacle}`)

@@ -35,7 +35,10 @@ export async function settle(customer: Customer, world: World): Promise<Settled>
 }
 
 /** The shop renews by itself meanwhile: a statement counts if the balance was the same before and after it. */
-async function settleMoney({ shopper, money }: Customer): Promise<Pick<Settled, 'problems' | 'purchases'>> {
+export async function settleMoney({
+  shopper,
+  money,
+}: Pick<Customer, 'shopper' | 'money'>): Promise<Pick<Settled, 'problems' | 'purchases'>> {
   let problems: string[] = ['the statement was not answered']
   let purchases = money.count([])
   for (let attempt = 0; attempt < attempts && problems.length > 0; attempt += 1) {
@@ -74,7 +77,10 @@ async function settleProxies({ shopper, proxies }: Customer): Promise<string[]> 
   return [...problems, ...[...proxies.keys()].filter((id) => !there.has(id)).map((id) => `proxy ${id} is lost`)]
 }
 
-async function settleTraffic({ shopper, bytes }: Customer, world: World): Promise<Omit<Settled, 'purchases'>> {
+export async function settleTraffic(
+  { shopper, bytes }: Pick<Customer, 'shopper' | 'bytes'>,
+  world: Pick<World, 'troubles'>,
+): Promise<Omit<Settled, 'purchases'>> {
   const kills = world.troubles.gatewayKills
   const problems: string[] = []
   const sums = { exact: 0, bounded: 0, unbilledBytes: 0, usedBytes: 0 }

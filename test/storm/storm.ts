@@ -350,7 +350,7 @@ class Storm {
 }
 
 /** Lines of the level error, by event, path and fault. */
-function countErrors(files: readonly string[]): Record<string, number> {
+export function countErrors(files: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const line of files.flatMap((file) => readFileSync(file, 'utf8').split('\n'))) {
     if (!line.includes('"level":"error"')) continue

@@ -1,5 +1,11 @@
 /** Something the storm did to the processes on purpose, from when it began until all answered again. */
-export type Trouble = { readonly what: string; readonly fromMs: number; toMs: number }
+export type Trouble = {
+  readonly what: string
+  readonly fromMs: number
+  toMs: number
+  /** Whom alone it touches; everybody, unless said. */
+  readonly where?: string
+}
 
 /** How long after a process answers again its neighbours may take to find that out. */
 const graceMs = 5_000
@@ -10,8 +16,13 @@ export class TroubleLog {
   /** When a gateway was ended without a word: only then may bytes be lost. */
   readonly gatewayKills: number[] = []
 
-  async during<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
-    const trouble: Trouble = { what, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY }
+  async during<Result>(what: string, work: () => Promise<Result>, where?: string): Promise<Result> {
+    const trouble: Trouble = {
+      what,
+      fromMs: performance.now(),
+      toMs: Number.POSITIVE_INFINITY,
+      ...(where !== undefined && { where }),
+    }
     this.all.push(trouble)
     try {
       return await work()
@@ -20,9 +31,14 @@ export class TroubleLog {
     }
   }
 
-  /** True if anything was amiss between those two moments, or a little before. */
-  wasAmiss(fromMs: number, toMs: number): boolean {
-    return this.all.some((each) => each.fromMs <= toMs && each.toMs + graceMs >= fromMs)
+  /** True if anything was amiss between those two moments, or a little before: anywhere, unless places are named. */
+  wasAmiss(fromMs: number, toMs: number, where?: readonly string[]): boolean {
+    return this.all.some(
+      (each) =>
+        (where === undefined || each.where === undefined || where.includes(each.where)) &&
+        each.fromMs <= toMs &&
+        each.toMs + graceMs >= fromMs,
+    )
   }
 
   countOf(): Record<string, number> {

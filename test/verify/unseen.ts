@@ -165,6 +165,12 @@ export const unseen: readonly Unseen[] = [
       'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
   {
+    table: 'nodes',
+    column: 'stopping_boot',
+    because:
+      'whether a node stops only it can say, and its next boot says the contrary; nothing that was sold goes by it',
+  },
+  {
     table: 'usage_counts',
     column: 'updated_at',
     because: 'when a count was last raised is told to nobody, and decides nothing',

@@ -1,5 +1,5 @@
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
-import type { Node } from '../../domains/fleet/rules.ts'
+import type { Health, Node } from '../../domains/fleet/rules.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type ReportAnswer, type ReportBody, reportParts } from '../../wire/node/report.ts'
 import { wrongKind } from './refusals.ts'
@@ -20,10 +20,18 @@ export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answer: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
-  const { tunnels, lag_ms, carried, relayed = 0 } = body.health ?? { tunnels: 0, lag_ms: 0, carried: 0 }
   await deps.fleet.seen(node.id, {
     version: body.version,
-    health: body.health && { boot: body.boot, tunnels, lagMs: lag_ms, carried, relayed },
+    health: body.health && toHealth(body.boot, body.health),
   })
   return { now: deps.clock(), ...answer }
 }
+
+const toHealth = (boot: string, said: NonNullable<ReportBody['health']>): Health => ({
+  boot,
+  tunnels: said.tunnels,
+  lagMs: said.lag_ms,
+  carried: said.carried,
+  relayed: said.relayed ?? 0,
+  isStopping: said.stopping ?? false,
+})

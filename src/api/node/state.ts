@@ -91,16 +91,16 @@ export function createNodeState(deps: {
       const untilAt = performance.now() + asked.waitMs
       const place = hold(node.id, signal)
       try {
-        for (;;) {
+        for (let hasWaited = false; ; hasWaited = true) {
           if (asked.waitMs > 0) await watch.ready()
           const told = watch.told()
           const startedAt = performance.now()
           const page = await feed.read(asked.cursor)
           watch.spent(performance.now() - startedAt)
+          if (hasWaited) await stillMay()
           const leftMs = untilAt - performance.now()
           if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted) return await toState(page, names)
           await watch.wait(told, leftMs, place.signal)
-          await stillMay()
         }
       } finally {
         place.release()

@@ -148,19 +148,31 @@ describe.each([...engines])('joining on %s', (engine) => {
     }
   })
 
-  test("a word of an earlier boot that comes late changes nothing, and a boot's bytes never fall", async () => {
+  test('a word of an earlier boot that comes late changes nothing; bytes of a boot never fall, and its stop holds', async () => {
     const { name } = await newNode()
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')
-    const say = (boot: string, tunnels: number, carried: number) =>
-      services.fleet.seen(id, { version, health: { boot, tunnels, lagMs: 5, carried, relayed: 0 } })
+    const say = (boot: string, tunnels: number, carried: number, isStopping = false) =>
+      services.fleet.seen(id, { version, health: { boot, tunnels, lagMs: 5, carried, relayed: 0, isStopping } })
     const health = async () => (await services.fleet.findByName(name))?.health
     await say('boot-1', 1, 100)
     await say('boot-1', 2, 90)
-    expect(await health()).toEqual({ boot: 'boot-1', tunnels: 2, lagMs: 5, carried: 100, relayed: 0 })
+    expect(await health()).toEqual({
+      boot: 'boot-1',
+      tunnels: 2,
+      lagMs: 5,
+      carried: 100,
+      relayed: 0,
+      isStopping: false,
+    })
     await say('boot-2', 3, 10)
     await say('boot-1', 9, 999)
-    expect(await health()).toEqual({ boot: 'boot-2', tunnels: 3, lagMs: 5, carried: 10, relayed: 0 })
+    expect(await health()).toEqual({ boot: 'boot-2', tunnels: 3, lagMs: 5, carried: 10, relayed: 0, isStopping: false })
+    await say('boot-2', 3, 10, true)
+    await say('boot-2', 2, 10)
+    expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 2, isStopping: true })
+    await say('boot-3', 0, 0)
+    expect(await health()).toMatchObject({ boot: 'boot-3', isStopping: false })
   })
 
   test('names are unique and like those of hosts', async () => {

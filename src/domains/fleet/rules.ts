@@ -43,6 +43,8 @@ export type Health = {
   readonly carried: number
   /** Of these, what was for other gateways. */
   readonly relayed: number
+  /** It was told to stop, and says so until its end. */
+  readonly isStopping: boolean
 }
 
 /** A place that a customer may choose, with the nodes that stand there. */

@@ -27,6 +27,7 @@ type NodeRow = {
   tunnels: bigint | null
   lag_ms: bigint | null
   carried: bigint | null
+  stopping_boot: string | null
   link_mbit: bigint
   hop_key: string | null
   changed_at: bigint
@@ -64,6 +65,7 @@ const toNode = (row: NodeRow): Node => ({
           lagMs: Number(row.lag_ms),
           carried: Number(row.carried),
           relayed: Number(row.relayed ?? 0n),
+          isStopping: row.stopping_boot === row.boot,
         },
   linkMegabits: Number(row.link_mbit),
   drainedAt: numberOrNull(row.drained_at),
@@ -233,14 +235,26 @@ export async function markSeen(tx: Tx, id: NodeId, nowMs: number, version: strin
   return changed === 1
 }
 
-/** A word of an earlier boot that comes late changes nothing, and within a boot what was carried never falls. */
+/**
+ * A word of an earlier boot that comes late changes nothing. Within a boot what was carried never falls, and what has
+ * begun to stop goes on to.
+ */
 export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END,
-       relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END
+       relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END,
+       stopping_boot = COALESCE($7, stopping_boot)
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
-    [id, health.boot, health.tunnels, health.lagMs, health.carried, health.relayed],
+    [
+      id,
+      health.boot,
+      health.tunnels,
+      health.lagMs,
+      health.carried,
+      health.relayed,
+      health.isStopping ? health.boot : null,
+    ],
   )
 }
 

@@ -73,7 +73,7 @@ async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
     const made = post(account, toPosting(row), Number(row.at), realSurroundings.sha256)
     account = made.account
     const values = [customer, made.posting.seq, row.kind, row.house, row.amount, made.posting.balanceAfter]
-    await tx.run('INSERT INTO postings VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)', [
+    await tx.run('INSERT INTO postings VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)', [
       ...values,
       row.order_id,
       row.token_id,
@@ -81,6 +81,8 @@ async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
       row.note,
       made.posting.at,
       made.posting.hash,
+      row.key,
+      row.reference,
     ])
   }
   await tx.run('UPDATE accounts SET balance = $2, api_spent = $3, seq = $4, head = $5 WHERE customer_id = $1', [
@@ -256,7 +258,7 @@ const damages: readonly Damage[] = [
     async by(tx, { busy, lastSeq }) {
       await tx.run(
         `INSERT INTO postings SELECT customer_id, seq + 1, kind, house, amount + 1001, balance_after, order_id, token_id,
-           refund_of, note, at, hash FROM postings WHERE customer_id = $1 AND seq = $2`,
+           refund_of, note, at, hash, key, reference FROM postings WHERE customer_id = $1 AND seq = $2`,
         [busy, lastSeq],
       )
       await forgeChain(tx, busy)
@@ -324,13 +326,10 @@ describe.each([...engines])('verify on %s', (engine) => {
     }
   }
   const verifyAs = (place: Place, ...more: string[]) =>
-    runTurnpike([
-      'verify',
-      '--data',
-      place.folder,
-      ...(engine === 'postgres' ? ['--database-url', place.address] : []),
-      ...more,
-    ])
+    runTurnpike(
+      ['verify', '--data', place.folder, ...(engine === 'postgres' ? ['--database-url', place.address] : []), ...more],
+      { TURNPIKE_SECRET_KEY: '00'.repeat(32) },
+    )
 
   test('a healthy shop has nothing wrong, and the tool says how much it looked at and ends with 0', async () => {
     await onCopy(async (db, place) => {

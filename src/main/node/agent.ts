@@ -150,7 +150,8 @@ const placeOfShop = (config: Config): string =>
 
 function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
   try {
-    return createShopLink({ url: placeOfShop(config), secret, ...(onRefused && { onRefused }) })
+    const { publicUrl } = config
+    return createShopLink({ url: placeOfShop(config), publicUrl, secret, ...(onRefused && { onRefused }) })
   } catch (error) {
     if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
     throw error

@@ -71,6 +71,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     async stop() {
       clearInterval(looking)
       clearInterval(pressing)
+      await meter.withdraw()
       await engine.stop(drainMs)
       await meter.stop()
       await Promise.all([running, trying])
@@ -186,7 +187,6 @@ function assemble(agent: Agent, config: Config, log: Log) {
   return { engine, meter, sync, rules, saved, trials }
 }
 
-/** Whether what the shop sells can be left from here. */
 function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log) {
   const tryAddress = createTryAddress(process.platform)
   return createTrials({

@@ -38,6 +38,31 @@ function open(find: (body: FindBody) => Promise<Found>) {
 }
 
 describe('asking about a credential', () => {
+  test('goes on with another shop when one of them has died: what cannot be asked is asked once more', async () => {
+    let failures = 1
+    const { ask, asked } = open(async () => {
+      if (failures-- > 0) throw new LinkError('unreachable', 'answered 502', 502)
+      return proxy
+    })
+    expect(await ask.find({ username: 'known' }, 'a')).toMatchObject({ outcome: 'found' })
+    expect(asked).toHaveLength(2)
+    failures = 10
+    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(asked).toHaveLength(4)
+  })
+
+  test('is not done again for whoever has waited too long already, nor after a refusal', async () => {
+    const { ask, asked, timing } = open(async () => {
+      timing.spend(2_000)
+      throw new LinkError('unreachable', 'no answer in time')
+    })
+    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(asked).toHaveLength(1)
+    const refused = open(() => Promise.reject(new LinkError('refused', 'answered 401', 401)))
+    await refused.ask.find({ username: 'known' }, 'a')
+    expect(refused.asked).toHaveLength(1)
+  })
+
   test('the same question asked at once is one request, and everybody hears the answer', async () => {
     const { ask, asked } = open(async () => proxy)
     const answers = await Promise.all(

@@ -11,6 +11,8 @@ export type AskAnswer =
   | { readonly outcome: 'unasked'; readonly why: 'limited' | 'unreachable' }
 
 const missLastsMs = 2_000
+/** Whoever has waited longer than this is told to try again. */
+const soonMs = 500
 const mostMisses = 10_000
 const mostInFlight = 256
 const mostSources = 10_000
@@ -38,9 +40,21 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
     return sources.take(source) && all.take('')
   }
 
+  /** Behind a balancer the next request goes to another shop: of two, one may have died a moment ago. */
+  async function findTwice(question: FindBody): Promise<Found> {
+    const askedAt = now()
+    try {
+      return await deps.link.find(question)
+    } catch (error) {
+      const isAway = error instanceof LinkError && error.trouble === 'unreachable'
+      if (!isAway || now() - askedAt > soonMs) throw error
+      return deps.link.find(question)
+    }
+  }
+
   async function askShop(question: FindBody, key: string): Promise<AskAnswer> {
     try {
-      const found = await deps.link.find(question)
+      const found = await findTwice(question)
       if (found.proxy !== null || found.subuser !== null) return { outcome: 'found', found }
       if ('source' in question) remember(key)
       return { outcome: 'none' }

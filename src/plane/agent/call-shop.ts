@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import { z } from 'zod'
+import { readAddress } from '../../kernel/address.ts'
 import { seenSchema } from '../../wire/node/tried.ts'
 import { parseJson } from './json.ts'
 import type { CallShop } from './leaving.ts'
@@ -16,6 +17,8 @@ export function createCallShop(deps: { readonly base: URL; readonly secret: stri
   const host = base.hostname.replace(/^\[|\]$/g, '')
   const isSecure = base.protocol === 'https:'
   const port = base.port === '' ? (isSecure ? 443 : 80) : Number(base.port)
+  // RFC 6066, section 3: an address is no server name. The certificate is held against `host` all the same.
+  const named = readAddress(host) ? {} : { servername: host }
   const head = [
     `GET ${new URL('seen', base).pathname} HTTP/1.1`,
     `Host: ${base.host}`,
@@ -27,7 +30,7 @@ export function createCallShop(deps: { readonly base: URL; readonly secret: stri
   return (version, from, end) =>
     new Promise((resolve, reject) => {
       const plain = connect({ host, port, family: version, ...(from !== undefined && { localAddress: from }) })
-      const socket: Socket = isSecure ? connectSecurely({ socket: plain, servername: host }) : plain
+      const socket: Socket = isSecure ? connectSecurely({ socket: plain, host, ...named }) : plain
       let text = ''
       const finish = (error?: Error) => {
         clearTimeout(timer)

@@ -30,7 +30,9 @@ export function createLeaving(deps: {
   const { base, length } = deps.prefix
   const size = 1n << BigInt(base.bytes.length * 8 - length)
   const failures = new Map<string, number>()
+  const calling = new Set<string>()
   let seenAs: string | null = null
+  let isReached = false
   let at = 0n
 
   const keyOf = (address: Address): string => (deps.isBlock ? '' : formatAddress(address))
@@ -44,6 +46,7 @@ export function createLeaving(deps: {
   async function canCall(end: AbortSignal): Promise<boolean> {
     try {
       await deps.call(base.version, undefined, end)
+      isReached = true
       return true
     } catch {
       return false
@@ -51,12 +54,12 @@ export function createLeaving(deps: {
   }
 
   /** Tells whether something became known that was not. */
-  async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
-    if (!deps.canUse(address)) return false
+  async function callOnce(address: Address, end: AbortSignal): Promise<boolean> {
     const [key, text] = [keyOf(address), formatAddress(address)]
     const had = failures.get(key) ?? 0
     try {
       const seen = await deps.call(base.version, text, end)
+      isReached = true
       const isOther = seen !== text && seen !== seenAs
       if (isOther) seenAs = seen
       failures.delete(key)
@@ -68,7 +71,21 @@ export function createLeaving(deps: {
     }
   }
 
+  /** A failure is looked at again at once: whoever buys meanwhile buys what does not work. */
+  async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
+    const text = formatAddress(address)
+    calling.add(text)
+    const isNews = await callOnce(address, end)
+    const failed = failures.get(keyOf(address)) ?? 0
+    const isNewsNow = failed > 0 && failed < mostFailures ? await callOnce(address, end) : false
+    calling.delete(text)
+    return isNews || isNewsNow
+  }
+
   return {
+    /** How many calls go once through the range. */
+    turns: deps.isBlock ? callsAtOnce : Number(size),
+
     /** Calls from the first addresses, before the range is said to serve. */
     async begin(end: AbortSignal): Promise<void> {
       if (!(await canCall(end))) return
@@ -76,18 +93,28 @@ export function createLeaving(deps: {
       const waiting = Array.from({ length: count }, next)
       const work = async () => {
         for (let each = waiting.shift(); each && !end.aborted; each = waiting.shift()) {
-          await callFrom(each, end)
-          if (failures.has(keyOf(each))) await callFrom(each, end)
+          if (deps.canUse(each)) await callFrom(each, end)
         }
       }
       await Promise.all(Array.from({ length: callsAtOnce }, work))
     },
 
-    /** Calls from the next one. Tells whether something became known that was not. */
-    step: (end: AbortSignal): Promise<boolean> => callFrom(next(), end),
+    /**
+     * Calls from the next one. Tells whether something became known that was not; undefined when nobody is called,
+     * because the address is not here or a call from it is under way.
+     */
+    step(end: AbortSignal): Promise<boolean> | undefined {
+      const address = next()
+      return calling.has(formatAddress(address)) || !deps.canUse(address) ? undefined : callFrom(address, end)
+    },
 
     problemOf: (address: Address): string | undefined =>
       (failures.get(keyOf(address)) ?? 0) >= mostFailures ? 'cannot_leave' : undefined,
+
+    /** Whether the shop could ever be called in this family: else nothing is known. */
+    get isReached(): boolean {
+      return isReached
+    },
 
     /** Who the shop saw in place of an address of this range, if that was somebody else. */
     get seenAs(): string | null {

@@ -20,6 +20,8 @@ const mostRestMs = 100
 /** Long before the shop takes a lease back from a node that it does not hear of. */
 const renumberMs = 60_000
 const stopLimitMs = 5_000
+/** A shop that is away must not hold up a stop. */
+const withdrawLimitMs = 1_000
 /** How long the shop has peace from journals that it could not take. */
 const earlierAgainMs = 60_000
 
@@ -52,6 +54,8 @@ export type Meter = Agent & {
   start(): void
   /** Sends what there is to send now; whether the shop has everything afterwards. */
   flush(limitMs?: number): Promise<boolean>
+  /** Tells the shop to sell nothing more of this node; what is sold goes on. Within a second, or not at all. */
+  withdraw(): Promise<void>
   /**
    * Final counts, and back with what is held, within five seconds. Closes the journal. The carrier must carry nothing
    * any more.
@@ -82,6 +86,7 @@ export function createMeter(deps: MeterDeps): Meter {
   let failures = 0
   let atOnce = mostInReport
   let isReplaced = false
+  let isWithdrawn = false
   let isNoteDue = false
   let restEndsAt = Number.NEGATIVE_INFINITY
 
@@ -102,7 +107,13 @@ export function createMeter(deps: MeterDeps): Meter {
       ...batch,
       boot: deps.boot,
       version: deps.version,
-      health: { tunnels, carried, ...(relayed !== undefined && { relayed }), lag_ms: deps.lagMs() },
+      health: {
+        tunnels,
+        carried,
+        ...(relayed !== undefined && { relayed }),
+        lag_ms: deps.lagMs(),
+        ...(isWithdrawn && { stopping: true }),
+      },
       ...deps.says?.(),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
@@ -293,6 +304,15 @@ export function createMeter(deps: MeterDeps): Meter {
     flush(limitMs = stopLimitMs) {
       const limit = new AbortController()
       return within(limitMs, limit, () => drain(limit.signal))
+    },
+
+    async withdraw() {
+      isWithdrawn = true
+      const told = new AbortController()
+      const sending = send().then(() => told.abort())
+      await timing.pause(withdrawLimitMs, told.signal)
+      // A report that hangs is cut when the meter stops.
+      void sending
     },
 
     stop() {

@@ -141,4 +141,13 @@ describe('the link to the shop', () => {
       expect(clear(url)).not.toThrow()
     }
   })
+
+  test('a shop that is met at a socket is called from addresses where the world reaches it, encrypted, or not at all', () => {
+    const callFrom = (publicUrl?: string) =>
+      createShopLink({ url: 'unix:/run/turnpike/join/shop.sock', publicUrl, secret }).callFrom
+    expect(callFrom('https://shop.example.net')).toBeDefined()
+    for (const url of [undefined, 'http://shop.example.net', 'https://127.0.0.1:8443', 'https://localhost']) {
+      expect(callFrom(url)).toBeUndefined()
+    }
+  })
 })

@@ -45,8 +45,8 @@ export type ShopLink = {
   report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer>
   tried(body: TriedBody, end?: AbortSignal): Promise<TriedAnswer>
   vpn(end?: AbortSignal): Promise<VpnSetup>
-  /** Calls the shop over a connection of its own, from one address. */
-  readonly callFrom: CallShop
+  /** Calls the shop over a connection of its own, from one address; nothing where it has no address but a socket. */
+  readonly callFrom: CallShop | undefined
 }
 
 /**
@@ -76,11 +76,14 @@ export function createShopLink(deps: {
   readonly url: string
   readonly secret: string
   readonly mayTravelInClear?: boolean
+  /** Where else the shop is reached, for one that is met at a socket. */
+  readonly publicUrl?: string | undefined
   readonly onRefused?: () => void
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }): ShopLink {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
   const base = readPlace(deps.url, deps.mayTravelInClear ?? false)
+  const called = base.unix === undefined ? base.url : findCalled(deps.publicUrl)
   let isRefused = false
 
   function noteStanding(trouble: LinkTrouble | undefined): void {
@@ -118,16 +121,18 @@ export function createShopLink(deps: {
       ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
     tried: (body, end) =>
       ask({ method: 'POST', path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
-    callFrom: base.unix === undefined ? createCallShop({ base: base.url, secret: deps.secret }) : callNobody,
+    callFrom: called && createCallShop({ base: called, secret: deps.secret }),
     vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
   }
 }
 
-/** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
-/** Where the shop is: an address, or a socket of this machine's file system. */
-/** Over a socket of this machine nobody is called from anywhere, so nothing is learned of leaving. */
-const callNobody: CallShop = () => Promise.reject(new Error('the shop is on this machine'))
+/** A call that stays on this machine says nothing of leaving it, and the secret travels encrypted. */
+function findCalled(publicUrl: string | undefined): URL | undefined {
+  const url = URL.parse(publicUrl ?? '')
+  return url?.protocol === 'https:' && !isThisMachine(url.hostname) ? new URL('/node/v1/', url) : undefined
+}
 
+/** Where the shop is: an address, or a socket of this machine's file system. */
 type Place = { readonly url: URL; readonly unix?: string }
 
 function readPlace(text: string, mayTravelInClear: boolean): Place {
@@ -135,6 +140,7 @@ function readPlace(text: string, mayTravelInClear: boolean): Place {
   return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
 }
 
+/** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
 function readShopUrl(text: string, mayTravelInClear: boolean): URL {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {

@@ -49,6 +49,10 @@ export function createBell(timing: Timing) {
       isRung = true
       waiting?.abort()
     },
+    /** Whoever begins now hears of all that was rung for before. */
+    quiet(): void {
+      isRung = false
+    },
     async wait(ms: number): Promise<void> {
       if (!isRung) {
         waiting = new AbortController()

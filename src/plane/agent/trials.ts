@@ -12,8 +12,12 @@ const everyMs = 10_000
 const sliceSize = 256
 /** Trying again what was tried before takes a twentieth of the time at most. */
 const restTimes = 19
-/** One address is called from so often, over all ranges. */
+/** Each address is called from within five minutes, by four calls a second at the least and fifty at the most. */
+const callAllMs = 300_000
 const callEveryMs = 250
+const leastCallPauseMs = 20
+/** Calls that nobody answers take seconds each. */
+const mostCallsAtOnce = 64
 const firstPauseMs = 100
 const mostPauseMs = 5_000
 /** Of a block too large to be tried address by address, so many are drawn each time. */
@@ -26,7 +30,8 @@ const mostRunsAtOnce = 20_000
 type Held = {
   readonly range: NodeRange
   readonly prefix: Prefix
-  readonly leaving: Leaving
+  /** None where nobody can be called. */
+  readonly leaving: Leaving | undefined
   outcome: TriedRange | undefined
   isNew: boolean
 }
@@ -42,7 +47,7 @@ export function createTrials(deps: {
   readonly node: string
   readonly link: Pick<ShopLink, 'tried'>
   readonly tryAddress: TryAddress
-  readonly callShop: CallShop
+  readonly callShop: CallShop | undefined
   /** Whether leaving from such an address means anything: from loopback it does not, and neither in a sandbox. */
   readonly isToLeave: (address: Address) => boolean
   readonly timing: Timing
@@ -66,7 +71,8 @@ export function createTrials(deps: {
     if (!isMine || !prefix) held.delete(range.id)
     else {
       const canUse = (address: Address) => deps.tryAddress(address) === undefined
-      const leaving = createLeaving({ ...deps, prefix, isBlock: isBlock(prefix), call: deps.callShop, canUse })
+      const call = deps.callShop
+      const leaving = call && createLeaving({ ...deps, prefix, isBlock: isBlock(prefix), call, canUse })
       held.set(range.id, { range, prefix, leaving, outcome: held.get(range.id)?.outcome, isNew: true })
     }
   }
@@ -86,10 +92,10 @@ export function createTrials(deps: {
     const size = sizeOf(of.prefix)
     for (let offset = 0; offset < size && !end.aborted; offset += 1) {
       const address = addressFromNumber(of.prefix.base.version, base + BigInt(offset))
-      finding.add(offset, deps.tryAddress(address) ?? of.leaving.problemOf(address))
+      finding.add(offset, deps.tryAddress(address) ?? of.leaving?.problemOf(address))
       await breathe(of.isNew, end)
     }
-    return finding.end(of.leaving.seenAs)
+    return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
   }
 
   /** A block is used whole or not at all: it is if addresses that chance draws can be. */
@@ -101,16 +107,22 @@ export function createTrials(deps: {
     for (let drawn = 0; drawn < drawnOfBlock && problem === undefined; drawn += 1) {
       const offset = (size * BigInt(Math.floor(deps.chance() * 2 ** 40))) / 2n ** 40n
       const address = addressFromNumber(of.prefix.base.version, base + offset)
-      problem = deps.tryAddress(address) ?? of.leaving.problemOf(address)
+      problem = deps.tryAddress(address) ?? of.leaving?.problemOf(address)
     }
     finding.add(0, problem)
-    return finding.end(of.leaving.seenAs)
+    return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
+  }
+
+  /** Why nothing is known of leaving, where there should be. It is said, and held against nobody. */
+  function unprovenOf(of: Held): string | undefined {
+    if (!deps.isToLeave(of.prefix.base) || of.leaving?.isReached) return undefined
+    return of.leaving ? 'leaving_not_tried_shop_not_reached' : 'leaving_not_tried_no_public_url'
   }
 
   /** What was found, if that is another thing than before. */
   async function tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
     const before = JSON.stringify(of.outcome)
-    if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving.begin(end)
+    if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving?.begin(end)
     const outcome = isBlock(of.prefix) ? tryBlock(of) : await tryEach(of, end)
     if (end.aborted || held.get(of.range.id) !== of) return undefined
     of.outcome = outcome
@@ -155,21 +167,49 @@ export function createTrials(deps: {
     if (await tell(all, end)) setReady()
   }
 
-  /** Goes on to call from one address after another, each range in its turn. */
+  async function listen(call: Promise<boolean>): Promise<void> {
+    if (await call) bell.ring()
+  }
+
+  /** Calls from each address of these ranges in turn, so many at once. Those that are not here take their time too. */
+  async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
+    const turns = ranges.reduce((sum, each) => sum + (each.leaving?.turns ?? 0), 0)
+    const pauseMs = Math.min(callEveryMs, Math.max(leastCallPauseMs, callAllMs / turns))
+    const calls = new Set<Promise<void>>()
+    let passedOver = 0
+    let beganAt = timing.now()
+    for (const each of ranges) {
+      for (
+        let turn = 0;
+        turn < (each.leaving?.turns ?? 0) && held.get(each.range.id) === each && !end.aborted;
+        turn += 1
+      ) {
+        const call = each.leaving?.step(end)
+        if (call) {
+          const ended = listen(call).finally(() => calls.delete(ended))
+          calls.add(ended)
+          await timing.pause(pauseMs, end)
+          if (calls.size >= mostCallsAtOnce) await Promise.race(calls)
+        } else if (++passedOver % sliceSize === 0) await timing.pause((timing.now() - beganAt) * restTimes, end)
+        else continue
+        beganAt = timing.now()
+      }
+    }
+    await Promise.all(calls)
+  }
+
   async function callOn(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       await timing.pause(callEveryMs, end)
-      for (const each of held.values()) {
-        if (end.aborted || each.isNew || !deps.isToLeave(each.prefix.base)) continue
-        if (await each.leaving.step(end)) bell.ring()
-        await timing.pause(callEveryMs, end)
-      }
+      const inTurn = [...held.values()].filter((each) => !each.isNew && deps.isToLeave(each.prefix.base))
+      await callFromEach(inTurn, end)
     }
   }
 
   async function tryOn(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       const beganAt = timing.now()
+      bell.quiet()
       await round(end)
       await bell.wait(Math.max(0, beganAt + everyMs - timing.now()))
     }
@@ -219,7 +259,10 @@ function createFinding(id: number) {
       if (last && last.problem === problem && last.first + last.count === offset) last.count += 1
       else if (problems.length < mostProblems) problems.push({ first: offset, count: 1, problem })
     },
-    end: (seenAs: string | null): TriedRange => ({ id, served, problems, seen_as: seenAs }),
+    end(seenAs: string | null, unproven: string | undefined): TriedRange {
+      const all = unproven === undefined ? [] : served.map(([first, count]) => ({ first, count, problem: unproven }))
+      return { id, served, problems: [...problems, ...all].slice(0, mostProblems), seen_as: seenAs }
+    },
   }
 }
 

@@ -26,6 +26,8 @@ export const reportBodySchema = z.object({
       carried: count,
       /** Of these, what was carried for other gateways, which count it themselves. */
       relayed: count.optional(),
+      /** It was told to stop: nothing more is to be sold of what it carries. It holds for the rest of this boot. */
+      stopping: z.boolean().optional(),
     })
     .optional(),
   proxies: z.array(z.object({ id: z.int().positive(), received: count, sent: count })).max(mostInReport),

@@ -37,7 +37,7 @@ export const listEvents = operation({
   query: z.object({
     ...pageQuery,
     after: queryInteger({
-      min: 0,
+      min: 1,
       max: Number.MAX_SAFE_INTEGER,
       example: 41,
       description: 'Only events past this number, the `id` of the last one that you have seen. A `cursor` goes before.',

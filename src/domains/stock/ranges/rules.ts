@@ -1,4 +1,5 @@
 import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../kernel/address.ts'
+import type { Node } from '../../fleet/rules.ts'
 import { sizeOf } from '../rules.ts'
 
 /** Addresses of a range that follow one another: the first one's place in it, and how many. */
@@ -30,12 +31,10 @@ export type Trial = {
 /** A node that was not heard of for this long sells nothing more. Nodes say something every two seconds. */
 export const servingWithinMs = 10_000
 
-export const isServing = (
-  node: { readonly kind: string; readonly state: string; readonly lastSeenAt: number | null },
-  nowMs: number,
-): boolean =>
+export const isServing = (node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>, nowMs: number): boolean =>
   node.kind === 'gateway' &&
   node.state === 'open' &&
+  node.health?.isStopping !== true &&
   node.lastSeenAt !== null &&
   nowMs - node.lastSeenAt <= servingWithinMs
 

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
 import { createExitHealth, type ExitWord } from './exit-health.ts'
 
-function healthOf(...ids: string[]) {
+const healthOf = (...ids: string[]) => healthOfExits(...ids.map((id) => someExit({ id })))
+
+function healthOfExits(...exits: NodeExit[]) {
   let nowMs = 1_000_000
   const words: ExitWord[] = []
   const health = createExitHealth({ clock: () => nowMs, onWord: (word) => void words.push(word) })
-  const exits = ids.map((id) => someExit({ id }))
   health.keep(exits)
   return {
     health,
@@ -67,8 +69,22 @@ describe('an exit', () => {
     expect(health.isUp('a')).toBeTrue()
   })
 
-  test('that is down is tried after pauses that grow to a minute, and is up with the first that works', () => {
-    const { health, tryDue, pass, words } = healthOf('a')
+  test('of our own that is down is tried every few seconds: a gateway that is back carries for all others at once', () => {
+    const { tryDue, pass, health } = healthOfExits(someExit({ id: 'a', node: 'nod_far' }))
+    tryDue('refused')
+    for (const seconds of [1, 2, 4, 5, 5, 5]) {
+      pass(seconds * 1000 - 1)
+      expect(tryDue('refused')).toEqual([])
+      pass(1)
+      expect(tryDue('refused')).toEqual(['a'])
+    }
+    pass(5_000)
+    tryDue()
+    expect(health.isUp('a')).toBeTrue()
+  })
+
+  test('of a supplier that is down is tried after pauses that grow to a minute, and is up with the first that works', () => {
+    const { health, tryDue, pass, words } = healthOfExits(someExit({ id: 'a', kind: 'http', port: 3128 }))
     tryDue('refused')
     expect(health.isUp('a')).toBeFalse()
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {

@@ -28,7 +28,10 @@ const suspectEveryMs = 2000
 /** So many in a row, and it is down whatever a try says. */
 const mostFailures = 3
 const firstPauseMs = 1000
+/** A supplier is not asked more often than once a minute while it is down. */
 const mostPauseMs = 60_000
+/** What is down of our own is missed at every gateway, and costs nobody anything to try. */
+const ownPauseMs = 5_000
 const mostAtOnce = 64
 
 export type ExitHealth = ReturnType<typeof createExitHealth>
@@ -44,8 +47,12 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
   let generation = 0
   let tries = 0
 
-  const pauseMs = (failures: number): number => Math.min(mostPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 10))
-  const restMs = (): number => Math.max(wellEveryMs, (standings.size * 1000) / mostTriesPerSecond)
+  const turnMs = (): number => (standings.size * 1000) / mostTriesPerSecond
+  const restMs = (): number => Math.max(wellEveryMs, turnMs())
+  const pauseMs = ({ exit, failures }: Standing): number => {
+    const most = exit.kind === 'local' ? Math.max(ownPauseMs, turnMs()) : mostPauseMs
+    return Math.min(most, firstPauseMs * 2 ** Math.min(failures - 1, 10))
+  }
 
   function set(standing: Standing, isUp: boolean, reason: string): void {
     if (standing.isUp === isUp) return
@@ -63,7 +70,7 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
 
   /** It is down from now on, and tried again after a pause. */
   function goDown(standing: Standing, reason: string): void {
-    standing.nextAt = clock() + pauseMs(standing.failures)
+    standing.nextAt = clock() + pauseMs(standing)
     set(standing, false, reason)
   }
 

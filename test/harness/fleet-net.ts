@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { run } from './apt.ts'
+import { batch, removeLeftovers } from './netns.ts'
+import { selfSignedShop } from './self-signed.ts'
+
+const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const front = join(import.meta.dir, 'tls-front-worker.ts')
+
+/** Where all gateways find the shop: in a namespace of its own, over TLS. */
+const shopAddress = '45.13.0.1'
+const shopUrl = `https://${shopAddress}:8443`
+
+/** A shop and gateways as they stand in a fleet, each in a network of its own with nothing between but wires. */
+export type FleetNet = {
+  readonly shopData: string
+  startShop(): void
+  startGateway(index: number, key: string): Bun.Subprocess
+  /** Runs `ip` in a gateway's network. */
+  ip(index: number, words: string): Promise<void>
+  /** Drops what comes from an address on its way into the shop's network, without a word, or lets it pass again. */
+  drop(source: string, isDropped: boolean): Promise<void>
+  close(): Promise<void>
+}
+
+/** Gateway 1 has addresses in 45.12.1.0/24, gateway 2 in 45.12.2.0/24, and so on. */
+export async function openFleetNet(gateways: number): Promise<FleetNet> {
+  await removeLeftovers()
+  const name = (part: string | number) => `tpt${process.pid}-fleet-${part}`
+  const all = ['shop', ...Array.from({ length: gateways }, (_, at) => at + 1)].map(name)
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-'))
+  const children: Bun.Subprocess[] = []
+  writeFileSync(join(folder, 'cert.pem'), selfSignedShop.cert)
+
+  async function close(): Promise<void> {
+    for (const child of children) child.kill('SIGKILL')
+    await Promise.all(children.map((child) => child.exited))
+    for (const each of all) await run(['ip', 'netns', 'delete', each])
+    rmSync(folder, { recursive: true, force: true })
+  }
+
+  function start(namespace: string, script: string, words: string[], env: Record<string, string>): Bun.Subprocess {
+    const leash = ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL']
+    const child = Bun.spawn([...leash, process.execPath, '--no-env-file', script, ...words], {
+      env: { PATH: process.env['PATH'] ?? '', TURNPIKE_LOG: 'error', ...env },
+      stdin: 'ignore',
+      stdout: 'ignore',
+      stderr: 'inherit',
+    })
+    children.push(child)
+    return child
+  }
+
+  try {
+    await lay(name, gateways)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const shopData = join(folder, 'shop')
+  return {
+    shopData,
+    startShop() {
+      const env = { TURNPIKE_DATA: shopData, TURNPIKE_SANDBOX: 'off', TURNPIKE_TRUSTED_PROXIES: '127.0.0.1/32' }
+      start(name('shop'), program, ['shop'], env)
+      start(name('shop'), front, [shopAddress], {})
+    },
+    startGateway: (index, key) =>
+      start(name(index), program, ['gateway'], {
+        TURNPIKE_DATA: join(folder, `gateway-${index}`),
+        TURNPIKE_SHOP_URL: shopUrl,
+        TURNPIKE_NODE_KEY: key,
+        NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem'),
+      }),
+    ip: (index, words) => batch([words], name(index)),
+    async drop(source, isDropped) {
+      // A way back that leads nowhere: what comes from there is never answered.
+      await batch([`route ${isDropped ? 'add' : 'del'} blackhole ${source}/32`], name('shop'))
+    },
+    close,
+  }
+}
+
+async function lay(name: (part: string | number) => string, gateways: number): Promise<void> {
+  const shop = name('shop')
+  await batch([`netns add ${shop}`])
+  await batch(['link set dev lo up', `address add ${shopAddress}/32 dev lo`], shop)
+  for (let index = 1; index <= gateways; index += 1) {
+    const own = name(index)
+    await batch([`netns add ${own}`, `link add g${index} netns ${shop} type veth peer name w0 netns ${own}`])
+    await batch([`link set dev g${index} up`, `address add 45.12.${index}.1/24 dev g${index}`], shop)
+    await batch(
+      [
+        'link set dev lo up',
+        'link set dev w0 up',
+        `address add 45.12.${index}.2/24 dev w0`,
+        `route add default via 45.12.${index}.1`,
+      ],
+      own,
+    )
+  }
+}

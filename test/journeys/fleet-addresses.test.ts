@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { createVault } from '../../src/adapters/vault.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import type { Kind } from '../../src/domains/stock/rules.ts'
+import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { type FleetNet, openFleetNet } from '../harness/fleet-net.ts'
+import { findGround } from '../harness/ground.ts'
+import { addStock, kindIn } from '../harness/proxies.ts'
+import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+const { test, isPossible } = await findGround('tests of gateways in networks of their own')
+
+/** A round of trials is ten seconds, and a call that nobody answers takes three, twice; a busy machine takes longer. */
+const soonMs = 40_000
+
+type RangeShown = { range: string; served: number; served_by: string[]; problems: string[] }
+
+describe('two gateways, each with addresses of its own, and their shop elsewhere', () => {
+  let net: FleetNet
+  let db: Database
+  let services: Services
+  let first: Bun.Subprocess
+  const [german, dutch] = [kindIn('DE', 4), kindIn('NL', 4)]
+
+  const join = async (name: string): Promise<string> => {
+    await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+    return (await services.fleet.issueKey(name)).text
+  }
+  /** Addresses that a purchase of all that there is would get now. Nobody gets them. */
+  async function onSale(kind: Kind): Promise<string[]> {
+    const ready = await services.stock.prepare(kind, 1)
+    const found: string[] = []
+    const undone = new Error('undone')
+    const taking = db.transact(async (tx) => {
+      for (const held = new Set<string>(); ; ) {
+        const [place] = await services.stock.take(tx, kind, 1, held, ready).catch(() => [])
+        if (!place) throw undone
+        held.add(place.address)
+        found.push(place.address)
+      }
+    })
+    expect(await taking.catch((error: unknown) => error)).toBe(undone)
+    return found.toSorted()
+  }
+  async function untilOnSale(kind: Kind, addresses: readonly string[]): Promise<void> {
+    // Asked without a transaction that writes: gateways and the shop are not to wait for the test.
+    await untilTrue(async () => (await services.stock.available(kind)) === addresses.length)
+    expect(await onSale(kind)).toEqual([...addresses])
+  }
+  async function shown(range: string): Promise<RangeShown | undefined> {
+    const { out } = await runTurnpike(['stock', 'ranges', '--json'], { TURNPIKE_DATA: net.shopData })
+    return (JSON.parse(out) as RangeShown[]).find((each) => each.range === range)
+  }
+
+  beforeAll(async () => {
+    if (!isPossible) return
+    net = await openFleetNet(2)
+    for (const address of ['45.12.1.10', '45.12.1.11']) await net.ip(1, `address add ${address}/32 dev w0`)
+    for (const address of ['45.12.2.10', '45.12.2.11']) await net.ip(2, `address add ${address}/32 dev w0`)
+    net.startShop()
+    const place = `${net.shopData}/turnpike.db`
+    if (!(await untilTrue(() => existsSync(place)))) throw new Error('the shop did not open')
+    db = openDatabase(place)
+    const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
+    services = createServices(db, realSurroundings, arranged)
+    const isOpen = () =>
+      services.customers
+        .mode()
+        .then((mode) => mode !== undefined)
+        .catch(() => false)
+    if (!(await untilTrue(isOpen))) throw new Error('the shop did not open')
+    await addStock(services, '45.12.1.10/31', 'DE', 4)
+    await addStock(services, '45.12.2.10/31', 'NL', 4)
+    first = net.startGateway(1, await join('first'))
+    net.startGateway(2, await join('second'))
+  }, 2 * soonMs)
+  afterAll(async () => {
+    await db?.close()
+    await net?.close()
+  })
+
+  test(
+    'each serves its own and nothing of the other',
+    async () => {
+      await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
+      await untilOnSale(dutch, ['45.12.2.10', '45.12.2.11'])
+      expect(await shown('45.12.1.10/31')).toMatchObject({ served: 2, served_by: ['first'] })
+      expect(await shown('45.12.2.10/31')).toMatchObject({ served: 2, served_by: ['second'] })
+      const { trials } = await services.stock.ranges.overview()
+      expect(trials.map((each) => each.seenAs)).toEqual(trials.map(() => null))
+    },
+    3 * soonMs,
+  )
+
+  test(
+    'an address that a machine loses is not sold any more, and is once it is back',
+    async () => {
+      await net.ip(1, 'address del 45.12.1.11/32 dev w0')
+      await untilOnSale(german, ['45.12.1.10'])
+      const { problems = [] } = (await shown('45.12.1.10/31')) ?? {}
+      expect(problems).toContain('first: 1 not on this machine')
+      await net.ip(1, 'address add 45.12.1.11/32 dev w0')
+      await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
+    },
+    3 * soonMs,
+  )
+
+  test(
+    'an address that nothing comes back to is not sold, and is once it does',
+    async () => {
+      await net.drop('45.12.2.11', true)
+      await untilOnSale(dutch, ['45.12.2.10'])
+      const { problems = [] } = (await shown('45.12.2.10/31')) ?? {}
+      expect(problems).toContain('second: 1 cannot leave')
+      await net.drop('45.12.2.11', false)
+      await untilOnSale(dutch, ['45.12.2.10', '45.12.2.11'])
+    },
+    3 * soonMs,
+  )
+
+  test(
+    'nothing is sold of a gateway that was told to stop, and all of it once it is back',
+    async () => {
+      await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
+      first.kill('SIGTERM')
+      await untilOnSale(german, [])
+      expect((await shown('45.12.1.10/31'))?.problems).toContain('first was told to stop')
+      expect(await first.exited).toBe(0)
+      net.startGateway(1, '')
+      await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
+    },
+    3 * soonMs,
+  )
+})

@@ -1,0 +1,134 @@
+import { shopCertificate } from './certificate.ts'
+import { places } from './net.ts'
+
+/** One request of a node, as it came by. */
+type Asked = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
+
+/** The most that a node asked a second, over ten of them, of each kind; and how often it called from its addresses. */
+export type Rates = {
+  readonly node: string
+  readonly total: number
+  readonly each: Readonly<Record<string, number>>
+  readonly calls: number
+  /** What it asked in its worst ten seconds, with what became of it. */
+  readonly worst: string
+}
+
+const windowMs = 10_000
+/** A connection to a shop that is not answered is given up after so long. */
+const connectMs = 1_000
+/** Longer than a node waits for changes. */
+const idleSeconds = 60
+const nodePath = /^\/node\/v1\/(\w+)/
+
+/**
+ * What operators put before two shops: each request goes to the next shop, and to the other one if that one does not
+ * take it. With TLS for nodes, without for customers. It counts what each node asks.
+ */
+export function openBalancer(deps: {
+  readonly shops: readonly string[]
+  readonly nodeOf: (address: string) => string | undefined
+}) {
+  const asked = new Map<string, Asked[]>()
+  /** `node shop`: these two do not hear of each other. */
+  const cut = new Set<string>()
+  let turn = 0
+
+  async function pass(request: Request, from: string, body: ArrayBuffer, shop: number): Promise<Response> {
+    const node = deps.nodeOf(from) ?? ''
+    if (cut.has(`${node} ${shop}`)) {
+      await Bun.sleep(connectMs)
+      return new Response('the shop does not answer', { status: 504 })
+    }
+    const url = new URL(request.url)
+    const headers = new Headers(request.headers)
+    headers.set('x-forwarded-for', from)
+    headers.delete('accept-encoding')
+    const answer = await fetch(`${deps.shops[shop]}${url.pathname}${url.search}`, {
+      method: request.method,
+      headers,
+      redirect: 'manual',
+      ...(body.byteLength > 0 && { body }),
+      signal: request.signal,
+    })
+    return new Response(await answer.arrayBuffer(), { status: answer.status, headers: answer.headers })
+  }
+
+  async function balance(request: Request, from: string): Promise<Response> {
+    const what = nodePath.exec(new URL(request.url).pathname)?.[1]
+    const node = deps.nodeOf(from)
+    if (what !== undefined && node !== undefined) {
+      const list = asked.get(node) ?? []
+      asked.set(node, list)
+      const one: Asked = { atMs: performance.now(), what, tookMs: 0, status: 0 }
+      list.push(one)
+      const answer = await give(request, from)
+      one.tookMs = performance.now() - one.atMs
+      one.status = answer.status
+      return answer
+    }
+    return give(request, from)
+  }
+
+  async function give(request: Request, from: string): Promise<Response> {
+    const body = await request.arrayBuffer()
+    turn += 1
+    for (let tried = 0; ; tried += 1) {
+      try {
+        return await pass(request, from, body, (turn + tried) % deps.shops.length)
+      } catch (error) {
+        // What was never taken can be given to another; of what was, nobody knows what became of it.
+        const isUntaken = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
+        if (!isUntaken || tried + 1 >= deps.shops.length) return new Response('no shop answers', { status: 502 })
+      }
+    }
+  }
+
+  const serve = (port: number, hostname: string, tls?: { cert: string; key: string }) =>
+    Bun.serve({
+      hostname,
+      port,
+      idleTimeout: idleSeconds,
+      ...(tls && { tls }),
+      fetch: (request, server) => balance(request, server.requestIP(request)?.address ?? ''),
+    })
+  const secure = serve(0, places.shop, shopCertificate)
+  const plain = serve(0, '127.0.0.1')
+  return {
+    nodesUrl: `https://${places.shop}:${secure.port}`,
+    customersUrl: `http://127.0.0.1:${plain.port}`,
+    cut,
+    rates: (): Rates[] => [...asked].map(([node, all]) => ({ node, ...worstOf(all) })),
+    async stop(): Promise<void> {
+      await Promise.all([secure.stop(true), plain.stop(true)])
+    },
+  }
+}
+
+export type Balancer = ReturnType<typeof openBalancer>
+
+/** What a node asks by itself: neither to show that it can leave, nor for a login that a customer has brought. */
+const isItsOwn = ({ what }: Asked): boolean => what !== 'seen' && what !== 'find'
+
+function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
+  const kinds = [...Map.groupBy(all, ({ what }) => what)]
+  const worst = busiest(all.filter(isItsOwn))
+  return {
+    total: rate(worst),
+    calls: all.filter(({ what }) => what === 'seen').length,
+    each: Object.fromEntries(kinds.map(([what, asked]) => [what, rate(busiest(asked))])),
+    worst: worst.map(({ what, status, tookMs }) => `${what} ${status} ${Math.round(tookMs)}`).join(', '),
+  }
+}
+
+/** The ten seconds with the most of them. */
+function busiest(all: readonly Asked[]): readonly Asked[] {
+  let [best, from, first] = [0, 0, 0]
+  for (const [last, { atMs }] of all.entries()) {
+    while ((all[first]?.atMs ?? atMs) < atMs - windowMs) first += 1
+    if (last - first + 1 > best) [best, from] = [last - first + 1, first]
+  }
+  return all.slice(from, from + best)
+}
+
+const rate = (asked: readonly Asked[]): number => (asked.length * 1000) / windowMs

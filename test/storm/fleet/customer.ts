@@ -1,0 +1,397 @@
+import type { ByteOrigin } from '../../harness/byte-origin.ts'
+import type { Dice } from '../../harness/dice.ts'
+import type { Pass, Via } from '../../harness/transfers.ts'
+import { untilTrue } from '../../harness/turnpike.ts'
+import { ByteBooks, bytesOf, kopecksOf, MoneyBooks } from '../books.ts'
+import { carry } from '../lines.ts'
+import type { Gate, Quality } from '../quality.ts'
+import { Shopper, type Told, tooSlow, unanswered } from '../shopper.ts'
+import type { Account } from '../world.ts'
+import { rangeOf } from './net.ts'
+import type { OriginNotes } from './notes.ts'
+import { type Touched, touch } from './touch.ts'
+import { type FleetWorld, type Gateway, gatewayPort, pool, soldIn } from './world.ts'
+
+export type FleetCustomerDeps = {
+  readonly world: FleetWorld
+  readonly origin: ByteOrigin
+  readonly gate: Gate
+  readonly quality: Quality
+  readonly notes: OriginNotes
+  readonly dice: Dice
+  readonly everyMs: number
+}
+
+/** A proxy as the customer's list last showed it. */
+type Proxy = {
+  readonly id: number
+  host: string
+  port: number
+  exit: string
+  via: Via
+  username: string
+  password: string
+  isServing: boolean
+  readonly soldAtMs: number
+  changedAtMs: number
+  failingSinceMs: number | undefined
+  /** When the customer was last told of something that happened to it. */
+  toldAtMs: number
+}
+
+type Shown = {
+  id: number
+  ip: string
+  port: number
+  port_type: string
+  username: string
+  password: string
+  exit_ip: string
+  status: string
+  state?: string
+}
+
+/** How the first lines of what was sold went. */
+export type FirstBytes = {
+  sold: number
+  atOnce: number
+  later: number
+  madeGood: number
+  /** Of those at once, the slowest. */
+  slowestMs: number
+}
+
+/** What is sold carries its first byte within this, when nothing is done to anybody. */
+const firstByteMs = 5_000
+/** Or is made good within this. */
+const madeGoodMs = 60_000
+/** What nobody carries any more is sold no longer than this. */
+const soldAfterMs = 15_000
+/** What keeps from carrying, besides from being told of new customers. */
+const carriesNothing = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
+const retryLimitMs = 90_000
+const retryEveryMs = 300
+const watchEveryMs = 2_000
+/** It uses so many things for each that it buys. */
+const tradeTimes = 4
+const lowBytes = 200_000_000
+const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'unavailable'])
+
+/** An honest customer of a fleet: buys, uses what it bought at once and goes on using it, and keeps books. */
+export class FleetCustomer {
+  readonly money: MoneyBooks
+  readonly bytes = new Map<string, ByteBooks>()
+  readonly proxies = new Map<number, Proxy>()
+  readonly problems: string[] = []
+  readonly shopper: Shopper
+  readonly first: FirstBytes = { sold: 0, atOnce: 0, later: 0, madeGood: 0, slowestMs: 0 }
+  refusals = 0
+  private login = ''
+  private password = ''
+  private subuser = ''
+  private count = 0
+  private lastEvent = 0
+  private isWatching = false
+
+  constructor(
+    readonly name: string,
+    readonly account: Account,
+    private readonly deps: FleetCustomerDeps,
+  ) {
+    this.money = new MoneyBooks(account.kopecks)
+    this.shopper = new Shopper(deps.world, account.token)
+  }
+
+  async prepare(): Promise<void> {
+    const { data } = await this.shopper.get('/premium/password')
+    this.login = data.login
+    this.password = data.password
+    this.subuser = data.subuser.subuser_id
+    this.bytes.set(`${this.subuser} ${pool}`, new ByteBooks())
+    // Nothing is sold before a gateway has tried its exits.
+    if (!(await untilTrue(() => this.buyTraffic()))) throw new Error('no traffic is sold')
+  }
+
+  async trade(): Promise<void> {
+    await this.loop(tradeTimes * this.deps.everyMs, () => this.tradeOnce())
+  }
+
+  async use(): Promise<void> {
+    await this.loop(this.deps.everyMs, () => this.useOnce())
+  }
+
+  /** Looks at its list and at what it is told, over and over, as a customer's program does. */
+  async watch(): Promise<void> {
+    await this.loop(watchEveryMs, () => this.look())
+  }
+
+  private async loop(everyMs: number, step: () => Promise<void>): Promise<void> {
+    while (await this.deps.gate.pass()) {
+      const startedMs = performance.now()
+      await this.deps.gate.step(step)
+      await Bun.sleep(Math.max(0, everyMs - (performance.now() - startedMs)))
+    }
+  }
+
+  private pick<Item>(items: readonly Item[]): Item | undefined {
+    return items[this.deps.dice(Math.max(1, items.length))]
+  }
+
+  private async tradeOnce(): Promise<void> {
+    const luck = this.deps.dice(100)
+    if (luck < 45) return this.buyProxies()
+    if (luck < 60) return this.prolong()
+    if (luck < 70) return this.replace()
+    return this.topUp()
+  }
+
+  /** A request until it is answered. */
+  private async untilAnswered(what: string, ask: () => Promise<Told>): Promise<Told> {
+    const giveUpAt = performance.now() + retryLimitMs
+    for (;;) {
+      const fromMs = performance.now()
+      const told = await ask()
+      // Told that nothing can be had now, a customer comes again later.
+      const isNo = told.code === 'unavailable'
+      const isAgain = !isNo && (told.status === unanswered || told.status >= 500 || told.status === 429)
+      const why = isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : ''
+      this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, told === tooSlow, ['shops'])
+      if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
+      if (!isAgain && told.code !== 'request_in_progress') return told
+      if (performance.now() > giveUpAt) {
+        this.problems.push(`${what} was not answered for ${retryLimitMs} ms`)
+        return told
+      }
+      await Bun.sleep(Math.max(retryEveryMs, told.retryAfterSeconds * 1000))
+    }
+  }
+
+  private async purchase(path: string, body: object): Promise<Told['data']> {
+    this.count += 1
+    const key = `${this.name}-${this.count}`
+    const told = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
+    if (told.status !== 200) {
+      this.refusals += 1
+      if (!expectedCodes.has(told.code)) this.problems.push(`POST ${path} was refused: ${told.text.slice(0, 300)}`)
+      return undefined
+    }
+    const { order_id: order, price_rub: price } = told.data as { order_id: string; price_rub?: number }
+    if (this.money.charged.has(order)) this.problems.push(`order ${order} answered two keys`)
+    this.money.charged.set(order, kopecksOf(price ?? 0))
+    return told.data
+  }
+
+  private async buyProxies(): Promise<void> {
+    const wish = { country_code: soldIn, period: 7, count: 1 + this.deps.dice(2), ipv: 4 }
+    const bought = await this.purchase('/dedicated/buy', wish)
+    if (!bought) return
+    for (const shown of bought.proxies as Shown[]) {
+      const proxy: Proxy = {
+        id: shown.id,
+        ...placeOf(shown),
+        soldAtMs: performance.now(),
+        changedAtMs: performance.now(),
+        failingSinceMs: undefined,
+        toldAtMs: 0,
+      }
+      this.proxies.set(proxy.id, proxy)
+      // Beside all else: what does not work at once must not keep the customer from trading.
+      void this.deps.gate.step(() => this.proveFirst(proxy))
+    }
+  }
+
+  private async prolong(): Promise<void> {
+    const id = this.pick([...this.proxies.keys()])
+    if (id !== undefined) await this.purchase('/dedicated/prolong', { ids: [id], period: 3 })
+  }
+
+  private async replace(): Promise<void> {
+    const proxy = this.pick([...this.proxies.values()])
+    if (!proxy) return
+    const ask = () => this.shopper.post('/dedicated/replace', { id: proxy.id })
+    const told = await this.untilAnswered('a replacement', ask)
+    if (told.status !== 200) return
+    this.see(proxy, told.data as Shown)
+  }
+
+  private async topUp(): Promise<void> {
+    const query = `pool_type=${pool}&subuser_id=${this.subuser}`
+    const told = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
+    if (told.status === 200 && bytesOf(told.data.traffic_gb) < lowBytes) await this.buyTraffic()
+  }
+
+  private async buyTraffic(): Promise<boolean> {
+    const bought = await this.purchase('/premium/traffic/buy', { pool_type: pool, gb: 0.5, subuser_id: this.subuser })
+    const books = this.bytes.get(`${this.subuser} ${pool}`)
+    if (bought && books) books.purchased += bytesOf(bought.traffic_added_gb)
+    return bought !== undefined
+  }
+
+  private see(proxy: Proxy, shown: Shown): void {
+    const place = placeOf(shown)
+    if (place.exit !== proxy.exit || place.host !== proxy.host) proxy.changedAtMs = performance.now()
+    Object.assign(proxy, place)
+  }
+
+  /** Its list, and what it has been told since it last looked. Nothing is said of it while shops are away. */
+  async look(): Promise<void> {
+    if (this.isWatching) return
+    this.isWatching = true
+    const startedMs = performance.now()
+    const shown = await this.shopper.list<Shown>('/dedicated/list', 'proxies')
+    for (const each of shown ?? []) {
+      const proxy = this.proxies.get(each.id)
+      // An answer that was on its way while something changed is older than what is known.
+      if (proxy && proxy.changedAtMs < startedMs) this.see(proxy, each)
+    }
+    const { status, data } = await this.shopper.get(`/events?limit=500&after=${this.lastEvent}`)
+    for (const event of status === 200 ? data.events : []) {
+      this.lastEvent = Math.max(this.lastEvent, event.id)
+      const proxy = this.proxies.get(Number(event.data.proxy_id))
+      if (proxy) proxy.toldAtMs = performance.now()
+    }
+    this.isWatching = false
+  }
+
+  private async touch(proxy: Proxy): Promise<Touched> {
+    const { host, port, username, password, exit } = proxy
+    const touched = await touch({ host, port, username, password }, proxy.via, this.deps.origin, firstByteMs)
+    this.noteLine(touched.from, proxy.id)
+    if (touched.why === '') this.judgeExit(proxy, exit, touched.from)
+    return touched
+  }
+
+  private noteLine(address: string, proxy: number | null): void {
+    if (address !== '') this.deps.notes.add({ address, owner: this.name, proxy, at: Date.now() })
+  }
+
+  private judgeExit(proxy: Proxy, listed: string, seen: string): void {
+    if (seen === listed || proxy.exit !== listed || performance.now() - proxy.changedAtMs < watchEveryMs + 3_000) return
+    this.problems.push(`proxy ${proxy.id} leaves from ${seen}, and its list says ${listed}`)
+  }
+
+  private placesOf(proxy: Proxy): string[] {
+    return this.deps.world.placesOf(proxy.exit, rangeOf(proxy.exit))
+  }
+
+  /** The promise: a first byte at once, or soon while something is done to what carries it, or it is made good. */
+  private async proveFirst(proxy: Proxy): Promise<void> {
+    const { world, quality } = this.deps
+    this.first.sold += 1
+    for (let attempt = 1; ; attempt += 1) {
+      const fromMs = performance.now()
+      const touched = await this.touch(proxy)
+      if (touched.why === '') {
+        if (attempt > 1) this.first.later += 1
+        else {
+          this.first.atOnce += 1
+          this.first.slowestMs = Math.max(this.first.slowestMs, touched.tookMs)
+        }
+        return
+      }
+      if (attempt === 1) {
+        const places = [...this.placesOf(proxy), 'shops']
+        quality.note(`${this.name}: the first line of proxy ${proxy.id}`, fromMs, touched.why, false, places)
+        const old = world.troubles.all.find(
+          ({ what, where, ...each }) =>
+            carriesNothing.has(what) &&
+            places.includes(where ?? '') &&
+            each.fromMs < proxy.soldAtMs - soldAfterMs &&
+            each.toMs > proxy.soldAtMs,
+        )
+        if (old) {
+          const seconds = Math.round((proxy.soldAtMs - old.fromMs) / 1000)
+          this.problems.push(
+            `proxy ${proxy.id} (${proxy.exit}) was sold ${seconds} s after: ${old.what} ${old.where}: ${touched.why}`,
+          )
+        }
+      }
+      if (proxy.toldAtMs > proxy.soldAtMs) {
+        this.first.madeGood += 1
+        return
+      }
+      if (performance.now() - proxy.soldAtMs > madeGoodMs) {
+        this.problems.push(`proxy ${proxy.id} (${proxy.exit}) carried nothing for a minute: ${touched.why}`)
+        return
+      }
+      await Bun.sleep(500)
+    }
+  }
+
+  private async useOnce(): Promise<void> {
+    if (this.deps.dice(2) === 0) return this.usePremium()
+    const proxy = this.pick([...this.proxies.values()].filter((each) => each.isServing))
+    if (!proxy || performance.now() - proxy.soldAtMs < madeGoodMs / 10) return
+    const fromMs = performance.now()
+    const { why } = await this.touch(proxy)
+    // It was changed meanwhile: no wonder that the line ended.
+    if (proxy.changedAtMs > fromMs - watchEveryMs) return
+    this.deps.quality.note(`${this.name}: proxy ${proxy.id} ${proxy.exit}`, fromMs, why, false, this.placesOf(proxy))
+    this.judgeOutage(proxy, why)
+  }
+
+  /** What cannot be used for more than a minute is told, whatever the rule then gives for it. */
+  private judgeOutage(proxy: Proxy, why: string): void {
+    if (why === '') proxy.failingSinceMs = undefined
+    else proxy.failingSinceMs ??= performance.now()
+    const sinceMs = proxy.failingSinceMs
+    if (sinceMs === undefined || performance.now() - sinceMs < madeGoodMs || proxy.toldAtMs > sinceMs) return
+    this.problems.push(`proxy ${proxy.id} (${proxy.exit}) could not be used for a minute, and nothing was said: ${why}`)
+    proxy.failingSinceMs = undefined
+  }
+
+  private passAt({ machine }: Gateway, parts = ''): Pass {
+    const username = `${this.login}-pool-${pool}${parts}`
+    return { host: machine.host, port: gatewayPort, username, password: this.password }
+  }
+
+  private async usePremium(): Promise<void> {
+    const { dice, world, origin, quality } = this.deps
+    const gateway = this.pick(world.gateways)
+    if (!gateway) return
+    const fromMs = performance.now()
+    const carried = await carry(this.passAt(gateway), dice(2) === 0 ? 'connect' : 'socks', origin, dice)
+    this.bytes.get(`${this.subuser} ${pool}`)?.note(carried)
+    this.noteLine(carried.from, null)
+    const { name } = gateway.machine
+    const why = carried.outcome === 'whole' ? '' : carried.why
+    // A line that runs through another gateway ends with it; a new one is never refused on its account.
+    const others = carried.outcome === 'cut' ? world.gateways.map((each) => each.machine.name) : []
+    quality.note(`${this.name}: premium at ${name}`, fromMs, why, false, [name, 'shops', ...others])
+  }
+
+  /** When all is calm: everything in its list works where the list says, and its login at every gateway, each exit. */
+  async tryAll(): Promise<string[]> {
+    await this.look()
+    const problems: string[] = []
+    for (const proxy of this.proxies.values()) {
+      if (!proxy.isServing) {
+        problems.push(`proxy ${proxy.id} (${proxy.exit}) is still interrupted`)
+        continue
+      }
+      const { why } = await this.touch(proxy)
+      if (why !== '') problems.push(`proxy ${proxy.id} does not work at ${proxy.host} (${proxy.exit}): ${why}`)
+    }
+    for (const gateway of this.deps.world.gateways) {
+      for (const parts of ['', ...this.deps.world.gateways.map((each) => `-country-${each.country.toLowerCase()}`)]) {
+        const fromMs = performance.now()
+        const { why, from } = await touch(this.passAt(gateway, parts), 'connect', this.deps.origin, firstByteMs)
+        this.noteLine(from, null)
+        const sent = why === '' ? { least: 128, most: 128 } : { least: 0, most: 128 }
+        this.bytes.get(`${this.subuser} ${pool}`)?.note({ ...sent, fromMs, toMs: performance.now() })
+        if (why !== '') problems.push(`premium${parts} does not work at ${gateway.machine.name}: ${why}`)
+      }
+    }
+    return problems.map((each) => `${this.name}: ${each}`)
+  }
+}
+
+const placeOf = (shown: Shown) => ({
+  host: shown.ip,
+  port: shown.port,
+  exit: shown.exit_ip,
+  via: shown.port_type === 'http' ? ('connect' as const) : ('socks' as const),
+  username: shown.username,
+  password: shown.password,
+  isServing: shown.status === 'active' && shown.state !== 'interrupted',
+})

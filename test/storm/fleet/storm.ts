@@ -1,0 +1,267 @@
+import { openByteOrigin } from '../../harness/byte-origin.ts'
+import type { Engine } from '../../harness/database.ts'
+import { createDice } from '../../harness/dice.ts'
+import { runTurnpike } from '../../harness/turnpike.ts'
+import { Gate, Quality } from '../quality.ts'
+import { settleMoney, settleTraffic } from '../settle.ts'
+import { countErrors } from '../storm.ts'
+import type { Rates } from './balancer.ts'
+import { type FirstBytes, FleetCustomer } from './customer.ts'
+import { places } from './net.ts'
+import { type Leased, OriginNotes } from './notes.ts'
+import { blowOverFleet, type FleetTrouble } from './weather.ts'
+import { FleetWorld } from './world.ts'
+
+export type FleetStormOptions = {
+  readonly engine: Engine
+  readonly minutes: number
+  readonly seed: number
+  readonly customers?: number
+  /** What is done; all of it, unless said. */
+  readonly only?: readonly FleetTrouble[]
+  readonly say?: (line: string) => void
+}
+
+/** How one part of the storm ended. */
+type PartRow = {
+  readonly seconds: number
+  readonly verify: string
+  readonly exactBills: number
+  readonly boundedBills: number
+  readonly problems: readonly string[]
+}
+
+export type FleetOutcome = {
+  readonly engine: Engine
+  readonly seed: number
+  readonly minutes: number
+  readonly parts: readonly PartRow[]
+  readonly troubles: Record<string, number>
+  readonly first: FirstBytes
+  readonly honest: {
+    readonly customers: number
+    readonly orders: number
+    readonly refusals: number
+    readonly attempts: number
+    readonly failedInTrouble: number
+    readonly failedOutside: number
+    readonly failures: readonly string[]
+    readonly late: number
+    readonly usedBytes: number
+    /** Lines whose owner and address the origin wrote down. */
+    readonly noted: number
+  }
+  readonly asked: readonly Rates[]
+  readonly logged: Record<string, number>
+  readonly problems: readonly string[]
+}
+
+const roubles = 10_000_000n
+const longestPartMs = 240_000
+const stillWithinMs = 150_000
+/** All is carried again so long after the last thing was done. */
+const calmMs = 20_000
+const settledWithinMs = 90_000
+/** About so many things are done a second, by all customers together. */
+const perSecond = 6
+/** What a node may ask a second, for ten seconds on end. */
+const mostAsked = 5
+/** And how often it may call from its addresses, besides once or twice from each when it begins. */
+const mostCalls = { perSecond: 5, atStart: 2 } as const
+/** One block of a machine is 96 addresses; so many minutes use it up. */
+const minutesOfBlock = 4
+
+/** Customers of a fleet to which things are done: what is sold is carried, or made good; and the books are exact. */
+export async function runFleetStorm(options: FleetStormOptions): Promise<FleetOutcome> {
+  const world = await FleetWorld.open(options.engine, Math.ceil(options.minutes / minutesOfBlock))
+  const origin = openByteOrigin(places.origin)
+  try {
+    return await new FleetStorm(options, world, origin).run()
+  } finally {
+    origin.stop()
+    await world.close()
+  }
+}
+
+class FleetStorm {
+  private readonly gate = new Gate()
+  private readonly notes = new OriginNotes()
+  private readonly quality: Quality
+  private readonly customers: FleetCustomer[] = []
+  private readonly parts: PartRow[] = []
+  private usedBytes = 0
+  private readonly openedMs = performance.now()
+
+  constructor(
+    private readonly options: FleetStormOptions,
+    private readonly world: FleetWorld,
+    private readonly origin: ReturnType<typeof openByteOrigin>,
+  ) {
+    this.quality = new Quality(world)
+  }
+
+  async run(): Promise<FleetOutcome> {
+    const { minutes, seed } = this.options
+    await this.openCustomers()
+    const busy = this.customers.flatMap((each) => [each.trade(), each.use(), each.watch()])
+    const wholeMs = minutes * 60_000
+    const endMs = performance.now() + wholeMs
+    const dice = createDice(seed)
+    do await this.part(dice, Math.min(longestPartMs, wholeMs))
+    while (performance.now() < endMs - longestPartMs / 2)
+    this.gate.end()
+    await Promise.all(busy)
+    return this.conclude(await this.findShared())
+  }
+
+  private say(line: string): void {
+    this.options.say?.(line)
+  }
+
+  private async openCustomers(): Promise<void> {
+    const count = this.options.customers ?? 4
+    for (let number = 1; number <= count; number += 1) {
+      const name = `honest-${number}`
+      const customer = new FleetCustomer(name, await this.world.addAccount(name, roubles), {
+        world: this.world,
+        origin: this.origin,
+        gate: this.gate,
+        quality: this.quality,
+        notes: this.notes,
+        dice: createDice(this.options.seed + 1000 * number),
+        everyMs: (2 * count * 1000) / perSecond,
+      })
+      await customer.prepare()
+      this.customers.push(customer)
+    }
+  }
+
+  private async part(dice: ReturnType<typeof createDice>, partMs: number): Promise<void> {
+    const startedMs = performance.now()
+    this.gate.reopen()
+    const sold = () => this.customers.flatMap((each) => [...each.proxies.values()].map(({ exit }) => exit))
+    const { only } = this.options
+    await blowOverFleet(this.world, dice, partMs, sold, { ...(only && { only }), say: (line) => this.say(line) })
+    await Bun.sleep(calmMs)
+    const problems: string[] = []
+    if (!(await this.gate.shut(stillWithinMs))) problems.push('customers did not come to rest')
+    problems.push(...(await this.tryAll()))
+    const bills = await this.settle(problems)
+    const verify = await this.verify()
+    if (verify !== 'clean') problems.push(`verify: ${verify}`)
+    const seconds = Math.round((performance.now() - startedMs) / 1000)
+    this.parts.push({ seconds, verify, ...bills, problems })
+    this.say(`${seconds} s  verify ${verify}  bills exact ${bills.exactBills}, within bounds ${bills.boundedBills}`)
+    for (const problem of problems) this.say(`  WRONG ${problem}`)
+  }
+
+  /** All that is in lists works when nothing is done any more; what is interrupted may take a while to be restored. */
+  private async tryAll(): Promise<string[]> {
+    const giveUpAt = performance.now() + settledWithinMs
+    const isInterrupted = () => this.customers.some((each) => [...each.proxies.values()].some((one) => !one.isServing))
+    do {
+      await Promise.all(this.customers.map((each) => each.look()))
+      if (!isInterrupted()) break
+      await Bun.sleep(1_000)
+    } while (performance.now() < giveUpAt)
+    return (await Promise.all(this.customers.map((each) => each.tryAll()))).flat()
+  }
+
+  private async settle(problems: string[]): Promise<Pick<PartRow, 'exactBills' | 'boundedBills'>> {
+    const bills = { exactBills: 0, boundedBills: 0 }
+    this.usedBytes = 0
+    for (const customer of this.customers) {
+      const [money, traffic] = [await settleMoney(customer), await settleTraffic(customer, this.world)]
+      const own = [...customer.problems.splice(0), ...money.problems, ...traffic.problems]
+      problems.push(...own.map((each) => `${customer.name}: ${each}`))
+      bills.exactBills += traffic.exact
+      bills.boundedBills += traffic.bounded
+      this.usedBytes += traffic.usedBytes
+    }
+    return bills
+  }
+
+  private async verify(): Promise<string> {
+    const { exit, out, err } = await runTurnpike(['verify'], this.world.env)
+    return exit === 0 ? 'clean' : `${out}${err}`.trim().slice(0, 1500)
+  }
+
+  private async findShared(): Promise<string[]> {
+    const rows = await this.world.read<{
+      address: string
+      customer_id: string
+      proxy_id: bigint
+      started_at: bigint
+      ended_at: bigint | null
+    }>(
+      `SELECT s.address, p.customer_id, l.proxy_id, l.started_at, l.ended_at
+       FROM leases l JOIN stock s ON s.id = l.place_id JOIN proxies p ON p.id = l.proxy_id`,
+    )
+    const names = new Map(this.customers.map((each) => [each.account.customer as string, each.name]))
+    const leases = rows.map(
+      (row): Leased => ({
+        address: row.address,
+        owner: names.get(row.customer_id) ?? row.customer_id,
+        proxy: Number(row.proxy_id),
+        from: Number(row.started_at),
+        until: row.ended_at === null ? Number.POSITIVE_INFINITY : Number(row.ended_at),
+      }),
+    )
+    return this.notes.findShared(leases, new Set(this.world.net.machines.flatMap((each) => each.exits)))
+  }
+
+  private findAsking({ node, total, calls, worst }: Rates): string[] {
+    const gateway = this.world.gateways.find(({ machine }) => machine.name === node)
+    const addresses = this.world.net.machines.reduce((most, { prefixes }) => Math.max(most, prefixes.length * 8), 0)
+    const seconds = (performance.now() - this.openedMs) / 1000
+    const most = mostCalls.perSecond * seconds + mostCalls.atStart * addresses * (gateway?.process.starts ?? 1)
+    return [
+      ...(total > mostAsked ? [`${node} asked ${total} times a second: ${worst}`] : []),
+      ...(calls > most ? [`${node} called ${calls} times from its addresses, of ${Math.round(most)}`] : []),
+    ]
+  }
+
+  private conclude(shared: readonly string[]): FleetOutcome {
+    const { quality, world, options } = this
+    const asked = world.balancer.rates()
+    const sum = (of: (each: FleetCustomer) => number) => this.customers.reduce((total, each) => total + of(each), 0)
+    const problems = [
+      ...this.parts.flatMap((part, number) => part.problems.map((each) => `part ${number + 1}: ${each}`)),
+      ...shared,
+      ...quality.failures.map((each) => `failed while nothing was amiss: ${each}`),
+      ...asked.flatMap((each) => this.findAsking(each)),
+      ...[...world.shops, ...world.gateways.map((each) => each.process)].flatMap(({ role, ownDeaths, logFile }) =>
+        ownDeaths > 0 ? [`a ${role} died by itself ${ownDeaths} times (${logFile})`] : [],
+      ),
+    ]
+    return {
+      engine: options.engine,
+      seed: options.seed,
+      minutes: options.minutes,
+      parts: this.parts,
+      troubles: world.troubles.countOf(),
+      first: {
+        sold: sum(({ first }) => first.sold),
+        atOnce: sum(({ first }) => first.atOnce),
+        later: sum(({ first }) => first.later),
+        madeGood: sum(({ first }) => first.madeGood),
+        slowestMs: Math.round(Math.max(0, ...this.customers.map(({ first }) => first.slowestMs))),
+      },
+      honest: {
+        customers: this.customers.length,
+        orders: sum(({ money }) => money.charged.size),
+        refusals: sum(({ refusals }) => refusals),
+        attempts: quality.tried,
+        failedInTrouble: quality.failedInTrouble,
+        failedOutside: quality.failedOutside,
+        failures: quality.failures,
+        late: quality.late,
+        usedBytes: this.usedBytes,
+        noted: this.notes.count,
+      },
+      asked,
+      logged: countErrors([...world.shops, ...world.gateways.map((each) => each.process)].map((each) => each.logFile)),
+      problems,
+    }
+  }
+}

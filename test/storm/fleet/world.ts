@@ -1,0 +1,235 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Reader } from '../../../src/db/transaction.ts'
+import { readPrefix } from '../../../src/kernel/address.ts'
+import { kopecks } from '../../../src/kernel/money.ts'
+import { type Config, readConfig } from '../../../src/main/settings/config.ts'
+import { openConfigured } from '../../../src/main/shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings, type Services } from '../../../src/main/shop/services.ts'
+import { openVault } from '../../../src/main/shop/vault.ts'
+import type { Engine } from '../../harness/database.ts'
+import { freePort } from '../../harness/gateway.ts'
+import { createDatabase, type Postgres, startPostgres } from '../../harness/postgres.ts'
+import { kindIn, shipped } from '../../harness/proxies.ts'
+import { runTurnpike, untilTrue } from '../../harness/turnpike.ts'
+import { Machine as Load } from '../machine.ts'
+import { RoleProcess } from '../role-process.ts'
+import { TroubleLog } from '../trouble.ts'
+import type { Account } from '../world.ts'
+import { type Balancer, openBalancer } from './balancer.ts'
+import { shopCertificate } from './certificate.ts'
+import { FleetNet, type Machine } from './net.ts'
+
+export const gatewayPort = 10_800
+const connectSeconds = 3
+/** Each machine's exits are in a country of its own, so that a login can ask for those of one machine. */
+const countries = ['DE', 'FR', 'NL'] as const
+/** All that is sold by address is sold here, so that one purchase may get it from any machine. */
+export const soldIn = 'DE'
+export const pool = 'residential'
+
+/** Whoever dies in any way takes along what it has started. */
+const leash = ['setpriv', '--pdeathsig', 'KILL']
+
+/** A gateway on a machine of its own. */
+export type Gateway = { readonly machine: Machine; readonly country: string; readonly process: RoleProcess }
+
+/** Shops on one database behind a balancer, and gateways on machines of their own, with an operator's tool. */
+export class FleetWorld {
+  readonly troubles = new TroubleLog()
+  readonly machine = new Load()
+  readonly gateways: Gateway[] = []
+  readonly shops: readonly RoleProcess[]
+  private readonly config: Config
+
+  private constructor(
+    readonly net: FleetNet,
+    readonly balancer: Balancer,
+    readonly folder: string,
+    /** What the operator's tool is started with. */
+    readonly env: Record<string, string>,
+    ports: readonly number[],
+    private readonly postgres: Postgres | undefined,
+  ) {
+    this.config = readConfig(env)
+    this.shops = ports.map((port, at) => {
+      const settings = { ...env, TURNPIKE_PORT: String(port) }
+      return new RoleProcess(
+        'shop',
+        settings,
+        join(folder, `shop-${at + 1}.log`),
+        async () => {
+          const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+          return answer?.status === 200
+        },
+        leash,
+      )
+    })
+  }
+
+  /** Where customers find the shop. */
+  get url(): string {
+    return this.balancer.customersUrl
+  }
+
+  static async open(engine: Engine, blocks: number): Promise<FleetWorld> {
+    const net = await FleetNet.open(countries.length, blocks)
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-storm-'))
+    // SQLite is one shop's; PostgreSQL has two.
+    const ports = engine === 'postgres' ? [freePort(), freePort()] : [freePort()]
+    const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
+    const database = postgres && (await createDatabase(postgres.url))
+    const balancer = openBalancer({
+      shops: ports.map((port) => `http://127.0.0.1:${port}`),
+      nodeOf: (address) => net.machineOf(address)?.name,
+    })
+    const env = {
+      TURNPIKE_DATA: join(folder, 'shop'),
+      TURNPIKE_SANDBOX: 'off',
+      TURNPIKE_SECRET_KEY: 'f1'.repeat(32),
+      TURNPIKE_TRUSTED_PROXIES: '127.0.0.1',
+      TURNPIKE_PUBLIC_URL: balancer.nodesUrl,
+      TURNPIKE_GATEWAY_HOST: net.machines[0]?.host ?? '',
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+      TURNPIKE_RATE_READS: '0',
+      TURNPIKE_RATE_CHARGES: '0',
+      TURNPIKE_LOG: 'warn',
+      ...(database && { TURNPIKE_DATABASE_URL: database.url }),
+    }
+    const world = new FleetWorld(net, balancer, folder, env, ports, postgres)
+    process.on('exit', () => world.abandon())
+    try {
+      await world.raise()
+      return world
+    } catch (error) {
+      await world.close()
+      throw error
+    }
+  }
+
+  /** The operator's tool; fails if it does. */
+  async tool(...args: readonly string[]): Promise<unknown> {
+    const { exit, out, err } = await runTurnpike([...args, '--json'], this.env)
+    if (exit !== 0) throw new Error(`turnpike ${args.join(' ')} ended with ${exit}: ${err || out}`)
+    return JSON.parse(out)
+  }
+
+  /** What the operator's tool does: all domains on the live database, for one action. */
+  async operate<Result>(work: (services: Services) => Promise<Result>): Promise<Result> {
+    const db = openConfigured(this.config)
+    try {
+      const { vault } = await openVault(this.config, db)
+      return await work(createServices(db, realSurroundings, arrangementsOf(this.config, vault)))
+    } finally {
+      await db.close()
+    }
+  }
+
+  read<Row>(sql: string): Promise<Row[]> {
+    return this.operate(({ db }) => db.snapshot((reader: Reader) => reader.all<Row>(sql)))
+  }
+
+  addAccount(name: string, roubles: bigint): Promise<Account> {
+    return this.operate(async ({ customers, ledger, db }) => {
+      const { id } = await customers.create(name)
+      const amount = roubles * 100n
+      await db.transact((tx) => ledger.credit(tx, id, kopecks(amount), 'operator', 'a storm'))
+      const { text } = await customers.issueToken(id, { name: 'storm' })
+      return { customer: id, token: text, kopecks: amount }
+    })
+  }
+
+  /** The places whose troubles may keep an address from being used. */
+  placesOf(address: string, range: string): string[] {
+    return [address, range, this.net.machineOf(address)?.name ?? '']
+  }
+
+  async close(): Promise<void> {
+    this.machine.stop()
+    await Promise.all(this.gateways.map((each) => each.process.stop()))
+    await Promise.all(this.shops.map((each) => each.stop()))
+    await this.balancer.stop()
+    await this.postgres?.stop()
+    await this.net.close()
+    if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  /** Leaves nothing running and no namespace behind, however this process ends, short of `kill -9`. */
+  private abandon(): void {
+    for (const { pid, isGone } of [...this.shops, ...this.gateways.map((each) => each.process)]) {
+      if (pid !== undefined && !isGone) process.kill(pid, 'SIGKILL')
+    }
+    this.net.abandon()
+    if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  private async raise(): Promise<void> {
+    mkdirSync(join(this.folder, 'shop'), { recursive: true, mode: 0o700 })
+    const [first, ...others] = this.shops
+    // One after another: the first makes the schema.
+    await first?.start()
+    await Promise.all(others.map((each) => each.start()))
+    await this.setPrices()
+    writeFileSync(join(this.folder, 'shop.pem'), shopCertificate.cert)
+    for (const [at, machine] of this.net.machines.entries()) await this.addGateway(machine, countries[at] ?? soldIn)
+    await this.addStock()
+    await Promise.all(this.gateways.map((each) => each.process.start()))
+    const isServed = async () => {
+      const ranges = (await this.tool('stock', 'ranges')) as { places: number; served: number }[]
+      return ranges.every((each) => each.served === each.places)
+    }
+    if (!(await untilTrue(isServed))) throw new Error('gateways do not serve all that they have')
+  }
+
+  private async setPrices(): Promise<void> {
+    await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, shipped())))
+  }
+
+  /** A range of each machine in turn, so that what is sold is on all of them. */
+  private addStock(): Promise<void> {
+    return this.operate(async ({ stock }) => {
+      const most = Math.max(...this.net.machines.map(({ prefixes }) => prefixes.length))
+      for (let turn = 0; turn < most; turn += 1) {
+        for (const { name, prefixes } of this.net.machines) {
+          const prefix = readPrefix(prefixes[turn] ?? '')
+          const homes = await stock.ranges.homesOf([name])
+          if (prefix) await stock.add(prefix, kindIn(soldIn, 4), undefined, homes)
+        }
+      }
+    })
+  }
+
+  private async addGateway(machine: Machine, country: string): Promise<void> {
+    const { name, host } = machine
+    const endpoint = ['--endpoint-host', host, '--endpoint-port', String(gatewayPort)]
+    const { key } = (await this.tool('node', 'add', name, '--location', name, ...endpoint)) as { key: string }
+    for (const exit of machine.exits) {
+      await this.tool('exit', 'add', pool, '--local', exit, '--node', name, '--country', country)
+    }
+    const env = {
+      TURNPIKE_DATA: join(this.folder, name),
+      TURNPIKE_SHOP_URL: this.balancer.nodesUrl,
+      TURNPIKE_NODE_KEY: key,
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+      TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
+      TURNPIKE_LOG: 'warn',
+      NODE_EXTRA_CA_CERTS: join(this.folder, 'shop.pem'),
+    }
+    const log = join(this.folder, `${name}.log`)
+    const inside = ['ip', 'netns', 'exec', machine.namespace, ...leash]
+    const gateway = new RoleProcess('gateway', env, log, () => accepts(host), inside)
+    this.gateways.push({ machine, country, process: gateway })
+  }
+}
+
+async function accepts(hostname: string): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ hostname, port: gatewayPort, socket: { data() {} } })
+    socket.end()
+    return true
+  } catch {
+    // Not yet.
+    return false
+  }
+}
