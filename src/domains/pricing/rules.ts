@@ -36,7 +36,7 @@ export type VpnPlan = {
 /** What a customer gets for time in which he could not use a proxy: that time, or its part of the price. */
 export type OutageRule = {
   readonly time: 'extend' | 'refund'
-  /** What becomes of the address in one that lasts for so long: it is kept and waited for, or replaced within its kind. */
+  /** What becomes of the address in one that lasts for so long: it is waited for, or replaced within its kind. */
   readonly address: 'keep' | 'replace'
   readonly afterMs: number
 }
