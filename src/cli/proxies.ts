@@ -1,44 +1,57 @@
 import type { Outages, ProxyOperator, ProxySight } from '../domains/dedicated/index.ts'
 import type { Told } from '../domains/orders/index.ts'
+import type { Stock } from '../domains/stock/index.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import { keyOption, noteOption, type Opened, readKey, readNote, readWhole } from './typed.ts'
 
 const proxyWord = { name: 'PROXY', meaning: "the proxy's id, a number" }
 
-export function proxyCommands(open: Opened<{ proxyOperator: ProxyOperator; outages: Outages }>): readonly Command[] {
+type Deps = { proxyOperator: ProxyOperator; outages: Outages; stock: Stock }
+
+export function proxyCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'proxy show',
-      summary: "Shows a customer's dedicated proxy: its order, term, state, bytes, and every address it has had.",
+      summary:
+        "Shows a customer's dedicated proxy: its order, term, gateway, state, bytes, and every address it has had.",
       takes: [proxyWord],
       options: [],
       run: (given) => open(given, async ({ proxyOperator }) => toOutcome(await proxyOperator.show(readProxy(given)))),
     },
     {
       name: 'proxy interrupted',
-      summary: 'Lists proxies that cannot be used now, since when, and why. Their terms stand still.',
+      summary: 'Lists proxies that cannot be used now, on which gateway, since when, and why. Their terms stand still.',
       takes: [],
       options: [
         { flag: 'after', value: 'PROXY', meaning: 'begin after this one' },
         { flag: 'limit', value: 'N', meaning: 'how many, 1 to 10000; 100 unless said' },
       ],
       run: (given) =>
-        open(given, async ({ outages }) => {
+        open(given, async ({ outages, stock }) => {
           const after = readWhole(given, 'after', 0, { min: 0, max: Number.MAX_SAFE_INTEGER })
           const found = await outages.list(after, readWhole(given, 'limit', 100, { min: 1, max: 10_000 }))
+          const nodes = await stock.served.carrierNames(found.map((proxy) => proxy.place))
           const rows = found.map((proxy) => ({
             proxy: proxy.id,
             customer: proxy.customer,
             address: proxy.address,
+            node: nodes.get(proxy.place) ?? null,
             since: toIso(proxy.interruptedAt ?? 0),
             reason: proxy.interruptedBy,
           }))
           return {
             json: rows,
             lines: table(
-              ['PROXY', 'CUSTOMER', 'ADDRESS', 'SINCE', 'WHY'],
-              rows.map((row) => [String(row.proxy), row.customer, row.address, row.since, row.reason ?? '']),
+              ['PROXY', 'CUSTOMER', 'ADDRESS', 'NODE', 'SINCE', 'WHY'],
+              rows.map((row) => [
+                String(row.proxy),
+                row.customer,
+                row.address,
+                row.node ?? 'none',
+                row.since,
+                row.reason ?? '',
+              ]),
             ),
           }
         }),
@@ -91,13 +104,14 @@ function readProxy(given: Given): number {
   return id
 }
 
-function toOutcome({ proxy, status, received, sent, addresses }: ProxySight) {
+function toOutcome({ proxy, status, node, received, sent, addresses }: ProxySight) {
   const json = {
     proxy: proxy.id,
     customer: proxy.customer,
     order_id: proxy.order,
     status,
     address: proxy.address,
+    node,
     country: proxy.country,
     ipv: proxy.ipv,
     port_type: proxy.portType,
@@ -107,6 +121,7 @@ function toOutcome({ proxy, status, received, sent, addresses }: ProxySight) {
     expires_at: toIso(proxy.expiresAt),
     ended_at: proxy.endedAt === null ? null : toIso(proxy.endedAt),
     interrupted_at: proxy.interruptedAt === null ? null : toIso(proxy.interruptedAt),
+    interrupted_by: proxy.interruptedBy,
     auto_renew: proxy.renewPeriod,
     rx_bytes: Number(received),
     tx_bytes: Number(sent),
@@ -121,6 +136,9 @@ function toOutcome({ proxy, status, received, sent, addresses }: ProxySight) {
     lines: [
       `Proxy ${proxy.id} of ${proxy.customer}, bought with ${proxy.order}: ${status}`,
       `${proxy.country} IPv${proxy.ipv} ${proxy.address}, ${proxy.portType}, ${proxy.username}`,
+      ...(json.interrupted_at === null
+        ? []
+        : [`cannot be used since ${json.interrupted_at} (${proxy.interruptedBy}), on ${node ?? 'no node'}`]),
       `from ${json.started_at} until ${json.ended_at ?? json.expires_at}, ${received} bytes in, ${sent} out`,
       ...table(
         ['ADDRESS', 'FROM', 'UNTIL'],

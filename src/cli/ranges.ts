@@ -1,13 +1,15 @@
+import type { RangeOperator } from '../domains/dedicated/index.ts'
+import { outageAfterMs } from '../domains/dedicated/outages/rules.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { Node } from '../domains/fleet/rules.ts'
 import type { Stock } from '../domains/stock/index.ts'
 import { countOf, isServing, type Range, servingWithinMs, type Trial } from '../domains/stock/ranges/rules.ts'
-import { readPrefix } from '../kernel/address.ts'
+import { type Prefix, readPrefix } from '../kernel/address.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import type { Opened } from './typed.ts'
 
-type Deps = { stock: Stock; fleet: Fleet; now: () => number }
+type Deps = { stock: Stock; fleet: Fleet; rangeOperator: RangeOperator; now: () => number }
 
 export const nodeOption = {
   flag: 'node',
@@ -28,6 +30,17 @@ export function rangeCommands(open: Opened<Deps>): readonly Command[] {
       takes: [{ name: 'PREFIX', meaning: 'a range in stock, a part of one, or many of them' }],
       options: [nodeOption, { flag: 'any', meaning: 'any gateway that proves that it can use them' }],
       run: (given) => open(given, ({ stock }) => assign(stock, given)),
+    },
+    {
+      name: 'stock move',
+      summary:
+        'Moves addresses to other gateways, with what was sold of them. Customers are told when it goes on there.',
+      takes: [{ name: 'PREFIX', meaning: 'a range in stock, a part of one, or many of them' }],
+      options: [
+        { ...nodeOption, meaning: 'the gateways that it moves to' },
+        { flag: 'dry-run', meaning: 'say whom it would touch and whether they are there, and change nothing' },
+      ],
+      run: (given) => open(given, (deps) => move(deps, given)),
     },
     {
       name: 'stock ranges',
@@ -63,10 +76,39 @@ export function rangeCommands(open: Opened<Deps>): readonly Command[] {
   ]
 }
 
-async function assign(stock: Stock, given: Given) {
-  const text = given.words[0] ?? ''
+function readRange(text: string): Prefix {
   const prefix = readPrefix(text)
   if (!prefix) throw mistyped(`${text} is not a prefix.`)
+  return prefix
+}
+
+/** Those that it moves to prove it within seconds if they can use it; whoever waits for longer is interrupted. */
+async function move({ stock, fleet, rangeOperator, now }: Deps, given: Given) {
+  const text = given.words[0] ?? ''
+  const prefix = readRange(text)
+  if (!given.has('node')) throw mistyped('Say --node NAME.')
+  const homes = await readHomes(stock, given)
+  const { proxies, customers } = await rangeOperator.survey(prefix)
+  const away = (await fleet.nodes('gateway'))
+    .filter((node) => homes.includes(node.id) && !isServing(node, now()))
+    .map((node) => node.name)
+  const isDry = given.has('dry-run')
+  const ranges = isDry ? 0 : await stock.ranges.assign(prefix, homes)
+  const whom = `${proxies.length} proxies of ${customers} customers`
+  const limit = `${outageAfterMs / 1000} seconds`
+  return {
+    json: { dry_run: isDry, prefix: text, nodes: homes, ranges, proxies, customers, away },
+    lines: [
+      isDry ? `${whom} would move. Nothing was changed.` : `${text} is on ${given.flags['node']} now, with ${whom}.`,
+      `They go on when it has tried the addresses; whoever waits for ${limit} is interrupted, and made good.`,
+      ...away.map((name) => `${name} was not heard of lately.`),
+    ],
+  }
+}
+
+async function assign(stock: Stock, given: Given) {
+  const text = given.words[0] ?? ''
+  const prefix = readRange(text)
   if (given.has('any') === given.has('node')) throw mistyped('Say either --node NAME or --any.')
   const homes = await readHomes(stock, given)
   const ranges = await stock.ranges.assign(prefix, homes)

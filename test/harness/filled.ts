@@ -273,7 +273,7 @@ async function interruptSome(
   third: number,
 ): Promise<void> {
   const { outages } = services
-  const rule = { time: 'extend' } as const
+  const rule = { time: 'extend', address: 'keep', afterMs: 60_000 } as const
   for (const ids of [[first, second], [first]]) {
     await outages.interrupt(
       ids.map((proxy) => ({ proxy, servedAt: clock.nowMs })),
@@ -285,7 +285,7 @@ async function interruptSome(
   }
   await outages.interrupt([{ proxy: third, servedAt: clock.nowMs }], 'quarantine')
   clock.advance(minuteMs)
-  await outages.restore(boris.customer, [third], { time: 'refund' })
+  await outages.restore(boris.customer, [third], { ...rule, time: 'refund' })
 }
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {

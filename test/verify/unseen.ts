@@ -65,6 +65,24 @@ export const unseen: readonly Unseen[] = [
   ),
   {
     table: 'proxies',
+    column: 'resumed_at',
+    of: (row: Row) => row['resumed_at'] === null,
+    because: 'one that is missing only lets a later outage begin sooner; one that is there is found in its orders',
+  },
+  {
+    table: 'stock',
+    column: 'lost_at',
+    because: 'when a node last let go of a place: an outage begins no sooner, and what was given for it is found',
+  },
+  {
+    table: 'stock',
+    column: 'known_carrier',
+    of: (row: Row) => row['state'] === 'leased',
+    because:
+      'which gateway its holder was told of decides only whether he is told again; one that there is not is found',
+  },
+  {
+    table: 'proxies',
     column: 'replaced_by',
     because: 'who swapped the address last decides only whether its customer may swap it again within a day',
   },

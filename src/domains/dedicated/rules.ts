@@ -9,8 +9,8 @@ import type { Ipv } from '../stock/rules.ts'
 /** What a proxy speaks. */
 export type PortType = 'http' | 'socks' | 'both'
 
-/** Who swaps a proxy's address: its customer or the operator. */
-export type ReplacedBy = 'customer' | 'operator'
+/** Who swaps a proxy's address: its customer, the operator, or the shop because it could not be used. */
+export type ReplacedBy = 'customer' | 'operator' | 'outage'
 
 export type Proxy = {
   readonly id: number
@@ -34,6 +34,8 @@ export type Proxy = {
   /** Since when it cannot be used, and why, while it cannot. Its term stands still meanwhile. */
   readonly interruptedAt: number | null
   readonly interruptedBy: 'outage' | 'quarantine' | null
+  /** When it was last prolonged after its end. */
+  readonly resumedAt: number | null
   /** When the operator ended it before its time. */
   readonly endedAt: number | null
   /** Addresses that need no password, at a port that stands for this proxy alone. */

@@ -121,6 +121,8 @@ async function checkCounter(
 type Sold = {
   readonly bought: Map<string, Bought>
   readonly until: Map<number, number[]>
+  /** When each proxy was prolonged. */
+  readonly prolongedAt: Map<number, number[]>
 }
 
 type Bought = {
@@ -152,7 +154,7 @@ async function checkOrders(
   deps: { orders: Orders; pricing: Pricing },
   findings: Finding[],
 ): Promise<Sold> {
-  const sold: Sold = { bought: new Map(), until: new Map() }
+  const sold: Sold = { bought: new Map(), until: new Map(), prolongedAt: new Map() }
   await deps.orders.walk(reader, 'dedicated', async (order) => {
     const version = (order.calculation as { catalogue?: Plain } | null)?.catalogue
     const catalogue = typeof version === 'number' ? await deps.pricing.version(reader, version) : undefined
@@ -193,7 +195,10 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
 function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
   const note = order.calculation as unknown as ProlongNote
   const wish = order.wish as unknown as { ids: number[]; period: number }
-  for (const [id, expiresAt] of note.proxies) sold.until.set(id, [...(sold.until.get(id) ?? []), expiresAt])
+  for (const [id, expiresAt] of note.proxies) {
+    sold.until.set(id, [...(sold.until.get(id) ?? []), expiresAt])
+    sold.prolongedAt.set(id, [...(sold.prolongedAt.get(id) ?? []), order.createdAt])
+  }
   const count = note.lines.reduce((sum, line) => sum + line.count, 0)
   const named = new Set(note.proxies.map(([id]) => id))
   if (count !== wish.ids.length || named.size !== count || !wish.ids.every((id) => named.has(id))) return undefined
@@ -225,6 +230,9 @@ function checkProxy(
   }
   if (order.at !== proxy.startedAt) {
     findings.push({ promise: 'term', where, problem: 'it does not begin when it was bought' })
+  }
+  if (proxy.resumedAt !== null && !sold.prolongedAt.get(proxy.id)?.includes(proxy.resumedAt)) {
+    findings.push({ promise: 'term', where, problem: 'it was not prolonged when it is said to have been' })
   }
   for (const problem of problemsOfProxy(proxy)) findings.push({ promise: 'delivery', where, problem })
   const ends = [order.expiresAt, ...(sold.until.get(proxy.id) ?? [])]

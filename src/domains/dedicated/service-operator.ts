@@ -17,6 +17,8 @@ export type ProxyOperator = ReturnType<typeof createProxyOperator>
 export type ProxySight = {
   readonly proxy: Omit<Proxy, 'sealedPassword' | 'passwordDigest'>
   readonly status: 'active' | 'expired' | 'gone'
+  /** The gateway that carries it, or did last. */
+  readonly node: string | null
   readonly received: bigint
   readonly sent: bigint
   /** Every address that it has had, the oldest first. */
@@ -57,6 +59,7 @@ export function createProxyOperator(
       return {
         proxy,
         status: isHeld(proxy, clock()) ? statusAt(proxy, clock()) : 'gone',
+        node: (await stock.served.carrierNames([proxy.place])).get(proxy.place) ?? null,
         received: count?.received ?? 0n,
         sent: count?.sent ?? 0n,
         addresses: await deps.stockOperator.leasesOf(id),

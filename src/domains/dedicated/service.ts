@@ -152,6 +152,7 @@ export function createDedicated(deps: DedicatedDeps) {
         endedAt: null,
         interruptedAt: null,
         interruptedBy: null,
+        resumedAt: null,
         sources: [],
         entryPort: null,
         renewPeriod: null,
@@ -215,11 +216,7 @@ export function createDedicated(deps: DedicatedDeps) {
           calculation: price.calculation,
           note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
         })
-        store.setExpiry(
-          tx,
-          price.items.map((item) => ({ id: item.proxy.id, expiresAt: item.expiresAt })),
-          nowMs,
-        )
+        store.setProlonged(tx, price.items, nowMs)
         return { receipt, period, ...price }
       },
     )

@@ -25,6 +25,7 @@ type Row = {
   ended_at: bigint | null
   interrupted_at: bigint | null
   interrupted_by: string | null
+  resumed_at: bigint | null
   both_protocols: bigint
   sources: string
   entry_port: bigint | null
@@ -54,6 +55,7 @@ const toProxy = (row: Row): Proxy => ({
   endedAt: numberOrNull(row.ended_at),
   interruptedAt: numberOrNull(row.interrupted_at),
   interruptedBy: row.interrupted_by as Proxy['interruptedBy'],
+  resumedAt: numberOrNull(row.resumed_at),
   sources: row.sources === '' ? [] : row.sources.split(' '),
   entryPort: numberOrNull(row.entry_port),
   renewPeriod: numberOrNull(row.renew_period),
@@ -164,6 +166,22 @@ export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: num
       proxy.expiresAt,
       nowMs,
     ])
+  }
+}
+
+/** What was bought for longer; for one that had ended a new term begins now. */
+export function setProlonged(
+  tx: Tx,
+  items: readonly { proxy: { id: number }; expiresAt: number }[],
+  nowMs: number,
+): void {
+  for (const { proxy, expiresAt } of items) {
+    tx.send(
+      `UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL,
+         resumed_at = CASE WHEN expires_at <= $3 AND interrupted_at IS NULL THEN $3 ELSE resumed_at END
+       WHERE id = $1`,
+      [proxy.id, expiresAt, nowMs],
+    )
   }
 }
 

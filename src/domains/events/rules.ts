@@ -5,6 +5,7 @@ export const eventTypes = [
   'proxy.replaced',
   'proxy.interrupted',
   'proxy.restored',
+  'proxy.moved',
   'proxy.extended',
   'proxy.ended',
   'order.refunded',

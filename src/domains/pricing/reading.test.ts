@@ -245,3 +245,22 @@ test('nobody is slowed down unless the list says so', () => {
   const slow = readCatalogue(1, listWith('premium/speed_mbit', 20))
   expect([slow.dedicated.speedMegabits, slow.premium.speedMegabits]).toEqual([null, 20])
 })
+
+describe('the rule for outages', () => {
+  test('gives time and waits unless it is said otherwise', () => {
+    for (const outage of [undefined, {}]) {
+      const { dedicated } = readCatalogue(1, listWith('dedicated/outage', outage))
+      expect(dedicated.outage).toEqual({ time: 'extend', address: 'keep', afterMs: 3_600_000 })
+    }
+    const said = { time: 'refund', address: 'replace', after_minutes: 5 }
+    const { dedicated } = readCatalogue(1, listWith('dedicated/outage', said))
+    expect(dedicated.outage).toEqual({ time: 'refund', address: 'replace', afterMs: 300_000 })
+  })
+
+  test.each([{ time: 'both' }, { address: 'swap' }, { after_minutes: 0 }, { after_minutes: 1.5 }, { after: 5 }])(
+    'is not %p',
+    (outage) => {
+      expect(problemsOf(listWith('dedicated/outage', outage))).toHaveLength(1)
+    },
+  )
+})

@@ -9,6 +9,9 @@ import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tie
 const mostPrice = 100_000_000n
 /** A terabit a second, which nobody has. */
 const mostMegabits = 1_000_000
+/** Thirty days: whoever waits for longer says `keep`. */
+const mostOutageMinutes = 43_200
+const usualOutageMinutes = 60
 
 type Plain = { readonly [name: string]: unknown }
 
@@ -108,11 +111,20 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
   }
 }
 
-/** Whoever says nothing gives the time. */
+/** Whoever says nothing gives the time, and waits. */
 function readOutage(reading: Reading, value: unknown): OutageRule {
-  const { time = 'extend' } = reading.object(value, 'dedicated.outage', ['time'])
+  const known = ['time', 'address', 'after_minutes']
+  const { time = 'extend', address = 'keep', after_minutes: after } = reading.object(value, 'dedicated.outage', known)
   if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
-  return { time: time === 'refund' ? 'refund' : 'extend' }
+  if (address !== 'keep' && address !== 'replace') {
+    reading.wrong('dedicated.outage.address', 'must be keep or replace')
+  }
+  const minutes = reading.optional(after, 'dedicated.outage.after_minutes', 1, mostOutageMinutes) ?? usualOutageMinutes
+  return {
+    time: time === 'refund' ? 'refund' : 'extend',
+    address: address === 'replace' ? 'replace' : 'keep',
+    afterMs: minutes * 60_000,
+  }
 }
 
 function readKind(reading: Reading, value: unknown, path: string): DedicatedKind {

@@ -34,7 +34,12 @@ export type VpnPlan = {
 }
 
 /** What a customer gets for time in which he could not use a proxy: that time, or its part of the price. */
-export type OutageRule = { readonly time: 'extend' | 'refund' }
+export type OutageRule = {
+  readonly time: 'extend' | 'refund'
+  /** What becomes of the address in one that lasts for so long: it is waited for, or replaced within its kind. */
+  readonly address: 'keep' | 'replace'
+  readonly afterMs: number
+}
 
 /** A whole price list. */
 export type Catalogue = {

@@ -7,6 +7,7 @@ import type { Node } from '../fleet/rules.ts'
 import { outOfStock, soldElsewhere } from './errors.ts'
 import { createStockNodes } from './nodes.ts'
 import { createRanges, type Planned } from './ranges/service.ts'
+import { createServed } from './ranges/service-served.ts'
 import { type Kind, mostWrittenOut, type Place, randomAddress, scattered, sizeOf, slotsOf } from './rules.ts'
 import * as store from './store.ts'
 
@@ -131,6 +132,7 @@ export function createStock(deps: {
 
   return {
     ranges,
+    served: createServed(deps),
     nodes: createStockNodes({ db, ranges }),
 
     /** What `take` needs, fetched before the transaction begins, for neither may wait inside of it. */

@@ -13,6 +13,8 @@ export type PlaceRecord = {
   readonly retiring: boolean
   readonly range: number | null
   readonly carrier: string | null
+  /** The node that its holder knows of. */
+  readonly knownCarrier: string | null
 }
 
 type Row = {
@@ -26,6 +28,7 @@ type Row = {
   retiring: bigint
   range_id: bigint | null
   carrier: string | null
+  known_carrier: string | null
 }
 
 const toRecord = (row: Row): PlaceRecord => ({
@@ -39,6 +42,7 @@ const toRecord = (row: Row): PlaceRecord => ({
   retiring: row.retiring === 1n,
   range: numberOrNull(row.range_id),
   carrier: row.carrier,
+  knownCarrier: row.known_carrier,
 })
 
 /** A page of places in the order they are sold. An empty text asks for every country or state. */

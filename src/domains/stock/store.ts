@@ -56,7 +56,7 @@ export async function lockFree(
  */
 export async function leaseNext(tx: Tx, { kind, carriers }: Asked, after: number): Promise<Place | undefined> {
   const row = await tx.first<PlaceRow>(
-    `UPDATE stock SET state = 'leased' WHERE state = 'free' AND id = (
+    `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id = (
        SELECT id FROM stock
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
          AND ${carriedBy(carriers, 4)}
@@ -70,7 +70,11 @@ export async function leaseNext(tx: Tx, { kind, carriers }: Asked, after: number
 /** Nobody else can have taken them: their rows are held. */
 export function setLeased(tx: Tx, ids: readonly number[]): void {
   for (const chunk of chunked(ids)) {
-    tx.send(`UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (${list(chunk.length)})`, chunk)
+    tx.send(
+      `UPDATE stock SET state = 'leased', known_carrier = carrier
+       WHERE state = 'free' AND id IN (${list(chunk.length)})`,
+      chunk,
+    )
   }
 }
 
@@ -102,6 +106,7 @@ export function setResting(tx: Tx, place: { id: number; freeFrom: number; restUn
     `UPDATE stock SET
        state = CASE WHEN retiring = 1 THEN 'retired' ELSE 'resting' END,
        rest_until = CASE WHEN retiring = 1 THEN NULL ELSE $2 END,
+       known_carrier = NULL,
        free_from = $3
      WHERE id = $1 AND state = 'leased'`,
     [place.id, place.restUntil, place.freeFrom],
@@ -155,8 +160,19 @@ export async function insertPlaces(tx: Tx, places: readonly NewPlace[]): Promise
 export function mintPlaces(tx: Tx, places: readonly (Place & { readonly range: number })[], kind: Kind): void {
   sendRows(
     tx,
-    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
-    places.map((each) => [each.id, each.address, 0, kind.country, kind.ipv, 'leased', 0, each.range, each.carrier]),
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier, known_carrier)',
+    places.map(({ id, address, range, carrier }) => [
+      id,
+      address,
+      0,
+      kind.country,
+      kind.ipv,
+      'leased',
+      0,
+      range,
+      carrier,
+      carrier,
+    ]),
   )
 }
 

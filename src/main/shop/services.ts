@@ -12,6 +12,7 @@ import {
   createDedicatedUpkeep,
   createDedicatedVerifier,
   createOutages,
+  createOutageWatch,
   createProxyOperator,
   createRangeOperator,
 } from '../../domains/dedicated/index.ts'
@@ -119,7 +120,9 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     rangeIds: createCounter(db, 'range'),
   })
   const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet })
-  const outages = createOutages({ db, ledger, orders, events, pricing, ...around })
+  const outageDeps = { db, ledger, orders, events, pricing, ...around }
+  const outages = createOutages(outageDeps)
+  const outageWatch = createOutageWatch({ ...outageDeps, stock, outages })
   const dedicated = createDedicated({
     db,
     outages,
@@ -226,6 +229,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     dedicated,
     dedicatedUpkeep,
     outages,
+    outageWatch,
     proxyOperator,
     rangeOperator,
     refunds,

@@ -20,6 +20,7 @@ import { dedicatedChores } from '../../jobs/dedicated.ts'
 import { eventChores } from '../../jobs/events.ts'
 import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
+import { outageChores } from '../../jobs/outages.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { trafficChores } from '../../jobs/traffic.ts'
@@ -74,6 +75,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
     ...fleetChores({ ...services, ...around }, log),
+    ...outageChores(services, log),
     ...eventChores(services),
     ...localChores,
   ]

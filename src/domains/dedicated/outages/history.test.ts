@@ -16,7 +16,7 @@ import { Refusal } from '../../../kernel/refusal.ts'
 
 const dayMs = 86_400_000
 const graceMs = 3 * dayMs
-const extend = { time: 'extend' } as const
+const extend = { time: 'extend', address: 'keep', afterMs: 60_000 } as const
 
 type Step =
   | { do: 'interrupt'; agoMs: number; cause: 'outage' | 'quarantine' }
@@ -69,9 +69,11 @@ class Model {
   }
   restore(nowMs: number): void {
     if (this.interruptedAt === null || this.isGone) return
-    this.expiresAt += nowMs - this.interruptedAt
+    const endedAt = Math.max(nowMs, this.interruptedAt)
+    this.expiresAt += endedAt - this.interruptedAt
+    // Two of one proxy never begin at the same moment.
+    this.lastEndAt = Math.max(endedAt, this.interruptedAt + 1)
     this.interruptedAt = null
-    this.lastEndAt = nowMs
   }
 }
 
@@ -91,13 +93,14 @@ describe.each([...engines])('random outages on %s', (engine) => {
     const bought = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7 })
     const id = bought.proxies[0]?.id ?? 0
     const model = new Model(clock.nowMs, clock.nowMs + 7 * dayMs)
-    let swappedAt = 0
+    /** When it got its address, or was prolonged after its end. */
+    let beganAt = 0
     for (const each of steps) {
       if (each.do === 'wait') clock.advance(each.ms)
       else if (each.do === 'interrupt') {
         const servedAt = clock.nowMs - each.agoMs
         await outages.interrupt([{ proxy: id, servedAt }], each.cause)
-        model.interrupt(clock.nowMs, Math.max(servedAt, swappedAt))
+        model.interrupt(clock.nowMs, Math.max(servedAt, beganAt))
       } else if (each.do === 'interrupt twice at once') {
         const again = () => outages.interrupt([{ proxy: id, servedAt: clock.nowMs }], 'outage')
         const opened = await Promise.all([again(), again(), again()])
@@ -114,12 +117,13 @@ describe.each([...engines])('random outages on %s', (engine) => {
           (error: unknown) => !(error instanceof Refusal) && Promise.reject(error),
         )
         expect(done).toBe(model.isHeld(clock.nowMs))
+        if (done && !model.isActive(clock.nowMs)) beganAt = clock.nowMs
         if (done) model.expiresAt = Math.max(model.expiresAt, model.clockAt(clock.nowMs)) + 3 * dayMs
       } else if (each.do === 'swap') {
         if (!model.isActive(clock.nowMs)) continue
         await services.proxyOperator.replace(id, { note: 'swap' })
         model.restore(clock.nowMs)
-        swappedAt = clock.nowMs
+        beganAt = clock.nowMs
       } else {
         await services.dedicatedUpkeep.release(100)
         if (!model.isHeld(clock.nowMs)) model.isGone = true

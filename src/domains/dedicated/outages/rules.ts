@@ -23,9 +23,33 @@ export type Outage = {
 export const extended = (expiresAt: number, fromAt: number, untilAt: number): number =>
   expiresAt + Math.max(0, untilAt - fromAt)
 
-/** When an interruption began of what was last served then: no sooner than it was sold, or got its address. */
+/**
+ * When an interruption began of what was last served then: no sooner than it was sold, got its address, or was
+ * prolonged after its end.
+ */
 export const beginningOf = (proxy: Proxy, servedAt: number): number =>
-  Math.max(servedAt, proxy.startedAt, proxy.replacedAt ?? 0)
+  Math.max(servedAt, proxy.startedAt, proxy.replacedAt ?? 0, proxy.resumedAt ?? 0)
+
+/** What is not served for less than this is nobody's loss: a node that is started anew takes a few seconds. */
+export const outageAfterMs = 30_000
+/** How often the shop looks at what is sold. */
+export const lookEveryMs = 5_000
+/** Whoever has not looked for this long was blind meanwhile: nodes could not reach him, or he not the database. */
+const blindAfterMs = 3 * lookEveryMs
+
+/** Since when a shop has looked without a pause, and when it last did. */
+export type Watch = { readonly sinceAt: number; readonly lookedAt: number }
+
+/** A shop that was away itself, or whose clock was set back, begins to watch now. */
+export const watchAt = (before: Watch | undefined, nowMs: number): Watch =>
+  before && nowMs >= before.lookedAt && nowMs - before.lookedAt <= blindAfterMs
+    ? { sinceAt: before.sinceAt, lookedAt: nowMs }
+    : { sinceAt: nowMs, lookedAt: nowMs }
+
+/** Nodes get as long to be heard of by a shop that is back as they get when they are back themselves. */
+export const mayJudge = (watch: Watch, nowMs: number): boolean => nowMs - watch.sinceAt >= outageAfterMs
+
+export const movedEvent = (proxy: Proxy): Happening => eventOf(proxy, 'proxy.moved', { ip: proxy.address })
 
 export const interruptedEvent = (proxy: Proxy, cause: Cause, fromAt: number): Happening =>
   eventOf(proxy, 'proxy.interrupted', { ip: proxy.address, since: toIso(fromAt), reason: cause })

@@ -65,7 +65,7 @@ export function createOutages(deps: OutageDeps) {
       const locked = (await proxies.lockMany(tx, [...servedAt.keys()])).filter(
         (proxy) => proxy.state === 'held' && statusAt(proxy, nowMs) === 'active',
       )
-      const ends = await store.lastEnds(
+      const ends = await store.soonest(
         tx,
         locked.map((proxy) => proxy.id),
       )

@@ -53,11 +53,11 @@ export function close(
   tx.send('UPDATE proxies SET interrupted_at = NULL, interrupted_by = NULL WHERE id = $1', [of.proxy])
 }
 
-/** When the last outage of each of these proxies ended: the next one begins no sooner. */
-export async function lastEnds(reader: Reader, proxies: readonly number[]): Promise<Map<number, number>> {
+/** The soonest that the next outage of each of these proxies begins: when the last ended, and after that began. */
+export async function soonest(reader: Reader, proxies: readonly number[]): Promise<Map<number, number>> {
   if (proxies.length === 0) return new Map()
   const rows = await reader.all<{ proxy_id: bigint; last: bigint }>(
-    `SELECT proxy_id, MAX(until_at) AS last FROM proxy_outages
+    `SELECT proxy_id, MAX(CASE WHEN until_at > from_at THEN until_at ELSE from_at + 1 END) AS last FROM proxy_outages
      WHERE until_at IS NOT NULL AND proxy_id IN (${list(proxies.length)}) GROUP BY proxy_id`,
     proxies,
   )

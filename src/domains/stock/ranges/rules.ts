@@ -38,6 +38,10 @@ export const isServing = (node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'he
   node.lastSeenAt !== null &&
   nowMs - node.lastSeenAt <= servingWithinMs
 
+/** Where a walk over what nobody serves stands: which carrier's places, none's first, and after which of them. */
+export type UnservedPosition = { readonly carrier: string; readonly place: number }
+export const firstUnserved: UnservedPosition = { carrier: '', place: 0 }
+
 export const mayCarry = (range: Pick<Range, 'homes'>, node: string): boolean =>
   range.homes.length === 0 || range.homes.includes(node)
 

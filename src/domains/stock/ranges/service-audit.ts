@@ -10,6 +10,8 @@ type Placed = {
   readonly address: string
   readonly range: number | null
   readonly carrier: string | null
+  readonly state: string
+  readonly knownCarrier: string | null
 }
 
 type Known = { readonly range: Range; readonly prefix: Prefix; readonly isBlock: boolean; readonly trials: Trial[] }
@@ -58,6 +60,10 @@ export async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'no
     problemOf(place: Placed): string | undefined {
       const known = place.range === null ? undefined : ranges.get(place.range)
       const address = readAddress(place.address)
+      const knows = place.knownCarrier
+      if (knows !== null && (place.state !== 'leased' || !gateways.has(knows))) {
+        return 'its holder knows of a node that there is not, or nobody holds it'
+      }
       if (place.range === null) return place.carrier === null ? undefined : 'it is carried and in no range'
       if (!known || !address || !contains(known.prefix, address)) return 'it is not in the range that it belongs to'
       const offset = known.isBlock ? 0 : offsetOf(known.prefix, address)

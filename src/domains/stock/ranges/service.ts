@@ -78,33 +78,29 @@ export function createRanges(deps: {
     return { ranges, byAddress: indexOf(ranges) }
   }
 
+  /** Gives addresses of a range to a node, but for those that another one carries which is there. */
+  function give(tx: Tx, range: Range, runs: readonly Run[], node: string, alive: readonly string[]): void {
+    const which = placesOf(range, runs)
+    if (!which || runs.length === 0) return
+    store.claim(tx, which, node, alive)
+    if (isBlock(range)) store.claimBlock(tx, range.prefix, node, alive)
+  }
+
   /** What changes in who carries a range when a node says this of it. */
   function apply(tx: Tx, range: Range, said: Tried, before: readonly Trial[], node: string, alive: readonly string[]) {
-    const prefix = readPrefix(range.prefix)
-    if (!prefix) return
-    const isBlock = sizeOf(prefix) > mostWrittenOut
-    const size = isBlock ? 1 : Number(sizeOf(prefix))
-    const which = (runs: readonly Run[]): store.Which => ({
-      range: range.id,
-      addresses: isBlock || isWhole(runs, size) ? 'all' : [...addressesOf(prefix, runs)].map(formatAddress),
-    })
     const own = before.find((each) => each.node === node)
     const others = before.filter((each) => each.node !== node)
     const lost = without(own?.served ?? [], said.served)
-    if (lost.length > 0) {
-      store.release(tx, which(lost), node)
-      if (isBlock) store.releaseBlock(tx, range.prefix, node)
+    const which = placesOf(range, lost)
+    if (which && lost.length > 0) {
+      store.release(tx, which, node, clock())
+      if (isBlock(range)) store.releaseBlock(tx, range.prefix, node)
       for (const other of others) {
-        const taken = within(lost, other.served)
-        if (taken.length === 0) continue
-        store.claim(tx, which(taken), other.node, alive)
-        if (isBlock) store.claimBlock(tx, range.prefix, other.node, alive)
+        give(tx, range, within(lost, other.served), other.node, alive)
       }
     }
     const gained = others.length > 0 ? said.served : without(said.served, own?.served ?? [])
-    if (gained.length === 0) return
-    store.claim(tx, which(gained), node, alive)
-    if (isBlock) store.claimBlock(tx, range.prefix, node, alive)
+    give(tx, range, gained, node, alive)
   }
 
   /** Lets go of all that nodes have of a range, but those that may go on. */
@@ -112,7 +108,7 @@ export function createRanges(deps: {
     if (trials.length === 0) return
     const out = trials.filter((each) => each.range === range.id && !mayStay(each.node)).map((each) => each.node)
     for (const node of out) {
-      store.release(tx, { range: range.id, addresses: 'all' }, node)
+      store.release(tx, { range: range.id, addresses: 'all' }, node, clock())
       store.releaseBlock(tx, range.prefix, node)
     }
     store.dropTrials(tx, range.id, out)
@@ -208,7 +204,7 @@ export function createRanges(deps: {
         const planned = await plan(addresses, [])
         await db.transact(async (tx) => {
           const begun = await begin(tx, planned)
-          for (const [id, group] of Map.groupBy(addresses, begun.byAddress)) store.moveInto(tx, id ?? 0, group)
+          for (const [id, group] of Map.groupBy(addresses, begun.byAddress)) store.moveInto(tx, id ?? 0, group, clock())
           await open(tx, begun)
         })
         adopted += addresses.length
@@ -236,6 +232,9 @@ export function createRanges(deps: {
       const around = all.find((each) => isAround(each, prefix))
       if (inside.length === 0 && !around) throw noSuchRange(formatPrefix(prefix))
       if (around) await cut(around, prefix, homes)
+      const alive = await live()
+      const mayStay = (node: string): boolean => mayCarry({ homes }, node)
+      const isThere = (node: string): number => Number(alive.includes(node))
       await db.transact(async (tx) => {
         const ids = inside.map((each) => each.id)
         const ranges = await store.lockRanges(tx, ids)
@@ -243,7 +242,11 @@ export function createRanges(deps: {
         const nowMs = clock()
         for (const range of ranges.values()) {
           store.setHomes(tx, range.id, homes, nowMs)
-          unseat(tx, range, trials, (node) => mayCarry({ homes }, node))
+          unseat(tx, range, trials, mayStay)
+          const staying = trials
+            .filter((each) => each.range === range.id && mayStay(each.node))
+            .toSorted((a, b) => isThere(b.node) - isThere(a.node))
+          for (const { node, served } of staying) give(tx, range, served, node, alive)
         }
       })
       return inside.length + (around ? 1 : 0)
@@ -308,7 +311,7 @@ export function createRanges(deps: {
         made.map((each) => each.range),
       )
       const addresses = await store.addressesIn(tx, whole.id)
-      for (const [id, group] of Map.groupBy(addresses, find)) store.moveInto(tx, id ?? 0, group)
+      for (const [id, group] of Map.groupBy(addresses, find)) store.moveInto(tx, id ?? 0, group, nowMs)
     })
   }
 }
@@ -360,6 +363,20 @@ function isWithin(range: Range, prefix: Prefix): boolean {
 function isAround(range: Range, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)
   return own !== undefined && own.length < prefix.length && contains(own, prefix.base) && sizeOf(own) <= mostWrittenOut
+}
+
+/** A range that is kept as one row of stock. */
+function isBlock(range: Range): boolean {
+  const prefix = readPrefix(range.prefix)
+  return prefix !== undefined && sizeOf(prefix) > mostWrittenOut
+}
+
+/** The places at some addresses of a range. */
+function placesOf(range: Range, runs: readonly Run[]): store.Which | undefined {
+  const prefix = readPrefix(range.prefix)
+  if (!prefix) return undefined
+  const isAll = isBlock(range) || isWhole(runs, Number(sizeOf(prefix)))
+  return { range: range.id, addresses: isAll ? 'all' : [...addressesOf(prefix, runs)].map(formatAddress) }
 }
 
 /** Whether a node speaks of addresses that the range has. */

@@ -1,4 +1,4 @@
-import { chunked, list, padded, sendRows } from '../../../db/rows.ts'
+import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { Problem, Range, Run, Trial } from './rules.ts'
 
@@ -182,12 +182,13 @@ export function dropTrials(tx: Tx, range: number, nodes: readonly string[]): voi
 /** Which places: all of a range, or those at some addresses of it. */
 export type Which = { readonly range: number; readonly addresses: readonly string[] | 'all' }
 
-/** Whoever carries them lets them go; nobody else's are touched. */
-export function release(tx: Tx, which: Which, node: string): void {
-  for (const [sql, values] of of(which, 2)) {
-    tx.send(`UPDATE stock SET carrier = NULL WHERE range_id = $1 AND carrier = $2 ${sql}`, [
+/** Whoever carries them lets them go, which was now; nobody else's are touched. */
+export function release(tx: Tx, which: Which, node: string, nowMs: number): void {
+  for (const [sql, values] of of(which, 3)) {
+    tx.send(`UPDATE stock SET carrier = NULL, lost_at = $3 WHERE range_id = $1 AND carrier = $2 ${sql}`, [
       which.range,
       node,
+      nowMs,
       ...values,
     ])
   }
@@ -245,13 +246,15 @@ export async function rangelessBlocks(reader: Reader): Promise<string[]> {
   return rows.map((row) => row.prefix)
 }
 
-/** Puts places into a range, whoever carried them before. */
-export function moveInto(tx: Tx, range: number, addresses: readonly string[]): void {
+/** Puts places into a range, whoever carried them before. Nobody does until a node has tried them there. */
+export function moveInto(tx: Tx, range: number, addresses: readonly string[], nowMs: number): void {
   for (const chunk of chunked(addresses)) {
-    tx.send(`UPDATE stock SET range_id = $1, carrier = NULL WHERE address IN (${list(chunk.length, 1)})`, [
-      range,
-      ...chunk,
-    ])
+    tx.send(
+      `UPDATE stock SET range_id = $1, carrier = NULL,
+         lost_at = CASE WHEN carrier IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
+       WHERE address IN (${list(chunk.length, 2)})`,
+      [range, nowMs, ...chunk],
+    )
   }
 }
 
@@ -292,4 +295,77 @@ export function listBlocks(reader: Reader): Promise<{ prefix: string; carrier: s
   return reader.all<{ prefix: string; carrier: string | null }>(
     'SELECT prefix, carrier FROM stock_prefixes ORDER BY prefix',
   )
+}
+
+export type Leased = { readonly place: number; readonly proxy: number; readonly lostAt: number | null }
+
+/** Sold places that a node carries, or nobody, in their order, a page at a time. */
+export async function leasedBy(
+  reader: Reader,
+  carrier: string | null,
+  after: number,
+  limit: number,
+): Promise<Leased[]> {
+  const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
+    `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
+     JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
+     WHERE stock.state = 'leased' AND stock.carrier ${carrier === null ? 'IS NULL' : '= $3'} AND stock.id > $1
+     ORDER BY stock.id LIMIT $2`,
+    [after, limit, ...(carrier === null ? [] : [carrier])],
+  )
+  return rows.map((row) => ({
+    place: Number(row.id),
+    proxy: Number(row.proxy_id),
+    lostAt: numberOrNull(row.lost_at),
+  }))
+}
+
+export type Moved = { readonly place: number; readonly proxy: number; readonly from: string | null }
+
+/**
+ * Sold places that another node carries than their holders know of, one of those that serve. `from` is null where they
+ * knew of none.
+ */
+export async function movedPlaces(
+  reader: Reader,
+  live: readonly string[],
+  after: number,
+  limit: number,
+): Promise<Moved[]> {
+  if (live.length === 0) return []
+  const carriers = padded(live)
+  const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_carrier: string | null }>(
+    `SELECT stock.id, leases.proxy_id, stock.known_carrier FROM stock
+     JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
+     WHERE stock.state = 'leased' AND stock.carrier IS NOT NULL
+       AND (stock.known_carrier IS NULL OR stock.known_carrier <> stock.carrier) AND stock.id > $1
+       AND stock.carrier IN (${list(carriers.length, 1)})
+     ORDER BY stock.id LIMIT $${carriers.length + 2}`,
+    [after, ...carriers, limit],
+  )
+  return rows.map((row) => ({ place: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
+}
+
+/** From now on its holder knows who carries a place. False if he knew: somebody else has told him meanwhile. */
+export async function setKnown(tx: Tx, place: number): Promise<boolean> {
+  const changed = await tx.run(
+    `UPDATE stock SET known_carrier = carrier WHERE id = $1 AND state = 'leased' AND carrier IS NOT NULL
+       AND (known_carrier IS NULL OR known_carrier <> carrier)`,
+    [place],
+  )
+  return changed === 1
+}
+
+/** Who carries each of these places, or did last as far as its holder knows. */
+export async function lastCarriersOf(reader: Reader, places: readonly number[]): Promise<Map<number, string>> {
+  const found = new Map<number, string>()
+  for (const chunk of chunked(places)) {
+    const rows = await reader.all<{ id: bigint; node: string }>(
+      `SELECT id, COALESCE(carrier, known_carrier) AS node FROM stock
+       WHERE COALESCE(carrier, known_carrier) IS NOT NULL AND id IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) found.set(Number(row.id), row.node)
+  }
+  return found
 }

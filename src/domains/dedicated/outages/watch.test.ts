@@ -1,0 +1,317 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { engines } from '../../../../test/harness/database.ts'
+import { prolongProxies } from '../../../../test/harness/proxies.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { openTown, type Town, tickMs } from '../../../../test/harness/town.ts'
+import { findingsOf } from '../../../../test/harness/wired.ts'
+import { covers } from '../../stock/ranges/rules.ts'
+import { outageAfterMs } from './rules.ts'
+
+const dayMs = 86_400_000
+const minuteMs = 60_000
+const prefix = '203.0.113.0/30'
+
+describe.each([...engines])('outages of nodes on %s', (engine) => {
+  let town: Town
+  beforeEach(async () => {
+    town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
+    town.node('gate-2').isAlive = false
+    // A shop that has just begun judges nobody.
+    await town.ticks(8)
+  })
+  afterEach(async () => {
+    expect(await findingsOf(town.services)).toEqual([])
+    await town.close()
+  })
+
+  test('a node that dies interrupts what was sold there since its last word, and gives the time back when it is back', async () => {
+    const id = await town.buy()
+    const [bought, diedAt] = [await town.show(id), town.nowMs]
+    town.node('gate-1').isAlive = false
+    await town.ticks(outageAfterMs / tickMs - 1)
+    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
+    await town.ticks(1)
+    expect(await town.show(id)).toMatchObject({
+      node: 'gate-1',
+      status: 'active',
+      proxy: { interruptedAt: diedAt, interruptedBy: 'outage', expiresAt: bought.proxy.expiresAt },
+    })
+    await town.ticks(100)
+    town.node('gate-1').isAlive = true
+    await town.ticks(1)
+    const { proxy } = await town.show(id)
+    expect(proxy.interruptedAt).toBeNull()
+    expect(proxy.expiresAt - bought.proxy.expiresAt).toBe(town.nowMs - diedAt)
+    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended'])
+    await town.ticks(3)
+    expect(await town.told()).toHaveLength(3)
+  })
+
+  test.each(['close', 'revoke'] as const)('what the operator shuts out with %s is interrupted too', async (verb) => {
+    const [id, heardAt] = [await town.buy(), town.nowMs]
+    await town.services.fleet[verb]('gate-1')
+    town.node('gate-1').isAlive = false
+    await town.ticks(outageAfterMs / tickMs)
+    expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
+  })
+
+  test(`what is away for less than ${outageAfterMs / 1000} seconds is nobody's loss`, async () => {
+    const id = await town.buy()
+    const before = (await town.show(id)).proxy.expiresAt
+    town.node('gate-1').isAlive = false
+    await town.ticks(outageAfterMs / tickMs - 1)
+    town.node('gate-1').isAlive = true
+    await town.ticks(10)
+    expect((await town.show(id)).proxy.expiresAt).toBe(before)
+    expect(await town.told()).toEqual([])
+  })
+
+  test('an address that its node can no longer leave from is interrupted since it said so, and the others are not', async () => {
+    const [first, second] = [await town.buy(), await town.buy()]
+    const lost = Number((await town.show(first)).proxy.address.split('.')[3])
+    const kept = [0, 1, 2, 3].filter((each) => each !== lost)
+    town.node('gate-1').runs = kept.map((each) => [each, 1] as const).reduce(joined, [])
+    await town.ticks(1)
+    const lostAt = town.nowMs
+    await town.ticks(outageAfterMs / tickMs)
+    expect((await town.show(first)).proxy.interruptedAt).toBe(lostAt)
+    expect((await town.show(second)).proxy.interruptedAt).toBeNull()
+    town.node('gate-1').runs = [[0, 4]]
+    await town.ticks(1)
+    expect((await town.show(first)).proxy.interruptedAt).toBeNull()
+  })
+
+  test('another node that can use the address takes it over, and its customer is told that it has moved', async () => {
+    const [id, diedAt] = [await town.buy(), town.nowMs]
+    const before = (await town.show(id)).proxy.expiresAt
+    town.node('gate-1').isAlive = false
+    await town.ticks(10)
+    town.node('gate-2').isAlive = true
+    await town.ticks(1)
+    expect(await town.show(id)).toMatchObject({
+      node: 'gate-2',
+      proxy: { interruptedAt: null, expiresAt: before + town.nowMs - diedAt },
+    })
+    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+    town.node('gate-1').isAlive = true
+    await town.ticks(10)
+    expect(await town.told()).toHaveLength(4)
+  })
+
+  test('a range is moved while it is in use: its customer is told, and loses nothing', async () => {
+    const id = await town.buy()
+    const before = (await town.show(id)).proxy.expiresAt
+    town.node('gate-2').isAlive = true
+    await town.ticks(2)
+    await town.assign('gate-2')
+    await town.ticks(1)
+    expect(await town.show(id)).toMatchObject({ node: 'gate-2', proxy: { interruptedAt: null, expiresAt: before } })
+    await town.assign('gate-1')
+    await town.ticks(10)
+    expect((await town.show(id)).node).toBe('gate-1')
+    expect(await town.told()).toEqual(['proxy.moved', 'proxy.moved'])
+  })
+
+  test('a shop that was away itself blames no node that is there when it is back', async () => {
+    const id = await town.buy()
+    const before = (await town.show(id)).proxy.expiresAt
+    town.clock.advance(8 * 60 * minuteMs)
+    await town.services.outageWatch.look()
+    await town.ticks(10)
+    expect((await town.show(id)).proxy.expiresAt).toBe(before)
+    expect(await town.told()).toEqual([])
+  })
+
+  test('whoever is still silent when a shop has been back for half a minute was away since his last word', async () => {
+    const [id, heardAt] = [await town.buy(), town.nowMs]
+    town.node('gate-1').isAlive = false
+    town.clock.advance(10 * minuteMs)
+    await town.services.outageWatch.look()
+    await town.ticks(outageAfterMs / tickMs - 1)
+    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
+    await town.ticks(1)
+    expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
+  })
+
+  test('a term that is bought after the last one has ended gets nothing for the time between', async () => {
+    const id = await town.buy()
+    town.clock.advance(7 * dayMs + minuteMs)
+    town.node('gate-1').isAlive = false
+    await town.ticks(20)
+    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
+    await prolongProxies(town.services, town.customer, [id], 3)
+    const prolongedAt = town.nowMs
+    await town.ticks(1)
+    expect((await town.show(id)).proxy.interruptedAt).toBe(prolongedAt)
+  })
+
+  test('after the time that the catalogue says the address is replaced by one that is served, or waited for', async () => {
+    await town.price({ address: 'replace', after_minutes: 2 })
+    await town.assign('gate-1')
+    await town.ticks(1)
+    const [first, second] = [await town.buy(), await town.buy()]
+    await town.add('198.51.100.1/32', 'gate-2')
+    town.node('gate-2').isAlive = true
+    await town.ticks(1)
+    town.node('gate-1').isAlive = false
+    const diedAt = town.nowMs
+    const before = (await town.show(first)).proxy.expiresAt
+    await town.ticks((2 * minuteMs) / tickMs - 1)
+    expect((await town.show(first)).proxy.interruptedAt).toBe(diedAt)
+    await town.ticks(1)
+    const both = [await town.show(first), await town.show(second)]
+    const [replaced, waiting] = both.toSorted((a) => (a.node === 'gate-2' ? -1 : 1))
+    expect(replaced?.proxy).toMatchObject({
+      address: '198.51.100.1',
+      interruptedAt: null,
+      replacedBy: 'outage',
+      expiresAt: before + 2 * minuteMs,
+    })
+    expect(waiting?.proxy).toMatchObject({ interruptedAt: diedAt })
+    expect(await town.told()).toContain('proxy.replaced')
+    await town.ticks(5)
+    town.node('gate-1').isAlive = true
+    await town.ticks(1)
+    expect((await town.show(waiting?.proxy.id ?? 0)).proxy.interruptedAt).toBeNull()
+  })
+
+  test('two shops that look at once open, end and tell of each outage once', async () => {
+    const id = await town.buy()
+    const other = town.secondShop()
+    town.alsoLook = () => other.outageWatch.look()
+    await town.ticks(8)
+    town.node('gate-1').isAlive = false
+    await town.ticks(8)
+    town.node('gate-2').isAlive = true
+    await town.ticks(3)
+    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
+    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+  })
+})
+
+const joined = (runs: readonly (readonly [number, number])[], [first, count]: readonly [number, number]) => {
+  const last = runs.at(-1)
+  if (!last || last[0] + last[1] !== first) return [...runs, [first, count] as const]
+  return [...runs.slice(0, -1), [last[0], last[1] + count] as const]
+}
+
+type Step =
+  | { readonly do: 'die' | 'live' | 'close' | 'open'; readonly node: number }
+  | { readonly do: 'can use'; readonly node: number; readonly runs: readonly (readonly [number, number])[] }
+  | { readonly do: 'wait'; readonly ticks: number }
+
+const which = fc.nat(1)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('die' as const), node: which }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('live' as const), node: which }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('close' as const, 'open' as const), node: which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('can use' as const),
+      node: which,
+      runs: fc.constantFrom<readonly (readonly [number, number])[]>([], [[0, 4]], [[0, 2]], [[1, 3]]),
+    }),
+  },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('wait' as const), ticks: fc.integer({ min: 1, max: 14 }) }) },
+)
+
+/** A node that another takes over from is missed first, and each change is seen at the next tick. */
+const handoverMs = 3 * tickMs
+const noticeMs = 2 * tickMs
+
+/** What a proxy has lost: each time in which no node that was there could use its address. */
+class Losses {
+  private usableAt: number
+  least = 0
+  most = 0
+  constructor(nowMs: number) {
+    this.usableAt = nowMs
+  }
+  tick(nowMs: number, isUsable: boolean): void {
+    if (!isUsable) return
+    const lostMs = nowMs - this.usableAt
+    this.usableAt = nowMs
+    // A node that was silent for less than counts, and is back without the address, says since when it is lost.
+    if (lostMs >= outageAfterMs + noticeMs) this.least += lostMs - outageAfterMs - noticeMs
+    if (lostMs + handoverMs >= outageAfterMs) this.most += lostMs + handoverMs
+  }
+}
+
+describe.each([...engines].flatMap((engine) => (['extend', 'refund'] as const).map((time) => ({ engine, time }))))(
+  'random outages of nodes on $engine, made good by $time',
+  ({ engine, time }) => {
+    test('give no more than was lost, and no less than the stated tolerance leaves of it', async () => {
+      const town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
+      try {
+        await town.price({ time })
+        await town.ticks(8)
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), (steps) => play(town, steps, time)),
+          { numRuns: scaled(engine === 'sqlite' ? 200 : 40), endOnFailure: true },
+        )
+        expect(await findingsOf(town.services)).toEqual([])
+      } finally {
+        await town.close()
+      }
+    })
+  },
+)
+
+async function play(town: Town, steps: readonly Step[], time: 'extend' | 'refund'): Promise<void> {
+  const names = ['gate-1', 'gate-2']
+  const bought: { proxy: { id: number; expiresAt: number }; losses: Losses; offset: number }[] = []
+  for (let count = 0; count < 2; count += 1) {
+    const { proxy } = await town.show(await town.buy())
+    bought.push({ proxy, losses: new Losses(town.nowMs), offset: Number(proxy.address.split('.')[3]) })
+  }
+  const balance = await town.balance()
+  const refunded = await town.lostMoney(bought.map(({ proxy }) => proxy.id))
+  const pass = async (ticks: number) => {
+    for (let count = 0; count < ticks; count += 1) {
+      await town.ticks(1)
+      for (const { losses, offset } of bought) {
+        const isUsable = names.some((name) => town.node(name).isAlive && covers(town.node(name).runs, offset))
+        losses.tick(town.nowMs, isUsable)
+      }
+    }
+  }
+  const run = async (each: Step): Promise<void> => {
+    if (each.do === 'wait') return pass(each.ticks)
+    const node = town.node(names[each.node] ?? '')
+    if (each.do === 'can use') node.runs = each.runs
+    else if (each.do === 'die') node.isAlive = false
+    else if (each.do === 'close') {
+      await town.services.fleet.close(node.name)
+      ;[node.isClosed, node.isAlive] = [true, false]
+    } else {
+      if (node.isClosed) await town.services.fleet.open(node.name)
+      ;[node.isClosed, node.isAlive] = [false, true]
+    }
+  }
+  for (const each of steps) await run(each)
+  expect(await findingsOf(town.services)).toEqual([])
+  for (const node of [0, 1]) {
+    await run({ do: 'open', node })
+    await run({ do: 'can use', node, runs: [[0, 4]] })
+  }
+  await pass(8)
+  for (const { proxy, losses } of bought) {
+    const after = (await town.show(proxy.id)).proxy
+    expect(after.interruptedAt).toBeNull()
+    const rows = await town.outagesOf(proxy.id)
+    const givenMs = rows.reduce((sum, row) => sum + row.untilAt - row.fromAt, 0)
+    expect(givenMs).toBeGreaterThanOrEqual(losses.least)
+    expect(givenMs).toBeLessThanOrEqual(losses.most)
+    expect(after.expiresAt - proxy.expiresAt).toBe(time === 'extend' ? givenMs : 0)
+  }
+  const lost = await town.lostMoney(bought.map(({ proxy }) => proxy.id))
+  expect((await town.balance()) - balance).toBe(time === 'refund' ? lost - refunded : 0n)
+  for (const { proxy } of bought) {
+    await town.services.proxyOperator.end(proxy.id, { give: 'nothing', note: 'over' })
+  }
+  town.clock.advance(8 * dayMs)
+  await town.services.stock.endRest(100)
+  await town.ticks(8)
+}

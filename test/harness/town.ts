@@ -1,0 +1,134 @@
+import type { Looked } from '../../src/domains/dedicated/index.ts'
+import type { Run } from '../../src/domains/stock/ranges/rules.ts'
+import { type Prefix, readPrefix } from '../../src/kernel/address.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { createServices, type Services } from '../../src/main/shop/services.ts'
+import { surroundingsWith } from './clock.ts'
+import type { Engine } from './database.ts'
+import { applyCatalogue, buyProxies, type Floor, kindIn, openFloor, shippedWith } from './proxies.ts'
+import { addCustomer } from './wired.ts'
+
+/** How often nodes say something, and the shop looks, on the clock that a test drives. */
+export const tickMs = 5_000
+const periodDays = 7
+const pricePerDay = 1_000
+
+/** A gateway as far as the shop sees it: whether it says something, and which addresses it says it can use. */
+export type TownNode = {
+  readonly id: string
+  readonly name: string
+  isAlive: boolean
+  isClosed: boolean
+  runs: readonly Run[]
+}
+
+export type Town = Awaited<ReturnType<typeof openTown>>
+
+/** A shop with gateways that live and die as a test says, and one customer. */
+export async function openTown(engine: Engine, prefix: string, names: readonly string[]) {
+  const floor: Floor = await openFloor(engine)
+  const { clock, db } = floor
+  // Without the carrier that other tests have.
+  const openShop = (): Services => createServices(db, surroundingsWith(clock), floor.services.arranged)
+  const services = openShop()
+  const nodes: TownNode[] = []
+  for (const name of names) {
+    const { id } = await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+    nodes.push({ id, name, isAlive: true, isClosed: false, runs: [[0, 4]] })
+  }
+  const customer: CustomerId = await addCustomer(services, 10n ** 12n)
+
+  const node = (name: string): TownNode => {
+    const found = nodes.find((each) => each.name === name)
+    if (!found) throw new Error(`there is no node called ${name}`)
+    return found
+  }
+
+  async function price(outage: Record<string, unknown>): Promise<void> {
+    const list = shippedWith('AT')
+    for (const kind of Object.values(list.dedicated.kinds)) kind.countries['AT'] = { per_day: pricePerDay }
+    await applyCatalogue(services, { ...list, dedicated: { ...list.dedicated, outage } })
+  }
+
+  /** Every node that is there says that it is, and what it can use of the ranges that it may carry. */
+  async function hearAll(): Promise<void> {
+    const { ranges } = await services.stock.ranges.overview()
+    for (const each of nodes.filter((one) => one.isAlive)) {
+      await services.fleet.seen(each.id as never, { version: '0' })
+      const said = ranges.map(({ id, prefix: of }) => ({
+        range: id,
+        served: of === prefix ? each.runs : ([[0, 1]] as const),
+        problems: [],
+        seenAs: null,
+      }))
+      await services.stock.ranges.tried(each.id, said)
+    }
+  }
+
+  const town = {
+    services,
+    clock,
+    customer,
+    node,
+    price,
+    /** What another shop does at each tick, at the same time. */
+    alsoLook: undefined as (() => Promise<Looked>) | undefined,
+    secondShop: openShop,
+    get nowMs(): number {
+      return clock.nowMs
+    },
+    async ticks(count: number): Promise<void> {
+      for (let tick = 0; tick < count; tick += 1) {
+        clock.advance(tickMs)
+        await hearAll()
+        await Promise.all([services.outageWatch.look(), town.alsoLook?.()])
+      }
+    },
+    add: (text: string, on: string) => services.stock.add(prefixOf(text), kindIn('AT', 4), undefined, [node(on).id]),
+    assign: (on: string) => services.stock.ranges.assign(prefixOf(prefix), [node(on).id]),
+    async buy(): Promise<number> {
+      const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: periodDays })
+      return proxies[0]?.id ?? 0
+    },
+    show: (id: number) => services.proxyOperator.show(id),
+    /** The types of all that the customer was told, in order. */
+    async told(): Promise<string[]> {
+      const events = await services.events.list(customer, { after: 0, type: undefined, limit: 1000 })
+      return events.map((event) => event.type)
+    },
+    balance: async (): Promise<bigint> => (await services.ledger.balance(customer)).balance,
+    /** The outages of a proxy that are over. */
+    async outagesOf(id: number): Promise<{ fromAt: number; untilAt: number; expiresBefore: number }[]> {
+      const all = (await services.outages.all(db)).get(id) ?? []
+      return all.map(({ fromAt, untilAt, expiresBefore }) => ({
+        fromAt,
+        untilAt: untilAt ?? Number.NaN,
+        expiresBefore: expiresBefore ?? Number.NaN,
+      }))
+    },
+    /** What these proxies' outages are worth by the price of their time, to the kopeck. */
+    async lostMoney(ids: readonly number[]): Promise<bigint> {
+      const lengthMs = periodDays * 86_400_000
+      const worth = (leftMs: number): bigint =>
+        (BigInt(pricePerDay * 100 * periodDays) * BigInt(Math.max(0, leftMs))) / BigInt(lengthMs)
+      let sum = 0n
+      for (const id of ids) {
+        for (const { fromAt, untilAt, expiresBefore } of await town.outagesOf(id)) {
+          sum += worth(expiresBefore - fromAt) - worth(expiresBefore - untilAt)
+        }
+      }
+      return sum
+    },
+    close: () => floor.close(),
+  }
+  await price({})
+  await services.stock.add(prefixOf(prefix), kindIn('AT', 4))
+  await hearAll()
+  return town
+}
+
+function prefixOf(text: string): Prefix {
+  const prefix = readPrefix(text)
+  if (!prefix) throw new Error(`${text} is no prefix`)
+  return prefix
+}
