@@ -127,6 +127,29 @@ describe('turnpike up', () => {
     expect(carried.status).toBe(200)
   }, 90_000)
 
+  const quote = '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4'
+
+  test('a second one on the same folder is refused, and the first sells on', async () => {
+    const up = startTurnpike(['up'], settings())
+    const caller = await createCaller(`http://127.0.0.1:${port}`, await tokenIn(up))
+    const others = { TURNPIKE_PORT: String(freePort()), TURNPIKE_GATEWAY_PORT: String(freePort()) }
+    const second = await runTurnpike(['up'], { ...settings(), ...others })
+    expect([second.exit, second.out]).toEqual([2, ''])
+    expect(second.err).toContain('Another Turnpike is open on')
+    expect((await caller.get(quote)).data.available).toBeGreaterThan(0)
+  }, 90_000)
+
+  test('a gateway that has joined another database of this folder joins anew, and what is sold is carried', async () => {
+    const before = startTurnpike(['up'], settings())
+    await before.until(opened)
+    before.kill('SIGTERM')
+    await before.exited
+    const up = startTurnpike(['up'], { ...settings(), TURNPIKE_DATABASE_URL: place.address })
+    const caller = await createCaller(`http://127.0.0.1:${port}`, await tokenIn(up))
+    const isSold = async () => (await caller.get(quote)).data?.available > 0
+    expect(await untilTrue(isSold)).toBe(true)
+  }, 90_000)
+
   test('ends with an error, and leaves nothing behind, when a part has a setting that it cannot use', async () => {
     const ended = await runTurnpike(['up'], { ...settings(), TURNPIKE_GATEWAY_LISTEN: '203.0.113.9' })
     expect([ended.exit, ended.out]).toEqual([2, ''])

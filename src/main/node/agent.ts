@@ -7,7 +7,7 @@ import type { Log } from '../../kernel/log.ts'
 import { makeBoot } from '../../plane/agent/boot-id.ts'
 import type { Carrier } from '../../plane/agent/carrier.ts'
 import { sendEarlier } from '../../plane/agent/earlier.ts'
-import { type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
+import { hasNewerKey, type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
 import { openJournal } from '../../plane/agent/journal.ts'
 import { createMeter, type Meter, type MeterDeps } from '../../plane/agent/meter.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/agent/shop-link.ts'
@@ -29,6 +29,8 @@ export type Agent = {
   readonly node: string
   readonly folder: string
   readonly link: ShopLink
+  /** Whether there is a key to join anew with. */
+  readonly hasNewerKey: () => boolean
   /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
   readonly clock: () => number
   /**
@@ -71,6 +73,7 @@ export async function openAgent(
     node: identity.node,
     folder,
     link,
+    hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
     clock: () => Date.now() + skewMs,
     attach(carrier, onPage, says) {
       const boot = makeBoot({ folder, clock: Date.now, randomBytes })

@@ -20,6 +20,7 @@ import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
 import { listening } from '../settings/listening.ts'
 import { type Agent, openAgent, surroundingsOf } from './agent.ts'
+import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
 import { chooseEngine } from './engine.ts'
 import { createPressureLog } from './pressure.ts'
@@ -34,7 +35,7 @@ const pressureMs = 10_000
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
 const mostTrialMs = 15_000
 
-export type Gateway = { readonly port: number; stop(): Promise<void> }
+export type Gateway = RunningNode & { readonly port: number }
 
 /**
  * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined
@@ -45,7 +46,12 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
   if (!agent) return undefined
   const { engine, meter, sync, rules, saved, trials } = assemble(agent, config, log)
-  revoked.call = () => engine.shutOut(true)
+  const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
+  revoked.call = () => {
+    engine.shutOut(true)
+    // Begun anew, it joins with the key that has come since.
+    if (agent.hasNewerKey()) fail()
+  }
   meter.start()
   const running = sync.run(end)
   // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
@@ -68,6 +74,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   log.info('gateway open', { port, node: agent.node, mode: rules.mode(), version: manifest.version })
   return {
     port,
+    failed,
     async stop() {
       clearInterval(looking)
       clearInterval(pressing)

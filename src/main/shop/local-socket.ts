@@ -22,6 +22,11 @@ export async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
   if (await isAnswered(path)) {
+    if (config.localNodes.length > 0) {
+      throw new BadSetting(
+        `Another Turnpike is open on ${config.folder}. End it first, or use another TURNPIKE_DATA (--data).`,
+      )
+    }
     log.warn('socket taken', { path, explanation: 'another shop of this data folder serves the nodes of this machine' })
     return undefined
   }

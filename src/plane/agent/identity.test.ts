@@ -98,7 +98,7 @@ describe('who a node is', () => {
   test('gives up with a word to the operator when no key comes, or it is not good', async () => {
     expect(await whyNot(take())).toContain('this node has not joined the shop')
     expect(await whyNot(take({ keyFile: join(folder, 'gateway.key'), waitMs: 400 }))).toMatch(/no join key came/)
-    expect(await whyNot(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node add`/)
+    expect(await whyNot(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node key`/)
     shop.stop()
     expect(await whyNot(take({ key, waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
     const secret = readFileSync(file('joining-secret'), 'utf8').trim()

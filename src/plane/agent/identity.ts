@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '../../wire/node/join.ts'
@@ -76,6 +76,14 @@ async function isRefused(deps: IdentityDeps, saved: Identity): Promise<boolean> 
   }
 }
 
+/** Whether a key has come since this node joined: the shop of this machine is another one now, or has begun anew. */
+export function hasNewerKey(folder: string, keyFile: string | undefined): boolean {
+  const [key, identity] = [keyFile, join(folder, identityName)].map((path) =>
+    path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.mtimeMs,
+  )
+  return key !== undefined && identity !== undefined && key > identity
+}
+
 /** The key in the file comes first: it can be a newer one, a setting cannot change. */
 function findKey(deps: IdentityDeps): string | undefined {
   const inFile = deps.keyFile === undefined ? undefined : findFile(deps.keyFile)?.trim()
@@ -111,7 +119,7 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
       await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)
     }
   }
-  throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node add\` prints a new key`)
+  throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)
 }
 
 /** What is missing, as the operator can mend it. */
