@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
+import { makeMigrated } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { isOfGateways } from './gateway-tests.ts'
 import { addTallies, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
@@ -87,14 +88,17 @@ function gatewayFiles(): string[] {
   return files.filter((file) => isOfGateways(file) && isWanted(file)).toSorted()
 }
 
-async function runTests(postgres: Postgres): Promise<Tally> {
-  const all = await runFiles(postgres, 'tests', 'linux', filters)
+type Server = Pick<Postgres, 'url'> & { readonly migrated: string }
+
+async function runTests({ url }: Postgres): Promise<Tally> {
+  const server = { url, migrated: await makeMigrated(url) }
+  const all = await runFiles(server, 'tests', 'linux', filters)
   const again = gatewayFiles()
-  return again.length === 0 ? all : addTallies(all, await runFiles(postgres, 'portable engine', 'portable', again))
+  return again.length === 0 ? all : addTallies(all, await runFiles(server, 'portable engine', 'portable', again))
 }
 
 async function runFiles(
-  postgres: Postgres,
+  server: Server,
   name: string,
   gatewayEngine: 'linux' | 'portable',
   files: readonly string[],
@@ -111,7 +115,8 @@ async function runFiles(
     name,
     command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...files],
     env: {
-      TURNPIKE_TEST_POSTGRES_URL: postgres.url,
+      TURNPIKE_TEST_POSTGRES_URL: server.url,
+      TURNPIKE_TEST_POSTGRES_MIGRATED: server.migrated,
       TURNPIKE_TEST_LONG: isLong ? '1' : '',
       TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
     },

@@ -5,7 +5,7 @@ import { openShop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { carryAll, standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
-import { type Engine, makePlace, type Place } from './database.ts'
+import { type Engine, makeMigratedPlace, type Place } from './database.ts'
 import { until } from './until.ts'
 
 /** A whole shop in this process: real database, real sockets, a clock that is moved by hand. */
@@ -34,7 +34,7 @@ export async function startService(
   around?: Surroundings,
   carried = true,
 ): Promise<Service> {
-  const place = await makePlace(engine)
+  const place = await makeMigratedPlace(engine)
   const clock = new HandClock()
   const log: string[] = []
   const config = readConfig({
