@@ -34,7 +34,7 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
   }
 }
 
-/** Where the test command has a migrated database ready, to be copied: migrating takes PostgreSQL a second each time. */
+/** Where the test command has a migrated database to copy: migrating takes PostgreSQL a second each time. */
 const migratedUrl = process.env['TURNPIKE_TEST_POSTGRES_MIGRATED']
 
 /** A place whose database has its schema already, where that saves time; whoever opens it migrates it in any case. */
