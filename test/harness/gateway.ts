@@ -126,10 +126,14 @@ export async function endIn({ services }: Service, proxy: BoughtProxy, ms: numbe
 
 /** A port that was free a moment ago. */
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: '::', port: 0, socket: { data() {} } })
-  const { port } = listener
-  listener.stop(true)
-  return port
+  for (;;) {
+    // Below those that the system gives to outgoing connections: one of these could have it before it is used.
+    const port = 11_000 + Math.floor(Math.random() * 9_000)
+    try {
+      Bun.listen({ hostname: '::', port, socket: { data() {} } }).stop(true)
+      return port
+    } catch {}
+  }
 }
 
 /** A run of ports for whitelisted addresses that other tests hardly use at the same time. */

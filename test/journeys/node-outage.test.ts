@@ -66,13 +66,19 @@ describe.each(engines)('a gateway that dies on %s', (engine) => {
 
       await first.kill()
       await passMs(outageAfterMs + lookEveryMs, async () => {})
+      expect((await list()).state).toBe('interrupted')
       expect(await nodeOf()).toBe(first.name)
       const second = await makeGatewayProcess(shop, freePort())
       gateways.push(second)
       await second.start()
       expect(await untilTrue(isBack)).toBeTrue()
-      expect(await nodeOf()).toBe(second.name)
-      const told = (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
+      const tell = async () => (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
+      const hasMoved = async () => {
+        await look()
+        return (await nodeOf()) === second.name && (await tell()).includes('proxy.moved')
+      }
+      expect(await untilTrue(hasMoved)).toBeTrue()
+      const told = await tell()
       const once = ['proxy.interrupted', 'proxy.restored', 'proxy.extended']
       expect(told).toEqual([...once, ...once, 'proxy.moved'])
       expect(await findingsOf(services)).toEqual([])

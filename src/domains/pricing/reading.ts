@@ -1,7 +1,17 @@
 import { readCountry } from '../../kernel/country.ts'
 import { type Kopecks, readRoubles } from '../../kernel/money.ts'
 import { badCatalogue } from './errors.ts'
-import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+import {
+  type Catalogue,
+  type DedicatedKind,
+  type OutageRule,
+  type PremiumPool,
+  type Rate,
+  type Step,
+  type Tier,
+  usualOutage,
+  type VpnPlan,
+} from './rules.ts'
 
 /**
  * A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted.
@@ -11,7 +21,7 @@ const mostPrice = 100_000_000n
 const mostMegabits = 1_000_000
 /** Thirty days: whoever waits for longer says `keep`. */
 const mostOutageMinutes = 43_200
-const usualOutageMinutes = 60
+const usualOutageMinutes = usualOutage.afterMs / 60_000
 
 type Plain = { readonly [name: string]: unknown }
 

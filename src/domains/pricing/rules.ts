@@ -41,6 +41,9 @@ export type OutageRule = {
   readonly afterMs: number
 }
 
+/** Of a shop that says nothing of it, or has no price list yet. */
+export const usualOutage: OutageRule = { time: 'extend', address: 'keep', afterMs: 60 * 60_000 }
+
 /** A whole price list. */
 export type Catalogue = {
   readonly version: number

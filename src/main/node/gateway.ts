@@ -78,8 +78,8 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     async stop() {
       clearInterval(looking)
       clearInterval(pressing)
-      await meter.withdraw()
-      await engine.stop(drainMs)
+      // Nothing more of it is sold, and nobody new is let in, from the same moment on.
+      await Promise.all([meter.withdraw(), engine.stop(drainMs)])
       await meter.stop()
       await Promise.all([running, trying])
       saved.close()

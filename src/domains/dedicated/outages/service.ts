@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Events } from '../../events/index.ts'
 import type { Happening } from '../../events/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
-import type { OutageRule } from '../../pricing/rules.ts'
+import { type OutageRule, usualOutage } from '../../pricing/rules.ts'
 import { type Proxy, statusAt } from '../rules.ts'
 import type { Unused } from '../rules-refund.ts'
 import { createProxyMoney, type MoneyDeps } from '../service-money.ts'
@@ -24,7 +24,7 @@ import * as store from './store.ts'
 export type OutageDeps = MoneyDeps & {
   readonly db: Database
   readonly events: Pick<Events, 'note'>
-  readonly pricing: Pick<Pricing, 'current'>
+  readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
 }
 
@@ -146,7 +146,7 @@ export function createOutages(deps: OutageDeps) {
       return restored
     },
 
-    rule: async (): Promise<OutageRule> => (await deps.pricing.current()).dedicated.outage,
+    rule: async (): Promise<OutageRule> => (await deps.pricing.find())?.dedicated.outage ?? usualOutage,
 
     /** What is interrupted now, for the operator. */
     list: (after: number, limit: number): Promise<Proxy[]> => proxies.interruptedAfter(db, after, limit),
