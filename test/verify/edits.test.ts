@@ -91,8 +91,8 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
-    // A sample strays from the whole, a small one further: of a hundred edits two or three more are missed by chance.
-    const least = isLong ? 0.95 : { sqlite: 0.9, postgres: 0.85 }[engine]
+    // A sample strays from the whole.
+    const least = isLong ? 0.95 : 0.9
     expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(least)
     if (!isLong) return
     // What is excused for some rows only may not have come up among the rows that were tried.

@@ -40,11 +40,6 @@ export const unseen: readonly Unseen[] = [
     because:
       'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
   },
-  ...['key', 'request', 'answer', 'at', ''].map((column) => ({
-    table: 'operator_answers',
-    column,
-    because: 'what an operator was told; money that moved is in the ledger, and what has ended ends no second time',
-  })),
   ...['from_at', 'until_at', 'expires_before', 'expires_after', 'given', 'cause', ''].map((column) => ({
     table: 'proxy_outages',
     column,
@@ -56,13 +51,6 @@ export const unseen: readonly Unseen[] = [
     column: 'cause',
     because: 'why it could not be used decides nothing once it is over',
   },
-  ...(['quarantined'] as const).flatMap((column) =>
-    ['stock', 'stock_prefixes'].map((table) => ({
-      table,
-      column,
-      because: 'the operator’s wish that nothing of it is sold for now; who holds it is found',
-    })),
-  ),
   {
     table: 'proxies',
     column: 'resumed_at',
@@ -80,11 +68,6 @@ export const unseen: readonly Unseen[] = [
     of: (row: Row) => row['state'] === 'leased',
     because:
       'which gateway its holder was told of decides only whether he is told again; one that there is not is found',
-  },
-  {
-    table: 'proxies',
-    column: 'replaced_by',
-    because: 'who swapped the address last decides only whether its customer may swap it again within a day',
   },
   ...['type', 'at', 'order_id', 'subject', 'data', 'customer_id'].map((column) => ({
     table: 'events',
@@ -220,7 +203,7 @@ export const unseen: readonly Unseen[] = [
     because:
       'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
   })),
-  ...['hop_key', 'relayed'].map((column) => ({
+  ...['relayed'].map((column) => ({
     table: 'nodes',
     column,
     because: 'a gateway says it again with every report, every two seconds',
@@ -234,11 +217,6 @@ export const unseen: readonly Unseen[] = [
     table: 'nodes',
     column: 'drained_at',
     because: 'nothing new comes to a node that is drained, and nothing is lost: "node list" shows it',
-  },
-  {
-    table: 'vpn_peers',
-    column: 'node_id',
-    because: 'every node knows every device; another node is another endpoint in its next configuration',
   },
   ...['node_id', 'boot'].map((column) => ({
     table: 'exit_counts',
@@ -267,16 +245,6 @@ export const unseen: readonly Unseen[] = [
     byChance: true as const,
     because: 'what went through an exit in all is found; on which day, only this row says',
   })),
-  {
-    table: 'exits',
-    column: 'offers',
-    because: 'the supplier’s login that was sealed decides what it can be asked for',
-  },
-  {
-    table: 'exits',
-    column: 'node_id',
-    because: 'an exit that stands with another gateway is tried there, and not left through',
-  },
   {
     table: 'usage_leases',
     column: 'turn',
