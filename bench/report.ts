@@ -164,4 +164,5 @@ export function writePages(
   })
   const headlines = outcomes.flatMap(({ rows }) => rows.filter(({ isHeadline }) => isHeadline))
   if (headlines.length > 0) writeBetweenMarks(readme, () => toHeadlines(headlines, machine))
+  Bun.spawnSync([pathOf('node_modules', '.bin', 'biome'), 'format', '--write', page, readme])
 }
