@@ -1,3 +1,4 @@
+import { nowhere, type Place, Roster } from '../../../kernel/roster.ts'
 import type { Soon } from '../../../kernel/soon.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
@@ -25,6 +26,7 @@ export type Passage = {
   readonly extra: Readonly<Record<string, string>> | undefined
   activeAt: number
   isHalfOpen: boolean
+  placeAmongOpen: Place
   /** Set by whoever carries the bytes. */
   cut: () => void
   /** It is over, whoever ended it. */
@@ -45,6 +47,8 @@ type Dialling = {
   refusal: RefusalCode | undefined
   /** The place that it takes among its customer's is free again. */
   hasLeft: boolean
+  /** Among all that are being made. */
+  placeAmongDialling: Place
 }
 
 /** How many exits one connection may be tried through. */
@@ -70,7 +74,7 @@ export function createPassages(deps: {
 }) {
   const { metering, sockets } = deps
   /** Customers whose destinations are being connected to. */
-  const dialling = new Set<Dialling>()
+  const dialling = new Roster<'placeAmongDialling', Dialling>('placeAmongDialling')
   let abandoned = 0
   let starved = 0
 
@@ -167,6 +171,7 @@ export function createPassages(deps: {
       extra: leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom },
       activeAt: deps.moment().nowMs,
       isHalfOpen: false,
+      placeAmongOpen: nowhere,
       cut: () => {},
       finish() {
         if (!deps.open.remove(passage)) return
@@ -193,7 +198,9 @@ export function createPassages(deps: {
     },
     look(): void {
       abandoned = 0
-      for (const { client } of dialling) if (client.isClosed) abandoned += 1
+      dialling.forEach(({ client }) => {
+        if (client.isClosed) abandoned += 1
+      })
     },
 
     /** Opens a way for somebody who was let in, or says why not. */
@@ -203,7 +210,8 @@ export function createPassages(deps: {
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
       const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, most)
       if (denied) return { refusal: denied }
-      return choose({ access, target, client, failed: none, refusal: undefined, hasLeft: false })
+      const fresh = { failed: none, refusal: undefined, hasLeft: false, placeAmongDialling: nowhere }
+      return choose({ access, target, client, ...fresh })
     },
   }
 }
