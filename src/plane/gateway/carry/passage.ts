@@ -28,9 +28,43 @@ export type Passage = {
   isHalfOpen: boolean
   placeAmongOpen: Place
   /** Set by whoever carries the bytes. */
-  cut: () => void
+  carriedBy: { cut(): void } | undefined
+  /** Ends both sides at once. */
+  cut(): void
   /** It is over, whoever ended it. */
   finish(): void
+}
+
+/** What all passages share. */
+type PassageAround = { readonly sockets: Sockets; end(passage: Passage): void }
+
+/** A class, and nothing made for each: a tunnel that stands idle is small. */
+class OpenPassage implements Passage {
+  isHalfOpen = false
+  placeAmongOpen: Place = nowhere
+  carriedBy: { cut(): void } | undefined
+
+  constructor(
+    readonly access: Access,
+    readonly origin: Side,
+    readonly early: Uint8Array,
+    readonly tally: Tally,
+    readonly extra: Readonly<Record<string, string>> | undefined,
+    public activeAt: number,
+    private readonly around: PassageAround,
+  ) {}
+
+  get sockets(): Sockets {
+    return this.around.sockets
+  }
+
+  cut(): void {
+    this.carriedBy?.cut()
+  }
+
+  finish(): void {
+    this.around.end(this)
+  }
 }
 
 /** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
@@ -162,25 +196,19 @@ export function createPassages(deps: {
     { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
     tally: Tally,
   ): Passage {
-    const passage: Passage = {
-      access,
-      origin,
-      early: early ?? nothing,
-      tally,
-      sockets,
-      extra: leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom },
-      activeAt: deps.moment().nowMs,
-      isHalfOpen: false,
-      placeAmongOpen: nowhere,
-      cut: () => {},
-      finish() {
-        if (!deps.open.remove(passage)) return
-        metering.finish(tally)
-        leavePlace(access)
-      },
-    }
+    const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
+    const passage = new OpenPassage(access, origin, early ?? nothing, tally, extra, deps.moment().nowMs, around)
     deps.open.add(passage)
     return passage
+  }
+
+  const around: PassageAround = {
+    sockets,
+    end(passage) {
+      if (!deps.open.remove(passage)) return
+      metering.finish(passage.tally)
+      leavePlace(passage.access)
+    },
   }
 
   return {
