@@ -1,4 +1,4 @@
-import { connectionsWithin } from '../src/plane/gateway/decide/capacity.ts'
+import { roomWithin } from '../src/plane/gateway/decide/capacity.ts'
 import type { Context } from './context.ts'
 import { median, type Peer, type Sample, takeTurns } from './measure.ts'
 import { cpuSecondsOf, familyMb } from './process-cost.ts'
@@ -201,7 +201,7 @@ function toRows(load: Load, title: string, carrier: Carrier, samples: readonly C
  */
 export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<Row> {
   const { route, memoryPids } = carrier
-  const count = Math.min(mostIdle, connectionsWithin(mostIdle, filesAllowed()))
+  const count = Math.min(mostIdle, roomWithin(mostIdle, filesAllowed()).connections)
   const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(carrier)}`
   await (await tunnels.hold({ ...idle, tunnels: warmUpTunnels, route })).release()
   const heldMb = (): number => familyMb(memoryPids?.() ?? [])

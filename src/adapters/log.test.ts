@@ -81,6 +81,15 @@ describe('the log', () => {
     expect(entry['error']).toMatchObject({ message: 'why', cause: 'because' })
   })
 
+  test('says where in the code a fault arose, and of what it warns of only what it is', () => {
+    const { lines, log } = capture(false)
+    const error = new Error('the shop is away', { cause: new Error('no route') })
+    log.warn('report not taken', { fault: error })
+    log.error('fault', { fault: error })
+    expect(lines[0]).toContain('no route')
+    expect(lines.map((line) => line.includes('"stack"'))).toEqual([false, true])
+  })
+
   test('survives an error that is its own cause', () => {
     const { lines, log } = capture(false)
     const error = new Error('round and round')

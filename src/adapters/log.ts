@@ -15,7 +15,8 @@ export function createLog(level: LogLevel, role: string, write: (line: string) =
     (event: string, fields: Record<string, unknown> = {}) => {
       if (logLevels.indexOf(name) > most) return
       const entry = { at: new Date().toISOString(), level: name, role, event, ...fields }
-      write(`${redact(forEyes ? toReadable(entry, fields) : JSON.stringify(entry, plain))}\n`)
+      const plain = name === 'error' || name === 'debug' ? plainWhole : plainBrief
+      write(`${redact(forEyes ? toReadable(entry, fields, plain) : JSON.stringify(entry, plain))}\n`)
     }
   return { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') }
 }
@@ -23,6 +24,7 @@ export function createLog(level: LogLevel, role: string, write: (line: string) =
 function toReadable(
   entry: { at: string; level: string; role: string; event: string },
   fields: Record<string, unknown>,
+  plain: Plain,
 ): string {
   const shown = Object.entries(fields).filter(([, value]) => value !== undefined)
   const details = shown.map(([name, value]) => {
@@ -35,19 +37,27 @@ function toReadable(
 const mostCauses = 5
 const secretNames = /pass(word)?|secret|token_text|authorization|private_?key|cookie/i
 
+type Plain = (name: string, value: unknown) => unknown
+
 /** Errors are written with their causes, bigints as numbers, and fields that are named like secrets not at all. */
-function plain(name: string, value: unknown): unknown {
-  if (secretNames.test(name)) return '[redacted]'
-  if (typeof value === 'bigint') return value.toString()
-  return value instanceof Error ? toPlainError(value, mostCauses) : value
-}
+const plainWith =
+  (hasStack: boolean): Plain =>
+  (name, value) => {
+    if (secretNames.test(name)) return '[redacted]'
+    if (typeof value === 'bigint') return value.toString()
+    return value instanceof Error ? toPlainError(value, mostCauses, hasStack) : value
+  }
+
+/** Where in the code it arose matters of a fault; of what an operator is warned of, only what it is. */
+const plainWhole = plainWith(true)
+const plainBrief = plainWith(false)
 
 /** An error may be its own cause, by way of others or at once; the log ends somewhere. */
-function toPlainError(error: Error, causesLeft: number): object {
+function toPlainError(error: Error, causesLeft: number, hasStack: boolean): object {
   const { name, message, stack, cause } = error
   const isDeeper = cause instanceof Error
-  const shown = isDeeper ? causesLeft > 0 && { cause: toPlainError(cause, causesLeft - 1) } : { cause }
-  return { error: name, message, stack, ...shown }
+  const shown = isDeeper ? causesLeft > 0 && { cause: toPlainError(cause, causesLeft - 1, hasStack) } : { cause }
+  return { error: name, message, ...(hasStack && { stack }), ...shown }
 }
 
 /**

@@ -157,6 +157,17 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect([(await buy(1)).status, (await buy(1)).status]).toEqual([200, 403])
   })
 
+  test('whoever asks by HTTP/1.0 need not name a host', async () => {
+    const port = Number(new URL(shop.url).port)
+    const [ready] = await sendRaw(port, ['GET /readyz HTTP/1.0\r\n\r\n'])
+    expect(ready?.status).toBe(200)
+    const line = `Authorization: Bearer ${shop.token}\r\n`
+    const [balance] = await sendRaw(port, [`GET /api/v1/balance HTTP/1.0\r\n${line}\r\n`])
+    expect(balance?.status).toBe(200)
+    const [elsewhere] = await sendRaw(port, ['GET //elsewhere.example/readyz HTTP/1.0\r\n\r\n'])
+    expect(elsewhere?.status).toBe(404)
+  })
+
   test('while it shuts down the shop refuses everything but the question whether it lives', async () => {
     shop.refuseNew(true)
     for (const path of ['/balance', '/orders/ord_0000000000000000000000000z', '/openapi.json/z', '/viz']) {

@@ -191,8 +191,9 @@ export function createHttp(deps: HttpDeps) {
     throw error
   })
 
-  return async (request: Request, from: Address | undefined): Promise<Response> => {
+  return async (sent: Request, from: Address | undefined): Promise<Response> => {
     const startedAt = performance.now()
+    const request = named(sent)
     const url = URL.parse(request.url)
     const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
     let response: Response
@@ -228,6 +229,10 @@ export function createHttp(deps: HttpDeps) {
     return response
   }
 }
+
+/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
+const named = (request: Request): Request =>
+  request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
 async function answer(
   deps: HttpDeps,

@@ -4,7 +4,7 @@ import type { Posting } from '../domains/ledger/rules.ts'
 import type { Refunds, Told } from '../domains/orders/index.ts'
 import { adviceFor, auditOf, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
-import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
+import { type Kopecks, kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import {
@@ -266,6 +266,9 @@ async function verify(verifiers: readonly Verifier[]) {
   }
 }
 
+/** "Debited" says already which way it went. */
+const magnitude = (amount: Kopecks): Kopecks => (amount < 0n ? kopecks(-amount) : amount)
+
 const toOutcome = (posting: Posting, verb: string) => ({
   json: {
     customer: posting.customer,
@@ -273,7 +276,9 @@ const toOutcome = (posting: Posting, verb: string) => ({
     amount_rub: toRoubles(posting.amount),
     balance_rub: toRoubles(posting.balanceAfter),
   },
-  lines: [`${verb} ${toRoubleText(posting.amount)} RUB. The balance is ${toRoubleText(posting.balanceAfter)} RUB.`],
+  lines: [
+    `${verb} ${toRoubleText(magnitude(posting.amount))} RUB. The balance is ${toRoubleText(posting.balanceAfter)} RUB.`,
+  ],
 })
 
 function readAmount(text: string): Kopecks {

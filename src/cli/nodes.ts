@@ -1,5 +1,6 @@
 import type { Fleet, NewNode, NodeSide } from '../domains/fleet/index.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
+import { isServing } from '../domains/stock/ranges/rules.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { readCountry } from '../kernel/country.ts'
 import { readIso, toIso } from '../kernel/time.ts'
@@ -264,8 +265,12 @@ function readEndpoint(given: Given): Pick<NewNode, 'endpoint'> {
 
 const toMegabytes = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`
 
+/** A gateway is there by the rule that sales go by, as `stock ranges` has it; a VPN node as its customers are told. */
+const isThere = (node: Node, nowMs: number): boolean =>
+  node.kind === 'gateway' ? isServing(node, nowMs) : isLive(node, nowMs)
+
 const stateOf = (node: Node, nowMs: number): string =>
-  node.state === 'closed' ? 'closed' : isLive(node, nowMs) ? 'online' : 'offline'
+  node.state === 'closed' ? 'closed' : isThere(node, nowMs) ? 'online' : 'offline'
 
 const toJson = (node: Node, nowMs: number) => ({
   id: node.id,

@@ -68,7 +68,7 @@ export function proxyCommands(open: Opened<Deps>): readonly Command[] {
           const told = await proxyOperator.end(readProxy(given), { give, note, key: readKey(given) })
           return {
             json: told,
-            lines: [`Proxy ${word(told, 'proxy')} is ended. Gave back ${word(told, 'amount_rub')} RUB.`],
+            lines: [`${before(told)}Proxy ${word(told, 'proxy')} is ended. Gave back ${word(told, 'amount_rub')} RUB.`],
           }
         }),
     },
@@ -84,13 +84,18 @@ export function proxyCommands(open: Opened<Deps>): readonly Command[] {
           return {
             json: told,
             lines: [
-              `Proxy ${word(told, 'proxy')} leaves from ${word(told, 'to')}, no longer from ${word(told, 'from')}.`,
+              told['replayed']
+                ? `${before(told)}proxy ${word(told, 'proxy')} got ${word(told, 'to')} for ${word(told, 'from')} then.`
+                : `Proxy ${word(told, 'proxy')} leaves from ${word(told, 'to')}, no longer from ${word(told, 'from')}.`,
             ],
           }
         }),
     },
   ]
 }
+
+/** What was answered under a key is not done again. */
+const before = (told: Told): string => (told['replayed'] ? 'Done before under this key, nothing changed now: ' : '')
 
 const word = (told: Told, name: string): string => {
   const value = told[name]

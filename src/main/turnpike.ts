@@ -77,6 +77,9 @@ async function explain(error: unknown, json: boolean): Promise<number> {
 /** A folder or file that this user may not use, which is for the operator to mend. */
 function closedPathOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'path' in error)) return undefined
+  if (['ENOTDIR', 'EEXIST'].includes(String(error.code))) {
+    return `${String(error.path)} cannot be a folder: a file is there. Name another with TURNPIKE_DATA (--data).`
+  }
   if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
   return `${String(error.path)} may not be used by this user. Name a folder of its own with TURNPIKE_DATA (--data).`
 }

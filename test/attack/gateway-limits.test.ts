@@ -3,7 +3,7 @@ import type { Socket } from 'bun'
 import { readProxyLogin } from '../../src/kernel/login.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
-import { loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
+import { localExit, loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
 import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
@@ -108,6 +108,14 @@ describe('too many', () => {
     for (const each of held) each.reset()
     await until(() => stand.engine.standing.open === 0)
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
+  })
+
+  test('ports of customers: as many are opened as there is room for, and of the others it is said', async () => {
+    const said: unknown[] = []
+    const ports = [29_871, 29_872, 29_873].map((port) => ({ port, login: 'pavel' }))
+    open({ limits: { ports: 2 }, subuser: { ports }, onPort: (_, error) => said.push(String(error)) })
+    expect(stand.engine.standing.listeners).toBe(3)
+    expect(said).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
   })
 
   test('connections beyond those who can be told are closed without a word', async () => {
@@ -224,22 +232,7 @@ describe('10,000 names of sessions', () => {
   test('each keeps its exit, and another 100,000 make the table no larger', () => {
     stand = openEngine()
     const snapshot = createSnapshot()
-    const exits = Array.from({ length: 4 }, (_, index) => ({
-      id: `exit-${index}`,
-      pool: 'residential',
-      kind: 'local' as const,
-      host: '127.0.0.1',
-      port: null,
-      credentials: null,
-      country: 'us',
-      state: '',
-      city: '',
-      zip: '',
-      asn: null,
-      offers: null,
-      node: null,
-      drained: false,
-    }))
+    const exits = Array.from({ length: 4 }, (_, index) => ({ ...localExit, id: `exit-${index}` }))
     snapshot.apply({ proxies: [], subusers: [], exits })
     const chooser = createExitChooser({ snapshot, random: () => 0, health: { isUp: () => true, generation: 0 } })
     const choose = (index: number) => {

@@ -43,6 +43,8 @@ export type StandOptions = {
   readonly policy?: Partial<Policy>
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
+  /** Hears of ports that were not opened; none of them is a failure unless said. */
+  readonly onPort?: (port: number, error: unknown) => void
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
   /** How fast credentials may carry; as fast as they can unless said. */
@@ -125,7 +127,8 @@ const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   ...options,
 })
 
-const exit: NodeExit = {
+/** Leaves from this machine. */
+export const localExit: NodeExit = {
   id: 'exit-1',
   pool: 'residential',
   kind: 'local',
@@ -153,7 +156,7 @@ export function makeEngineDeps(options: StandOptions) {
     proxies: proxies().map((each) => (each.leave_from === '::1' ? each : { ...each, leave_from: leaveFrom })),
     subusers: [subuser(options.subuser)],
     gateways: options.gateways ?? [],
-    exits: [...(options.exits ?? [{ ...exit, host: leaveFrom }])],
+    exits: [...(options.exits ?? [{ ...localExit, host: leaveFrom }])],
   })
   const policy = { ...policyOf(config, options.mode ?? 'sandbox'), ...options.policy }
   const leaseBytes = options.leaseBytes ?? 1e12
@@ -211,9 +214,10 @@ export function openEngine(options: StandOptions = {}): Stand {
       : createEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)
   const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: options.port ?? 0 })
-  engine.changed(change, (failed) => {
+  const fail = (failed: number): void => {
     throw new Error(`port ${failed} was not opened`)
-  })
+  }
+  engine.changed(change, options.onPort ?? fail)
   return {
     port,
     engine,

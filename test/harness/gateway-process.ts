@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { accepts } from './accepts.ts'
 import { gatewayEngine } from './engine.ts'
 import type { Service } from './service.ts'
 import { untilTrue } from './turnpike.ts'
@@ -49,14 +50,7 @@ export async function makeGatewayProcess(
 
   async function isOpen(): Promise<boolean> {
     if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
-    try {
-      const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
-      socket.end()
-      return true
-    } catch {
-      // Not yet.
-      return false
-    }
+    return accepts(port)
   }
 
   async function end(signal: NodeJS.Signals): Promise<void> {

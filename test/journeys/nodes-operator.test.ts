@@ -66,6 +66,11 @@ describe.each([...engines])('the operator and the nodes on %s', (engine) => {
     expect(listed.out).not.toContain(key)
     const lines = (await runTurnpike(['node', 'list'], env)).out
     expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 ms +4 +12\.3 MB +20\d\d-/)
+    // As sales have it: what was not heard of for ten seconds is away.
+    await service.services.db.transact((tx) =>
+      tx.run('UPDATE nodes SET last_seen_at = $1 WHERE name = $2', [Date.now() - 10_001, 'gw1']),
+    )
+    expect((await ask('node', 'list')).json).toContainEqual(expect.objectContaining({ name: 'gw1', state: 'offline' }))
     expect((await ask('node', 'revoke', 'gw1')).json).toMatchObject({ name: 'gw1', state: 'closed' })
     service.clock.advance(999)
     expect(await stateOf(secret)).toBe(401)

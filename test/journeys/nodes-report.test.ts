@@ -75,6 +75,42 @@ describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
       expect((await join(key, makeSecret())).status).toBe(200)
     })
 
+    test('what nodes have tried, and their proofs, are taken so often in a minute, and in bodies of a size', async () => {
+      const secret = makeSecret()
+      await join(await add('eager'), secret)
+      const say = (runs: number) => {
+        const served = Array.from({ length: 2000 }, (_, at) => [at * 2, 1])
+        const ranges = Array.from({ length: runs / 2000 }, (_, at) => ({
+          id: at + 1,
+          served,
+          problems: [],
+          seen_as: null,
+        }))
+        return askNode(service.url, 'POST', 'tried', { ranges }, secret)
+      }
+      expect((await say(20_000)).status).toBe(200)
+      expect(await say(22_000)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+      for (let count = 2; count < 600; count += 1) await say(0)
+      const refused = await say(0)
+      expect([refused.status, refused.error.code]).toEqual([429, 'rate_limited'])
+      // Others are not asked to wait for it, nor its own proofs.
+      expect((await askNode(service.url, 'GET', 'seen', undefined, secret)).status).toBe(200)
+      service.clock.advance(100)
+      expect((await say(0)).status).toBe(200)
+    })
+
+    test('a gateway that begins anew and only asks for its state is not there yet: its port may be closed', async () => {
+      const secret = makeSecret()
+      await join(await add('opening'), secret)
+      const lastSeenAt = async () => (await service.services.fleet.findByName('opening'))?.lastSeenAt
+      const joinedAt = service.clock.nowMs
+      service.clock.advance(60_000)
+      expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(200)
+      expect(await lastSeenAt()).toBe(joinedAt)
+      await askNode(service.url, 'POST', 'report', reportOf({}), secret)
+      expect(await lastSeenAt()).toBe(service.clock.nowMs)
+    })
+
     test.each(['revoke', 'close'] as const)(
       'a node that is shut out (%s) is refused everything, also what it waits for',
       async (how) => {
@@ -298,8 +334,8 @@ describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
     })
   })
 
-  test('a node that only asks is noted as seen every twenty seconds, and not with every question', async () => {
-    const node = await joinNode(service)
+  test('a VPN node that only asks is noted as seen every twenty seconds, and not with every question', async () => {
+    const node = await joinNode(service, 'vpn')
     const seenAt = async () => {
       await node.page()
       return (await service.services.fleet.findByName(node.name))?.lastSeenAt

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import { engines, makePlace, type Place } from '../harness/database.ts'
 import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
@@ -43,10 +44,13 @@ describe.each([...engines])("the operator's tool on %s", (engine) => {
     expect((await runTurnpike([...paid], env)).out).toContain('nothing changed now')
     const taken = await ask('debit', customer.id, '50', '--note', 'wrong customer')
     expect(taken.json).toEqual({ customer: customer.id, transaction: 4, amount_rub: -50, balance_rub: 100 })
+    const back = await runTurnpike(['debit', customer.id, '0.50'], env)
+    expect(back.out).toBe('Debited 0.50 RUB. The balance is 99.50 RUB.\n')
+    await runTurnpike(['credit', customer.id, '0.50'], env)
     expect((await ask('debit', customer.id, '100.01')).json.error.code).toBe('insufficient_funds')
     expect((await ask('debit', customer.id, '1', '--key', 'invoice 17')).json.error.code).toBe('idempotency_key_reused')
     const { json: movements } = await ask('transaction', 'list', customer.id)
-    expect(movements[1]).toMatchObject({ kind: 'credit', key: 'invoice 17', reference: 'bank 4711', amount_rub: 50 })
+    expect(movements[3]).toMatchObject({ kind: 'credit', key: 'invoice 17', reference: 'bank 4711', amount_rub: 50 })
     const { json: token } = await ask(
       'token',
       'create',
@@ -123,6 +127,15 @@ describe('starting and stopping', () => {
       expect(ended.err).toMatch(/^turnpike: .+\n$/)
     }
   }, 60_000)
+
+  test('a data folder that is a file is said to be one', async () => {
+    const file = join(place.folder, 'a-file')
+    writeFileSync(file, '')
+    for (const data of [file, join(file, 'inside')]) {
+      const ended = await runTurnpike(['migrate'], { ...settings(), TURNPIKE_DATA: data })
+      expect([ended.exit, ended.err]).toEqual([2, expect.stringMatching(/a file is there.*TURNPIKE_DATA/)])
+    }
+  })
 
   test('help names every setting with its variable, and every command explains itself', async () => {
     const { exit, out } = await runTurnpike(['--help'])

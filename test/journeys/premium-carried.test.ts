@@ -20,6 +20,9 @@ describe.each([...engines])('premium traffic in production on %s', (engine) => {
     service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['DE'], quantity: 1 }, { token })
   const say = (isUp: boolean) =>
     service.services.premium.exits.takeWords('nod_1', [{ exit, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
+  /** What a quote says of it. */
+  const isOffered = async () =>
+    (await service.get('/premium/traffic/quote?pool_type=residential&gb=1', { token })).data.available
   const balance = async () => (await service.get('/balance', { token })).data.balance_rub
 
   async function expectNothingSold(): Promise<void> {
@@ -28,6 +31,7 @@ describe.each([...engines])('premium traffic in production on %s', (engine) => {
     expect(refused.status).toBe(503)
     expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
     expect((await generate()).status).toBe(400)
+    expect(await isOffered()).toBe(false)
     expect(await balance()).toBe(before)
   }
 
@@ -42,6 +46,7 @@ describe.each([...engines])('premium traffic in production on %s', (engine) => {
   test('is sold while a gateway says that an exit is up, and for half a minute after its last word', async () => {
     await say(true)
     service.clock.advance(1001)
+    expect(await isOffered()).toBe(true)
     expect((await buy()).status).toBe(200)
     expect((await generate()).status).toBe(200)
     service.clock.advance(30_000 - 1001)

@@ -29,6 +29,7 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
       price_per_gb_rub: 320,
       // Never more than ten gigabytes would cost.
       price_rub: 2800,
+      available: true,
       tier: { from_gb: 0, price_per_gb_rub: 320 },
       next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 0.5 },
     })

@@ -45,9 +45,8 @@ describe.each([...engines])("the operator's hand on what was sold, on %s", (engi
     expect((await ask('proxy', 'interrupted')).json).toMatchObject([{ reason: 'quarantine' }, { reason: 'quarantine' }])
     const ended = await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
     expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
-    expect(
-      (await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')).json.replayed,
-    ).toBeTrue()
+    const again = await runTurnpike(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
+    expect(again.out).toStartWith('Done before under this key, nothing changed now: ')
     const refunded = await ask('refund', bought.receipt.order, '--end', '--key', 'two')
     expect(refunded.json.proxies).toEqual([Number(second)])
     expect((await ask('proxy', 'end', 'x')).exit).not.toBe(0)

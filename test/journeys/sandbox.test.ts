@@ -90,5 +90,13 @@ describe('the sandbox', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     await close(shop)
     expect(shop.out()).not.toContain('sandbox')
+    expect(shop.err()).not.toContain('still a sandbox')
+  }, 60_000)
+
+  test('told not to be one once it is one, it says that it stays one', async () => {
+    await close((await open()).shop)
+    const { shop } = await open({ TURNPIKE_SANDBOX: 'off' })
+    await close(shop)
+    expect(shop.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
   }, 60_000)
 })

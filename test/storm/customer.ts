@@ -1,22 +1,12 @@
 import type { OrderId } from '../../src/kernel/ids.ts'
 import { Refusal } from '../../src/kernel/refusal.ts'
-import type { ByteOrigin } from '../harness/byte-origin.ts'
-import type { Dice } from '../harness/dice.ts'
-import { ByteBooks, bytesOf, kopecksOf, MoneyBooks } from './books.ts'
+import { Actor, type ActorDeps, type Answered } from './actor.ts'
+import { ByteBooks, bytesOf, kopecksOf } from './books.ts'
 import { carry } from './lines.ts'
-import type { Gate, Quality } from './quality.ts'
-import { Shopper, type Told, tooSlow, unanswered } from './shopper.ts'
+import type { Told } from './shopper.ts'
 import type { Account, World } from './world.ts'
 
-export type CustomerDeps = {
-  readonly world: World
-  readonly origin: ByteOrigin
-  readonly gate: Gate
-  readonly quality: Quality
-  readonly dice: Dice
-  /** So long after each other its steps begin. */
-  readonly everyMs: number
-}
+export type CustomerDeps = ActorDeps & { readonly world: World }
 
 type Proxy = {
   username: string
@@ -35,11 +25,8 @@ type Proxy = {
   isSure: boolean
 }
 type Line = { readonly subuser: string; readonly login: string; readonly password: string }
-type Answered = { readonly path: string; readonly body: object; readonly key: string; readonly text: string }
 
 const pools = ['datacenter', 'residential'] as const
-const retryLimitMs = 90_000
-const retryEveryMs = 250
 const mostKeptKeys = 40
 const mostSubscriptions = 3
 /** A change has reached the gateway by then. */
@@ -57,28 +44,18 @@ const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'nothing
  * An honest customer's program: it buys everything, retries what was not answered, uses what it has, and keeps books
  * of its own.
  */
-export class Customer {
-  readonly money: MoneyBooks
-  readonly bytes = new Map<string, ByteBooks>()
+export class Customer extends Actor<CustomerDeps> {
   readonly proxies = new Map<number, Proxy>()
   /** Each with the orders that paid for it. */
   readonly subscriptions = new Map<string, string[]>()
-  readonly problems: string[] = []
   readonly lines: Line[] = []
-  readonly shopper: Shopper
   private readonly keys: Answered[] = []
   /** Orders that stay as they are: an operator may be asked to give their price back. */
   private readonly refundable: string[] = []
   private readonly replaced = new Set<number>()
-  private count = 0
 
-  constructor(
-    readonly name: string,
-    readonly account: Account,
-    private readonly deps: CustomerDeps,
-  ) {
-    this.money = new MoneyBooks(account.kopecks)
-    this.shopper = new Shopper(deps.world, account.token)
+  constructor(name: string, account: Account, deps: CustomerDeps) {
+    super(name, account, deps, { expectedCodes })
   }
 
   /** Before the storm: a second sub-user, and traffic for both. */
@@ -98,20 +75,12 @@ export class Customer {
 
   /** Trades until the storm is over, one thing after another. */
   async trade(): Promise<void> {
-    await this.loop(() => this.tradeOnce())
+    await this.loop(this.deps.everyMs, () => this.tradeOnce())
   }
 
   /** Uses what it has until the storm is over. */
   async use(): Promise<void> {
-    await this.loop(() => this.useOnce())
-  }
-
-  private async loop(step: () => Promise<void>): Promise<void> {
-    while (await this.deps.gate.pass()) {
-      const startedMs = performance.now()
-      await this.deps.gate.step(step)
-      await Bun.sleep(Math.max(0, this.deps.everyMs - (performance.now() - startedMs)))
-    }
+    await this.loop(this.deps.everyMs, () => this.useOnce())
   }
 
   private async tradeOnce(): Promise<void> {
@@ -132,45 +101,9 @@ export class Customer {
     return this.repeat()
   }
 
-  private pick<Item>(items: readonly Item[]): Item | undefined {
-    return items[this.deps.dice(Math.max(1, items.length))]
-  }
-
-  /** A request until it is answered. What was done to the processes may make it take a while. */
-  private async untilAnswered(what: string, ask: () => Promise<Told>): Promise<Told> {
-    const giveUpAt = performance.now() + retryLimitMs
-    for (;;) {
-      const fromMs = performance.now()
-      const told = await ask()
-      const isAgain = told.status === unanswered || told.status >= 500 || told.status === 429
-      const isBusy = told.code === 'request_in_progress'
-      const why = isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : ''
-      this.deps.quality.note(what, fromMs, why, told === tooSlow)
-      if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
-      if (!isAgain && !isBusy) return told
-      if (performance.now() > giveUpAt) {
-        this.problems.push(`${what} was not answered for ${retryLimitMs} ms`)
-        return told
-      }
-      await Bun.sleep(Math.max(retryEveryMs, told.retryAfterSeconds * 1000))
-    }
-  }
-
-  /** A purchase under a key of its own, repeated until it is answered; undefined when the answer was no. */
-  private async purchase(path: string, body: object): Promise<Told['data']> {
-    this.count += 1
-    const key = `${this.name}-${this.count}`
-    const told = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
-    if (told.status !== 200) {
-      if (!expectedCodes.has(told.code)) this.problems.push(`POST ${path} was refused: ${told.text.slice(0, 300)}`)
-      return undefined
-    }
-    const { order_id: order, price_rub: price } = told.data as { order_id: string; price_rub?: number }
-    if (this.money.charged.has(order)) this.problems.push(`order ${order} answered two keys`)
-    this.money.charged.set(order, kopecksOf(price ?? 0))
-    this.keys.push({ path, body, key, text: told.text })
+  protected override onBought(answered: Answered): void {
+    this.keys.push(answered)
     if (this.keys.length > mostKeptKeys) this.keys.shift()
-    return told.data
   }
 
   /** A key again, its fields in another order: the first answer, byte for byte. */
@@ -194,21 +127,7 @@ export class Customer {
     if (quote.status === 200 && quote.data.price_rub !== bought.price_rub) {
       this.problems.push(`a quote of ${quote.data.price_rub} became ${bought.price_rub}`)
     }
-    for (const proxy of bought.proxies) {
-      this.proxies.set(proxy.id, {
-        username: proxy.username,
-        password: proxy.password,
-        portType: proxy.port_type,
-        ip: proxy.exit_ip,
-        ipv: proxy.ipv,
-        former: [],
-        replacedAtMs: 0,
-        changes: 0,
-        isChanging: false,
-        expiresAt: proxy.expires_at,
-        isSure: true,
-      })
-    }
+    for (const proxy of bought.proxies) this.proxies.set(proxy.id, { ...toProxy(proxy), isSure: true })
     this.refundable.push(bought.order_id)
   }
 
@@ -268,20 +187,8 @@ export class Customer {
     const bought = await this.purchase('/dedicated/buy', body)
     if (!bought) return
     const [proxy] = bought.proxies
-    this.proxies.set(proxy.id, {
-      username: proxy.username,
-      password: proxy.password,
-      portType: proxy.port_type,
-      ip: proxy.exit_ip,
-      ipv: proxy.ipv,
-      former: [],
-      replacedAtMs: 0,
-      changes: 0,
-      isChanging: false,
-      expiresAt: proxy.expires_at,
-      // When it ends is up to the shop from now on.
-      isSure: false,
-    })
+    // When it ends is up to the shop from now on.
+    this.proxies.set(proxy.id, { ...toProxy(proxy), isSure: false })
     const query = `ids=${proxy.id}&period=${renewPeriod}`
     const quote = await this.untilAnswered('a quote', () => this.shopper.get(`/dedicated/prolong/quote?${query}`))
     if (quote.status !== 200) return
@@ -414,3 +321,16 @@ export class Customer {
     this.problems.push(`a line of ${ip} came from ${carried.from}, ${sinceMs} ms after it was replaced`)
   }
 }
+
+const toProxy = (shown: Told['data']): Omit<Proxy, 'isSure'> => ({
+  username: shown.username,
+  password: shown.password,
+  portType: shown.port_type,
+  ip: shown.exit_ip,
+  ipv: shown.ipv,
+  former: [],
+  replacedAtMs: 0,
+  changes: 0,
+  isChanging: false,
+  expiresAt: shown.expires_at,
+})

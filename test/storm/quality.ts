@@ -2,6 +2,16 @@ import type { World } from './world.ts'
 
 const mostKept = 20
 
+/** How honest customers were served, in numbers. */
+export type Service = {
+  readonly attempts: number
+  readonly failedInTrouble: number
+  readonly failedOutside: number
+  readonly failures: readonly string[]
+  /** Not answered in time: the machine had none for them. */
+  readonly late: number
+}
+
 /**
  * How honest customers were served: what failed while nothing was done to the processes is the attackers' doing, or
  * ours.
@@ -15,6 +25,11 @@ export class Quality {
   readonly failures: string[] = []
 
   constructor(private readonly world: Pick<World, 'troubles' | 'machine'>) {}
+
+  get service(): Service {
+    const { tried: attempts, failedInTrouble, failedOutside, failures, late } = this
+    return { attempts, failedInTrouble, failedOutside, failures, late }
+  }
 
   /** One attempt, of whatever kind. `why` is empty when it went well. `where` names whose troubles may be the cause. */
   note(what: string, fromMs: number, why: string, isLate = false, where?: readonly string[]): void {

@@ -5,6 +5,12 @@ import { untilTrue } from '../harness/turnpike.ts'
 const program = join(import.meta.dir, '../../src/main/turnpike.ts')
 const stopWithinMs = 20_000
 
+/** What a storm that ends before its time leaves behind, also what stands still and would not notice. */
+const running = new Set<Bun.Subprocess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 /** `turnpike shop` or `turnpike gateway` as a process of its own, that is killed, stopped, paused and started again. */
 export class RoleProcess {
   /** How often it ended without having been told to. */
@@ -32,13 +38,15 @@ export class RoleProcess {
     this.starts += 1
     const log = openSync(this.logFile, 'a', 0o600)
     const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role], {
-      env: { PATH: process.env['PATH'] ?? '', ...this.env },
-      stdin: 'ignore',
+      env: { PATH: process.env['PATH'] ?? '', ...this.env, TURNPIKE_LEASH: '0' },
+      // The leash: should the storm be killed outright, it breaks, and the process ends by itself.
+      stdin: 'pipe',
       stdout: log,
       stderr: log,
     })
     closeSync(log)
     this.child = child
+    running.add(child)
     void this.watch(child)
     const opened = await untilTrue(async () => child.exitCode !== null || (await this.isOpen()))
     if (!opened || child.exitCode !== null) throw new Error(`the ${this.role} did not open; see ${this.logFile}`)
@@ -84,6 +92,7 @@ export class RoleProcess {
 
   private async watch(child: Bun.Subprocess): Promise<void> {
     await child.exited
+    running.delete(child)
     if (this.child === child && !this.isTold) this.ownDeaths += 1
   }
 

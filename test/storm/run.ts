@@ -48,11 +48,11 @@ if (!values.fleet && only && !only.every(isAttack))
 
 const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
 say(`seed ${seed}`)
+// Whoever is told to end takes along what it has started.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 if (values.fleet) {
   const lacking = await findFleetObstacle()
   if (lacking !== undefined) mistyped(`A fleet cannot be had here: ${lacking}.`)
-  // Whoever is told to end takes its machines along.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
   const outcome = await runFleetStorm({
     engine,
     minutes,

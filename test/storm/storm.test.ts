@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { Engine } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 import type { AttackName } from './bounds.ts'
 import { runStorm, type StormOptions } from './storm.ts'
 import { toTable } from './table.ts'
@@ -18,6 +20,40 @@ const quiet: readonly AttackName[] = [
 const brief = { minutes: 0.1, customers: 2, attackers: quiet.slice(0, 4), climates: ['both'] } as const
 const full = { minutes: 1.2, customers: 4, attackers: [...quiet, 'quota overrun', 'revoked lines'] } as const
 const tried: readonly Engine[] = isLong ? ['sqlite', 'postgres'] : ['sqlite']
+
+/** Processes that this one has started and that run a role, by their numbers. */
+function rolesBelow(pid: number): number[] {
+  const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid=,args='])
+  const rows = stdout.toString().matchAll(/^ *(\d+) +(\d+) .*turnpike\.ts (?:shop|gateway)$/gm)
+  return [...rows].filter((row) => Number(row[2]) === pid).map((row) => Number(row[1]))
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    // There is nobody of this number any more.
+    return false
+  }
+}
+
+test('a storm that is told to end takes shop and gateway along', async () => {
+  const command = [
+    process.execPath,
+    '--no-env-file',
+    join(import.meta.dir, 'run.ts'),
+    '--minutes',
+    '5',
+    '--customers',
+    '1',
+  ]
+  const storm = Bun.spawn(command, { stdout: 'ignore', stderr: 'ignore' })
+  expect(await untilTrue(async () => rolesBelow(storm.pid).length === 2)).toBe(true)
+  const roles = rolesBelow(storm.pid)
+  storm.kill('SIGTERM')
+  await storm.exited
+  expect(await untilTrue(async () => !roles.some(isRunning))).toBe(true)
+})
 
 describe.each(tried)('a storm on %s', (engine) => {
   test('ends with every bill as its customer counted it, and no attacker beyond its bound', async () => {

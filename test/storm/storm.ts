@@ -3,29 +3,34 @@ import { openByteOrigin } from '../harness/byte-origin.ts'
 import type { Engine } from '../harness/database.ts'
 import { createDice } from '../harness/dice.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
+import { openActors } from './actor.ts'
 import { attacks } from './attackers/all.ts'
 import type { AttackDeps, Attacker } from './attackers/attacker.ts'
 import { openUnacknowledged, type StealthyClient } from './attackers/unacknowledged.ts'
 import type { Purchases } from './books.ts'
 import { type AttackName, bounds } from './bounds.ts'
 import { Customer } from './customer.ts'
-import { Gate, Quality } from './quality.ts'
+import { Gate, Quality, type Service } from './quality.ts'
 import { type Settled, settle } from './settle.ts'
 import { blow, type Climate, climates } from './weather.ts'
 import { World } from './world.ts'
 
-export type StormOptions = {
+/** What every storm is told. */
+export type StormSettings = {
   readonly engine: Engine
   readonly minutes: number
   readonly seed: number
   readonly customers?: number
+  readonly say?: (line: string) => void
+}
+
+export type StormOptions = StormSettings & {
   /** What is done to the processes, part after part, over and over; all of it in turn, unless said. */
   readonly climates?: readonly Climate[]
   /** All that there are, unless said. */
   readonly attackers?: readonly AttackName[]
   /** With a client that has a TCP of its own, what is not acknowledged is tried too. */
   readonly openStealthyClient?: () => StealthyClient
-  readonly say?: (line: string) => void
 }
 
 /** One attacker's line of the summary. */
@@ -40,18 +45,21 @@ type AttackRow = {
   readonly errors: readonly string[]
 }
 
-/** How one part of the storm ended. */
-type PartRow = {
-  readonly climate: Climate
+/** How one part of a storm ended. */
+export type PartEnd = {
   readonly seconds: number
   readonly verify: string
   readonly exactBills: number
   readonly boundedBills: number
+  readonly problems: readonly string[]
+}
+
+type PartRow = PartEnd & {
+  readonly climate: Climate
   readonly unbilledBytes: number
   readonly shopMb: number
   readonly gatewayMb: number
   readonly gatewayDescriptors: number
-  readonly problems: readonly string[]
 }
 
 /** One honest customer's line of the summary, as it was when the books were last compared. */
@@ -71,15 +79,9 @@ export type StormOutcome = {
   readonly parts: readonly PartRow[]
   readonly attackers: readonly AttackRow[]
   readonly troubles: Record<string, number>
-  readonly honest: {
+  readonly honest: Service & {
     readonly customers: number
     readonly orders: number
-    readonly attempts: number
-    readonly failedInTrouble: number
-    readonly failedOutside: number
-    readonly failures: readonly string[]
-    /** Not answered in time: the machine had none for them. */
-    readonly late: number
     readonly usedBytes: number
     readonly rows: readonly HonestRow[]
   }
@@ -95,7 +97,6 @@ export type StormOutcome = {
 
 /** All honest actors together do about so many things a second. */
 const honestPerSecond = 20
-const honestRoubles = 10_000_000n
 const longestPartMs = 150_000
 const shortestPartMs = 6_000
 const partsWanted = 8
@@ -159,7 +160,7 @@ class Storm {
     await Promise.all(hostile)
     const rows = await this.countAttackers()
     // Once more when nobody does anything: attackers' things are verified too.
-    const last = await this.verify()
+    const last = await verifyAll(this.world.env)
     return this.conclude(rows, last)
   }
 
@@ -168,20 +169,13 @@ class Storm {
   }
 
   private async openCustomers(): Promise<void> {
-    const count = this.options.customers ?? 5
-    for (let number = 1; number <= count; number += 1) {
-      const name = `honest-${number}`
-      const customer = new Customer(name, await this.world.addAccount(name, honestRoubles), {
-        world: this.world,
-        origin: this.origin,
-        gate: this.gate,
-        quality: this.quality,
-        dice: createDice(this.options.seed + 1000 * number),
-        everyMs: (2 * count * 1000) / honestPerSecond,
-      })
-      await customer.prepare()
-      this.customers.push(customer)
-    }
+    const { world, origin, gate, quality } = this
+    const { customers: count = 5, seed } = this.options
+    const opened = await openActors(
+      { count, seed, perSecond: honestPerSecond, world },
+      (name, account, own) => new Customer(name, account, { world, origin, gate, quality, ...own }),
+    )
+    this.customers.push(...opened)
   }
 
   private async openAttackers(): Promise<void> {
@@ -228,7 +222,7 @@ class Storm {
     problems.push(...settled.flatMap((each) => each.problems), ...this.findShared())
     const sum = (of: (each: (typeof settled)[number]) => number) => settled.reduce((total, each) => total + of(each), 0)
     for (const [at, customer] of this.customers.entries()) this.keep(customer, settled[at])
-    const verify = await this.verify()
+    const verify = await verifyAll(this.world.env)
     if (verify !== 'clean') problems.push(`verify: ${verify}`)
     const part: PartRow = {
       climate,
@@ -286,12 +280,6 @@ class Storm {
     )
   }
 
-  /** The operator's own check, on the live database. */
-  private async verify(): Promise<string> {
-    const { exit, out, err } = await runTurnpike(['verify'], this.world.env, verifyWithinMs)
-    return exit === 0 ? 'clean' : `${out}${err}`.trim().slice(0, 1500)
-  }
-
   private async countAttackers(): Promise<AttackRow[]> {
     const rows: AttackRow[] = []
     for (const { attacker, errors } of this.attackers) {
@@ -329,11 +317,7 @@ class Storm {
       honest: {
         customers: this.customers.length,
         orders: this.customers.reduce((sum, each) => sum + each.money.charged.size, 0),
-        attempts: quality.tried,
-        failedInTrouble: quality.failedInTrouble,
-        failedOutside: quality.failedOutside,
-        failures: quality.failures,
-        late: quality.late,
+        ...quality.service,
         usedBytes: [...this.settled.values()].reduce((sum, each) => sum + each.usedBytes, 0),
         rows: this.toHonestRows(),
       },
@@ -347,6 +331,12 @@ class Storm {
       lastVerify,
     }
   }
+}
+
+/** The operator's own check: `clean`, or what it says. */
+export async function verifyAll(env: Record<string, string>): Promise<string> {
+  const { exit, out, err } = await runTurnpike(['verify'], env, verifyWithinMs)
+  return exit === 0 ? 'clean' : `${out}${err}`.trim().slice(0, 1500)
 }
 
 /** Lines of the level error, by event, path and fault. */

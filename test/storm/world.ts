@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../../src/main/settings/config.ts'
 import { openConfigured } from '../../src/main/shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { openVault } from '../../src/main/shop/vault.ts'
+import { accepts } from '../harness/accepts.ts'
 import type { Engine } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../harness/postgres.ts'
@@ -72,6 +73,7 @@ export class World {
       ...(database && { TURNPIKE_DATABASE_URL: database.url }),
     }
     const world = new World(engine, folder, env, postgres)
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
     try {
       await world.shop.start()
       await world.sellByTheDay()
@@ -156,16 +158,5 @@ export class World {
     const list = shipped()
     for (const kind of Object.values(list.dedicated.kinds)) kind.periods = [oneDay, ...kind.periods]
     await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, list)))
-  }
-}
-
-async function accepts(port: number): Promise<boolean> {
-  try {
-    const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
-    socket.end()
-    return true
-  } catch {
-    // Not yet.
-    return false
   }
 }

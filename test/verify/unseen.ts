@@ -203,7 +203,7 @@ export const unseen: readonly Unseen[] = [
     because:
       'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
   })),
-  ...['relayed'].map((column) => ({
+  ...['relayed', 'most_ports'].map((column) => ({
     table: 'nodes',
     column,
     because: 'a gateway says it again with every report, every two seconds',

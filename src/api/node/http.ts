@@ -18,7 +18,7 @@ import {
   toRefusal,
 } from '../answers.ts'
 import { readBody } from '../body.ts'
-import { createRateLimit, type RateStanding } from '../rate.ts'
+import { createRateLimit, type RateLimit, type RateStanding } from '../rate.ts'
 import { readFields, readQuery } from '../validate.ts'
 import { noPrivateKey, noSuchRoute, wrongKind, wrongMethod } from './refusals.ts'
 import { type ReportDeps, takeReport } from './report.ts'
@@ -36,8 +36,14 @@ export type NodeHttpDeps = ReportDeps & {
 export const nodeBase = '/node/v1/'
 
 const joinsPerMinute = 10
+/** An honest node says what it tried a few times a second at most, and proves some fifty addresses in one. */
+const trialsPerMinute = 600
+const proofsPerMinute = 6000
 const mostReportBytes = 1024 * 1024
-/** A node that only waits is seen too, this often. */
+/**
+ * A VPN node that only waits is seen too, this often. A gateway is there once it reports, which it does when its port
+ * is open: whoever was sold something on it before would meet a closed one.
+ */
 const noteSeenMs = 20_000
 
 type Visit = { readonly request: Request; readonly url: URL; readonly from: Address | undefined } & {
@@ -49,6 +55,8 @@ type Route = { readonly method: 'GET' | 'POST'; readonly answer: (visit: Visit) 
 /** The shop's half of the node protocol, as one function from request to answer. */
 export function createNodeHttp(deps: NodeHttpDeps) {
   const joins = createRateLimit(joinsPerMinute, deps.clock)
+  const trials = createRateLimit(trialsPerMinute, deps.clock)
+  const proofs = createRateLimit(proofsPerMinute, deps.clock)
   const sidesOf = (node: Node): NodeSide[] => deps.nodeSides.filter((side) => side.kind === node.kind)
 
   async function authenticate(visit: Visit): Promise<Node> {
@@ -56,9 +64,13 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return visit.node
   }
 
-  async function join(visit: Visit): Promise<unknown> {
-    visit.standing = joins(visit.from ? sourceName(visit.from) : '')
+  function limit(visit: Visit, rate: RateLimit, name: string): void {
+    visit.standing = rate(name)
     if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  }
+
+  async function join(visit: Visit): Promise<unknown> {
+    limit(visit, joins, visit.from ? sourceName(visit.from) : '')
     const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node
@@ -68,7 +80,8 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function state(visit: Visit): Promise<unknown> {
     const node = await authenticate(visit)
     const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
-    if (node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs) {
+    const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
+    if (node.kind === 'vpn' && isOverdue) {
       await deps.fleet.seen(node.id, { version: node.version ?? '' })
     }
     return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
@@ -99,7 +112,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function tried(visit: Visit): Promise<unknown> {
-    await authenticate(visit)
+    limit(visit, trials, (await authenticate(visit)).id)
     const body = readFields(triedBodySchema, await readBody(visit.request, mostReportBytes))
     const node = await authenticate(visit)
     const takes = sidesOf(node).flatMap((side) => side.tried ?? [])
@@ -110,7 +123,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   /** A node that calls from an address proves that it can leave from it, and is told who was seen. */
   async function seen(visit: Visit): Promise<unknown> {
-    await authenticate(visit)
+    limit(visit, proofs, (await authenticate(visit)).id)
     return seenSchema.parse({ from: visit.from ? formatAddress(visit.from) : '' })
   }
 

@@ -22,16 +22,17 @@ export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody)
   for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
   await deps.fleet.seen(node.id, {
     version: body.version,
-    health: body.health && toHealth(body.boot, body.health),
+    health: body.health && toHealth(body, body.health),
   })
   return { now: deps.clock(), ...answer }
 }
 
-const toHealth = (boot: string, said: NonNullable<ReportBody['health']>): Health => ({
-  boot,
+const toHealth = (body: ReportBody, said: NonNullable<ReportBody['health']>): Health => ({
+  boot: body.boot,
   tunnels: said.tunnels,
   lagMs: said.lag_ms,
   carried: said.carried,
   relayed: said.relayed ?? 0,
   isStopping: said.stopping ?? false,
+  mostPorts: body.most_ports ?? null,
 })

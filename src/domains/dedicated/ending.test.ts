@@ -1,24 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import {
-  addStock,
-  buyProxies,
-  type Floor,
-  kindIn,
-  openFloor,
-  prolongProxies,
-  shippedWith,
-} from '../../../test/harness/proxies.ts'
-import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import { kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
+import type { OrderId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
 import { type PaidTerm, unusedOf } from './rules-refund.ts'
 
 const dayMs = 86_400_000
-const rich = 10n ** 9n
-const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
 
 describe('what is unused', () => {
   const term = fc.record({
@@ -56,46 +46,29 @@ describe('what is unused', () => {
 })
 
 describe.each([...engines])('what an operator ends on %s', (engine) => {
-  let floor: Floor
-  let customer: CustomerId
-  let code = ''
-  let used = 0
-  beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith(...codes))
-  })
-  beforeEach(async () => {
-    code = codes[used] ?? ''
-    await addStock(floor.services, `10.2.${used}.0/29`, code, 4)
-    customer = await addCustomer(floor.services, rich)
-    used += 1
-  })
-  afterEach(async () => {
-    expect(await findingsOf(floor.services)).toEqual([])
-  })
-  afterAll(() => floor.close())
-  const balance = async () => (await floor.services.ledger.balance(customer)).balance
-  const events = () => floor.services.events.list(customer, { after: 0, type: undefined, limit: 500 })
-  const buy = (count: number, period = 30) => buyProxies(floor.services, customer, { code, ipv: 4, count, period })
-  const free = async () => floor.services.stock.available(kindIn(code, 4))
+  const here = sellInCountries(engine, (number) => `10.2.${number}.0/29`)
+  const { buy, events } = here
+  const balance = async () => (await here.floor.services.ledger.balance(here.customer)).balance
+  const free = async () => here.floor.services.stock.available(kindIn(here.code, 4))
 
   test('is gone at once, its address rests, and the unused part of its price is back, once', async () => {
     const { proxies, receipt, price } = await buy(2)
     const id = proxies[0]?.id ?? 0
-    floor.clock.advance(10 * dayMs)
+    here.floor.clock.advance(10 * dayMs)
     const before = await balance()
-    const told = await floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    const told = await here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n))
-    expect(told).toMatchObject({ customer, proxy: id, amount_rub: Number((price * 20n) / 60n) / 100 })
-    expect(await floor.services.proxyOperator.show(id)).toMatchObject({ status: 'gone', addresses: [{}] })
+    expect(told).toMatchObject({ customer: here.customer, proxy: id, amount_rub: Number((price * 20n) / 60n) / 100 })
+    expect(await here.floor.services.proxyOperator.show(id)).toMatchObject({ status: 'gone', addresses: [{}] })
     expect((await events()).map((each) => [each.type, each.order])).toEqual([
       ['order.refunded', receipt.order],
       ['proxy.ended', receipt.order],
     ])
-    const again = floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    const again = here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     expect((await refusalOf(again)).code).toBe('not_found')
     // The other one of the same order, later: a second part of the same charge.
-    floor.clock.advance(5 * dayMs)
-    await floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'complaint' })
+    here.floor.clock.advance(5 * dayMs)
+    await here.floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'complaint' })
     expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n + (price * 15n) / 60n))
     expect(await free()).toBe(6)
   })
@@ -103,9 +76,9 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
   test('gives nothing back when that is not wanted, and in grace there is nothing to give', async () => {
     const { proxies } = await buy(2, 7)
     const before = await balance()
-    await floor.services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'nothing', note: 'abuse' })
-    floor.clock.advance(8 * dayMs)
-    await floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'abuse' })
+    await here.floor.services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'nothing', note: 'abuse' })
+    here.floor.clock.advance(8 * dayMs)
+    await here.floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'abuse' })
     expect(await balance()).toBe(before)
     expect((await events()).map((each) => each.type)).toEqual(['proxy.ended', 'proxy.ended'])
   })
@@ -113,10 +86,10 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
   test('gives back time that was bought later from what paid for it', async () => {
     const { proxies } = await buy(1, 7)
     const id = proxies[0]?.id ?? 0
-    const prolonged = await prolongProxies(floor.services, customer, [id], 30)
-    floor.clock.advance(dayMs)
+    const prolonged = await prolongProxies(here.floor.services, here.customer, [id], 30)
+    here.floor.clock.advance(dayMs)
     const before = await balance()
-    await floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    await here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     const refunds = (await events()).filter((each) => each.type === 'order.refunded')
     expect(refunds.map((each) => each.order)).toEqual([proxies[0]?.order ?? null, prolonged.receipt.order])
     // A rouble a day in this country, 30 days less 5 %: 6 days of the first, all of the second.
@@ -124,7 +97,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
   })
 
   test('ends with its order, whole or by what is unused, once under a key', async () => {
-    const { services, clock } = floor
+    const { services, clock } = here.floor
     const first = await buy(3)
     clock.advance(15 * dayMs)
     const start = await balance()
@@ -138,6 +111,8 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     expect(await balance()).toBe(kopecks(start + first.price / 2n))
     const other = services.refunds.end({ ...wish, how: 'whole' })
     expect((await refusalOf(other)).code).toBe('conflict')
+    const twice = services.refunds.end({ ...wish, key: undefined })
+    expect((await refusalOf(twice)).message).toContain('has ended already')
     const second = await buy(2)
     clock.advance(15 * dayMs)
     const before = await balance()
@@ -150,17 +125,19 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
 
   test('an order that prolonged is not ended; a refused end changes nothing', async () => {
     const { proxies } = await buy(1, 7)
-    const prolonged = await prolongProxies(floor.services, customer, [proxies[0]?.id ?? 0], 30)
+    const prolonged = await prolongProxies(here.floor.services, here.customer, [proxies[0]?.id ?? 0], 30)
     const before = await balance()
     const wish = { how: 'unused', note: 'x', key: undefined } as const
-    const refused = floor.services.refunds.end({ ...wish, order: prolonged.receipt.order })
+    const refused = here.floor.services.refunds.end({ ...wish, order: prolonged.receipt.order })
     expect((await refusalOf(refused)).message).toContain('bought none')
-    expect((await refusalOf(floor.services.refunds.end({ ...wish, order: 'ord_0' as OrderId }))).code).toBe('not_found')
+    expect((await refusalOf(here.floor.services.refunds.end({ ...wish, order: 'ord_0' as OrderId }))).code).toBe(
+      'not_found',
+    )
     expect([await balance(), await events()]).toEqual([before, []])
   })
 
   test('a refund by hand leaves no more than the rest for what ends later, and --again is asked for', async () => {
-    const { services } = floor
+    const { services } = here.floor
     const { proxies, receipt, price } = await buy(1)
     const wish = { order: receipt.order, again: false, note: 'slow', key: undefined } as const
     const most = kopecks(price - 10n)
@@ -175,19 +152,19 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
   })
 
   test('the operator swaps an address within its kind, which does not count against its customer', async () => {
-    const { services, clock } = floor
+    const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, address } = proxies[0] ?? { id: 0, address: '' }
-    await services.dedicated.replace(customer, id)
+    await services.dedicated.replace(here.customer, id)
     clock.advance(1000)
-    expect((await refusalOf(services.dedicated.replace(customer, id))).code).toBe('conflict')
+    expect((await refusalOf(services.dedicated.replace(here.customer, id))).code).toBe('conflict')
     const told = await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })
     expect(await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })).toEqual({
       ...told,
       replayed: true,
     })
     clock.advance(1000)
-    await services.dedicated.replace(customer, id)
+    await services.dedicated.replace(here.customer, id)
     const sight = await services.proxyOperator.show(id)
     expect(sight.addresses).toHaveLength(4)
     expect(sight.addresses[0]).toMatchObject({ address })
@@ -199,13 +176,13 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
 
   test('more than a charge is never given back, whatever the code above the database does', async () => {
     const { receipt, price } = await buy(1)
-    await floor.services.orders.refund(receipt.order, kopecks(price - 1n), 'most of it')
-    const forced = floor.db.transact((tx) =>
+    await here.floor.services.orders.refund(receipt.order, kopecks(price - 1n), 'most of it')
+    const forced = here.floor.db.transact((tx) =>
       tx.run(
         `INSERT INTO postings (customer_id, seq, kind, house, amount, balance_after, order_id, refund_of, note, at, hash)
          SELECT customer_id, seq + 1, kind, house, 2, balance_after + 2, order_id, refund_of, note, at, hash
          FROM postings WHERE customer_id = $1 AND kind = 'refund'`,
-        [customer],
+        [here.customer],
       ),
     )
     expect(await forced.then(() => 'written').catch(() => 'refused')).toBe('refused')

@@ -40,12 +40,36 @@ export const replacedLately = (againAt: string): Refusal =>
 export const hasExpired = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This proxy has expired. Prolong it first.', { charged: false })
 
+const named = (ids: readonly number[]): string => ids.slice(0, 20).join(', ')
+
+export const beingWithdrawn = (ids: readonly number[]): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `The addresses of these proxies are being withdrawn and cannot be had for longer: ${named(ids)}. Replace them ` +
+      'first, or buy others. Nothing was charged.',
+    { ids: ids.slice(0, 1000), charged: false },
+  )
+
+export const notServed = (ids: readonly number[]): Refusal =>
+  new Refusal(
+    'unavailable',
+    'unavailable',
+    `These proxies have ended and no gateway serves their addresses at the moment: ${named(ids)}. Nothing was ` +
+      'charged; try again later.',
+    { ids: ids.slice(0, 1000), charged: false },
+  )
+
 export const notToRenew = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This proxy is not to be renewed now.', { charged: false })
 
 /** For the operator, who names proxies of any customer. */
 export const nothingToEnd = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such proxy, or not any more.')
+
+/** What an order has bought can be ended once. */
+export const allEnded = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'All that this order has bought has ended already. Nothing was given back now.')
 
 export const notBought = (): Refusal =>
   new Refusal(

@@ -7,9 +7,9 @@ export {
   createDedicated,
   type Dedicated,
   type OpenProxy,
-  type Prolonged,
 } from './service.ts'
 export { createDedicatedVerifier } from './service-audit.ts'
 export { createProxyOperator, type ProxyOperator, type ProxySight } from './service-operator.ts'
+export type { Prolonged } from './service-prolonging.ts'
 export { createRangeOperator, type RangeOperator, type RangeOutcome, type RangeSurvey } from './service-ranges.ts'
 export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'

@@ -1,13 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
+import { sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { addStock, buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
-import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
+import { addStock, kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
 import { type Prefix, readPrefix } from '../../kernel/address.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
 
 const dayMs = 86_400_000
-const codes = 'AT BE BG CH CY CZ DK EE'.split(' ')
 const plain = { undo: false, replace: false, refund: false, note: 'lost' }
 function at(text: string): Prefix {
   const prefix = readPrefix(text)
@@ -16,74 +14,111 @@ function at(text: string): Prefix {
 }
 
 describe.each([...engines])('a whole range on %s', (engine) => {
-  let floor: Floor
-  let customer: CustomerId
-  let code = ''
-  let used = 0
-  beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith(...codes))
-  })
-  beforeEach(async () => {
-    code = codes[used] ?? ''
-    used += 1
-    customer = await addCustomer(floor.services, 10n ** 9n)
-    await addStock(floor.services, `10.4.${used}.0/30`, code, 4)
-  })
-  afterEach(async () => {
-    expect(await findingsOf(floor.services)).toEqual([])
-  })
-  afterAll(() => floor.close())
-  const lost = () => at(`10.4.${used}.0/30`)
-  const buy = (count: number) => buyProxies(floor.services, customer, { code, ipv: 4, count, period: 30 })
-  const events = () => floor.services.events.list(customer, { after: 0, type: undefined, limit: 500 })
+  const here = sellInCountries(engine, (number) => `10.4.${number}.0/30`)
+  const { buy, events } = here
+  const lost = () => at(`10.4.${here.number}.0/30`)
   const available = async () => {
-    floor.clock.advance(2000)
-    return floor.services.stock.available(kindIn(code, 4))
+    here.floor.clock.advance(2000)
+    return here.floor.services.stock.available(kindIn(here.code, 4))
   }
   const told = async (id: number) => {
-    const all = await floor.services.dedicated.nodes.tables[0]?.read({ changedAt: -1, id: '' }, 1000, false)
+    const all = await here.floor.services.dedicated.nodes.tables[0]?.read({ changedAt: -1, id: '' }, 1000, false)
     return (all?.find((each) => each.id === String(id))?.shape as { state: string } | undefined)?.state
   }
 
   test('a survey says what is there and whom it touches, and changes nothing', async () => {
     const { proxies, price } = await buy(2)
-    await addStock(floor.services, `10.5.${used}.0/31`, code, 4)
-    const survey = await floor.services.rangeOperator.survey(lost())
+    await addStock(here.floor.services, `10.5.${here.number}.0/31`, here.code, 4)
+    const survey = await here.floor.services.rangeOperator.survey(lost())
     expect(survey).toMatchObject({ customers: 1, proxies: proxies.map((each) => each.id), unused: price })
     expect(survey.kinds).toEqual([
-      { country: code, ipv: 4, free: 2, leased: 2, resting: 0, retired: 0, replacements: 2 },
+      { country: here.code, ipv: 4, free: 2, leased: 2, resting: 0, retired: 0, replacements: 2 },
     ])
     expect(await available()).toBe(4)
     expect(await events()).toEqual([])
+    // What is free here and served by nobody is no less to be had elsewhere.
+    const setCarrier = (carrier: string) =>
+      here.floor.db.transact((tx) =>
+        tx.run(`UPDATE stock SET carrier = ${carrier} WHERE state = 'free' AND address LIKE $1`, [
+          `10.4.${here.number}.%`,
+        ]),
+      )
+    await setCarrier('NULL')
+    const [kind] = (await here.floor.services.rangeOperator.survey(lost())).kinds
+    expect([await available(), kind?.free, kind?.replacements]).toEqual([2, 2, 2])
+    await setCarrier('(SELECT MAX(carrier) FROM stock)')
   })
 
   test('retired, no more of it is sold and what is leased runs out; undone, it is sold again', async () => {
     await buy(1)
-    expect(await floor.services.rangeOperator.retire(lost(), plain)).toMatchObject({ places: 4, replaced: [] })
+    expect(await here.floor.services.rangeOperator.retire(lost(), plain)).toMatchObject({ places: 4, replaced: [] })
     expect(await available()).toBe(0)
     expect(await events()).toEqual([])
-    await floor.services.rangeOperator.retire(lost(), { ...plain, undo: true })
+    await here.floor.services.rangeOperator.retire(lost(), { ...plain, undo: true })
     expect(await available()).toBe(3)
   })
 
   test('its customers get other addresses of the kind while there are any; the others wait, or are refunded', async () => {
     const { proxies } = await buy(4)
     const ids = proxies.map((each) => each.id)
-    await addStock(floor.services, `10.5.${used}.0/31`, code, 4)
-    const first = await floor.services.rangeOperator.retire(lost(), { ...plain, replace: true })
+    await addStock(here.floor.services, `10.5.${here.number}.0/31`, here.code, 4)
+    const first = await here.floor.services.rangeOperator.retire(lost(), { ...plain, replace: true })
     expect([first.replaced, first.waiting]).toEqual([ids.slice(0, 2), ids.slice(2)])
     // Given again it goes on with those who are left.
     const wish = { ...plain, replace: true, refund: true }
-    const second = await floor.services.rangeOperator.retire(lost(), wish)
+    const second = await here.floor.services.rangeOperator.retire(lost(), wish)
     expect([second.replaced, second.ended, second.waiting]).toEqual([[], ids.slice(2), []])
     const types = (await events()).map((each) => each.type)
     expect(types.filter((each) => each === 'proxy.replaced')).toHaveLength(2)
     expect(types.filter((each) => each === 'proxy.ended')).toHaveLength(2)
-    expect((await floor.services.rangeOperator.survey(lost())).proxies).toEqual([])
+    expect((await here.floor.services.rangeOperator.survey(lost())).proxies).toEqual([])
+  })
+
+  test.each(['retire', 'quarantine'] as const)(
+    '%sd, no more time of it is sold, by hand or by itself; undone, it is',
+    async (close) => {
+      const { services, clock } = here.floor
+      const { proxies } = await buy(2)
+      const ids = proxies.map((each) => each.id)
+      await services.dedicated.setRenewal(here.customer, ids, 30)
+      await services.rangeOperator[close](lost(), plain)
+      const before = (await services.ledger.balance(here.customer)).balance
+      const asked = [
+        () => prolongProxies(services, here.customer, ids),
+        () => services.dedicated.quoteProlonging(here.customer, ids, 30),
+      ]
+      for (const ask of asked) expect((await refusalOf(ask())).details).toEqual({ ids, charged: false })
+      clock.advance(29.5 * dayMs)
+      expect(await services.dedicatedUpkeep.renew(10)).toBe(0)
+      expect((await services.ledger.balance(here.customer)).balance).toBe(before)
+      await services.rangeOperator[close](lost(), { ...plain, undo: true })
+      expect((await prolongProxies(services, here.customer, ids)).items).toHaveLength(2)
+      await services.dedicated.setRenewal(here.customer, ids, null)
+    },
+  )
+
+  test('what had ended is prolonged while a gateway serves it, as it would be sold', async () => {
+    const { services, clock, db } = here.floor
+    const { proxies } = await buy(2)
+    const [id = 0, other = 0] = proxies.map((each) => each.id)
+    const hearAt = (heardMs: number) =>
+      db.transact((tx) => tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [heardMs]))
+    await hearAt(0)
+    clock.advance(2000)
+    // What runs loses nothing: the time that nobody serves it is given back.
+    expect((await prolongProxies(services, here.customer, [other])).items).toHaveLength(1)
+    clock.advance(31 * dayMs)
+    const before = (await services.ledger.balance(here.customer)).balance
+    const refusal = await refusalOf(prolongProxies(services, here.customer, [id, other]))
+    expect([refusal.code, refusal.details]).toEqual(['unavailable', { ids: [id], charged: false }])
+    expect((await services.ledger.balance(here.customer)).balance).toBe(before)
+    await hearAt(clock.nowMs + 10 ** 12)
+    clock.advance(2000)
+    expect((await prolongProxies(services, here.customer, [id, other])).items).toHaveLength(2)
   })
 
   test('in quarantine nobody is served from it and its terms stand still; undone, all goes on', async () => {
-    const { services, clock } = floor
+    const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, expiresAt } = proxies[0] ?? { id: 0, expiresAt: 0 }
     expect(await services.rangeOperator.quarantine(lost(), plain)).toMatchObject({ places: 4, interrupted: 1 })
@@ -104,13 +139,13 @@ describe.each([...engines])('a whole range on %s', (engine) => {
   })
 
   test('what is not in stock, and a part of a large block, are refused', async () => {
-    await addStock(floor.services, `2001:db8:${used}::/64`, code, 6)
-    const { rangeOperator } = floor.services
+    await addStock(here.floor.services, `2001:db8:${here.number}::/64`, here.code, 6)
+    const { rangeOperator } = here.floor.services
     expect((await refusalOf(rangeOperator.retire(at('192.0.2.0/24'), plain))).code).toBe('not_found')
-    const part = rangeOperator.retire(at(`2001:db8:${used}:0:1::/80`), plain)
+    const part = rangeOperator.retire(at(`2001:db8:${here.number}:0:1::/80`), plain)
     expect((await refusalOf(part)).message).toContain('block')
-    await rangeOperator.retire(at(`2001:db8:${used}::/64`), plain)
-    floor.clock.advance(2000)
-    expect(await floor.services.stock.available(kindIn(code, 6))).toBe(0)
+    await rangeOperator.retire(at(`2001:db8:${here.number}::/64`), plain)
+    here.floor.clock.advance(2000)
+    expect(await here.floor.services.stock.available(kindIn(here.code, 6))).toBe(0)
   })
 })

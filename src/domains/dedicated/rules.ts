@@ -119,8 +119,6 @@ export const makePassword = (random: Uint8Array): string => letters(random)
 
 /** So many addresses may enter a proxy without a password. */
 export const mostSources = 10
-/** A customer's proxies hold so many ports at once, of those that all customers share. */
-export const mostEntryPorts = 1000
 
 /** What a proxy's sources become, or that there are too many. The order is that of adding. */
 export function withSource(sources: readonly string[], source: string): readonly string[] | 'too many' {

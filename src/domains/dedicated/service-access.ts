@@ -4,12 +4,11 @@ import { malformed } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
-import { type Ports, tooManyPorts } from '../fleet/index.ts'
+import type { PortRoom, Ports } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { tooManySources } from './errors.ts'
 import {
   makePassword,
-  mostEntryPorts,
   mostSources,
   newPasswordBytes,
   type Proxy,
@@ -41,17 +40,15 @@ export function createProxyAccess(deps: {
   }
 
   /** A port for each proxy that has none. The limit is the customer's, so it is in the customer's turn. */
-  async function takePorts(tx: Tx, customer: CustomerId, count: number): Promise<number[]> {
+  async function takePorts(tx: Tx, customer: CustomerId, count: number, room: PortRoom): Promise<number[]> {
     if (count === 0) return []
-    const free = mostEntryPorts - (await store.countEntryPorts(tx, customer))
-    if (count > free) throw tooManyPorts(mostEntryPorts, Math.max(0, free))
-    return ports.take(tx, count)
+    return ports.take(tx, count, await store.countEntryPorts(tx, customer), room)
   }
 
   return {
     /** Lets an address enter these proxies without a password. Adding what is there already changes nothing. */
     async allow(customer: CustomerId, ids: readonly number[], text: string): Promise<readonly Proxy[]> {
-      const source = await read(text)
+      const [source, room] = await Promise.all([read(text), ports.room()])
       return db.transact(async (tx) => {
         await deps.ledger.lock(tx, customer)
         const proxies = await deps.lockAll(tx, customer, ids)
@@ -61,7 +58,7 @@ export function createProxyAccess(deps: {
             mostSources,
             full.map((proxy) => proxy.id),
           )
-        const fresh = await takePorts(tx, customer, proxies.filter((proxy) => proxy.entryPort === null).length)
+        const fresh = await takePorts(tx, customer, proxies.filter((proxy) => proxy.entryPort === null).length, room)
         return proxies.map((proxy) => {
           const sources = withSource(proxy.sources, source)
           if (sources === proxy.sources || sources === 'too many') return proxy

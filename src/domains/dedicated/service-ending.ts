@@ -7,7 +7,7 @@ import type { Ports } from '../fleet/index.ts'
 import type { Ending, GivenBack } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Stock } from '../stock/index.ts'
-import { notBought, nothingToEnd } from './errors.ts'
+import { allEnded, notBought, nothingToEnd } from './errors.ts'
 import { closeOutage } from './outages/service.ts'
 import { eventOf, isHeld, leftAt, restMs } from './rules.ts'
 import { sumByCharge, type Unused } from './rules-refund.ts'
@@ -37,7 +37,7 @@ export function createProxyEnding(deps: EndingDeps) {
     const account = await deps.ledger.lock(tx, customer)
     const nowMs = clock()
     const proxies = (await store.lockProxies(tx, customer, ids)).filter((proxy) => isHeld(proxy, nowMs))
-    if (proxies.length === 0) throw nothingToEnd()
+    if (proxies.length === 0) throw how.order ? allEnded() : nothingToEnd()
     const unused =
       how.give === 'nothing'
         ? new Map<number, Unused[]>()

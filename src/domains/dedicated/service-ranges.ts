@@ -17,7 +17,7 @@ const atOnce = 200
 type KindCount = Record<PlaceState, number> & {
   readonly country: string
   readonly ipv: Ipv
-  /** What is free of this kind outside of the range. */
+  /** What of this kind could be had now outside of the range: free, and served. */
   replacements: number
 }
 
@@ -61,7 +61,7 @@ export function createRangeOperator(
   deps: MoneyDeps & {
     readonly db: Database
     readonly clock: Clock
-    readonly stock: Pick<Stock, 'available'>
+    readonly stock: Pick<Stock, 'availableBeside' | 'ranges'>
     readonly stockOperator: Pick<StockOperator, 'placesWithin' | 'blocksWithin' | 'holdersOf' | 'close'>
     readonly outages: Pick<Outages, 'interrupt' | 'restore' | 'rule'>
     readonly proxyOperator: Pick<ProxyOperator, 'replace' | 'end'>
@@ -80,20 +80,23 @@ export function createRangeOperator(
     return found.toSorted((a, b) => a - b)
   }
 
-  async function countKinds(prefix: Prefix): Promise<KindCount[]> {
+  async function countKinds(prefix: Prefix, blocks: readonly string[]): Promise<KindCount[]> {
     const kinds = new Map<string, KindCount>()
+    const sellable = new Map<string, number>()
+    const live = await deps.stock.ranges.live()
     for await (const page of stockOperator.placesWithin(prefix)) {
-      for (const { country, ipv, state } of page) {
+      for (const { country, ipv, state, carrier } of page) {
         const name = `${country} ${ipv}`
         const none = { free: 0, leased: 0, resting: 0, retired: 0 }
         const kind = kinds.get(name) ?? { country, ipv, ...none, replacements: 0 }
         kind[state] += 1
         kinds.set(name, kind)
+        if (state === 'free' && live.includes(carrier ?? '')) sellable.set(name, (sellable.get(name) ?? 0) + 1)
       }
     }
-    for (const kind of kinds.values()) {
-      const available = await deps.stock.available({ country: kind.country, ipv: kind.ipv } as Kind)
-      kind.replacements = Math.max(0, available - kind.free)
+    for (const [name, kind] of kinds) {
+      const asked = { country: kind.country, ipv: kind.ipv } as Kind
+      kind.replacements = await deps.stock.availableBeside(asked, sellable.get(name) ?? 0, blocks)
     }
     return [...kinds.values()]
   }
@@ -111,7 +114,8 @@ export function createRangeOperator(
   }
 
   async function survey(prefix: Prefix): Promise<RangeSurvey> {
-    const [kinds, blocks] = [await countKinds(prefix), await stockOperator.blocksWithin(prefix)]
+    const blocks = await stockOperator.blocksWithin(prefix)
+    const kinds = await countKinds(prefix, blocks)
     if (kinds.length === 0 && blocks.length === 0) throw nothingWithin(formatPrefix(prefix))
     const ids = await holders(prefix)
     const proxies: Proxy[] = []

@@ -1,6 +1,6 @@
 import type { Counter, Database, Tx } from '../../db/transaction.ts'
 import type { CustomerId, RandomBytes, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, total } from '../../kernel/money.ts'
+import type { Kopecks } from '../../kernel/money.ts'
 import { addDays } from '../../kernel/terms.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -13,28 +13,27 @@ import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
-import { type Catalogue, type DedicatedPrice, priceDedicated, priceProlonging, shareOut } from '../pricing/rules.ts'
+import { type Catalogue, type DedicatedPrice, priceDedicated } from '../pricing/rules.ts'
 import type { Stock } from '../stock/index.ts'
 import type { Kind, Place } from '../stock/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
-import { hasExpired, noSuchProxy, notToRenew, replacedLately } from './errors.ts'
+import { hasExpired, noSuchProxy, replacedLately } from './errors.ts'
 import { createDedicatedNodes } from './nodes.ts'
 import type { Outages } from './outages/service.ts'
 import {
   credentialRandomBytes,
   isHeld,
-  isToRenew,
   kindName,
   makeCredentials,
   type PortType,
   type Proxy,
-  prolonged,
   replaceableAt,
   statusAt,
   subjectOf,
   vaultContext,
 } from './rules.ts'
 import { createProxyAccess } from './service-access.ts'
+import { createProlonging, type ProlongPrice, priceItems } from './service-prolonging.ts'
 import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
 
@@ -54,15 +53,6 @@ export type Bought = {
   readonly price: Kopecks
   readonly proxies: readonly OpenProxy[]
 }
-
-/** One proxy of a prolonging: its share of the price, and until when it will run. */
-type ProlongItem = { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }
-export type ProlongPrice = {
-  readonly items: readonly ProlongItem[]
-  readonly total: Kopecks
-  readonly calculation: Plain
-}
-export type Prolonged = { readonly receipt: Receipt; readonly period: number } & ProlongPrice
 
 export type DedicatedDeps = {
   readonly db: Database
@@ -117,6 +107,7 @@ export function createDedicated(deps: DedicatedDeps) {
     assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
 
   const access = createProxyAccess({ ...deps, lockAll })
+  const prolonging = createProlonging({ ...deps, lockAll })
 
   function makeProxies(
     wish: Wish,
@@ -193,35 +184,6 @@ export function createDedicated(deps: DedicatedDeps) {
     })
   }
 
-  async function prolong(
-    request: PurchaseRequest<Prolonged>,
-    ids: readonly number[],
-    period: number,
-    action: 'prolong' | 'renew' = 'prolong',
-  ): Promise<Answer> {
-    const catalogue = await pricing.current()
-    return orders.sell(
-      request,
-      { product, action, wish: { ids: ids.toSorted((a, b) => a - b), period } },
-      async (sale) => {
-        const { tx, nowMs } = sale
-        const proxies = await lockAll(tx, request.by.customer, ids)
-        // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.
-        const isWanted = (proxy: Proxy): boolean =>
-          isToRenew(proxy, period, nowMs) && proxy.renewToken === (request.by.token?.id ?? null)
-        if (action === 'renew' && !proxies.every(isWanted)) throw notToRenew()
-        const price = priceItems(catalogue, proxies, period, nowMs)
-        const receipt = await sale.charge({
-          price: price.total,
-          calculation: price.calculation,
-          note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
-        })
-        store.setProlonged(tx, price.items, nowMs)
-        return { receipt, period, ...price }
-      },
-    )
-  }
-
   return {
     nodes: createDedicatedNodes(deps),
 
@@ -233,12 +195,11 @@ export function createDedicated(deps: DedicatedDeps) {
     buy,
 
     async quoteProlonging(customer: CustomerId, ids: readonly number[], period: number): Promise<ProlongPrice> {
-      const found = assertAll(ids, await store.findProxies(db, customer, ids), clock())
-      return priceItems(await pricing.current(), found, period, clock())
+      return prolonging.quote(db, assertAll(ids, await store.findProxies(db, customer, ids), clock()), period)
     },
 
     /** All or nothing: ids, addresses and credentials stay, and time is added to what is left. */
-    prolong,
+    prolong: (...asked: Parameters<typeof prolonging.prolong>): Promise<Answer> => prolonging.prolong(...asked),
 
     /** What a customer has, newest first. */
     async list(customer: CustomerId, filter: Omit<store.ListFilter, 'nowMs'>): Promise<OpenProxy[]> {
@@ -345,38 +306,6 @@ export function createDedicated(deps: DedicatedDeps) {
 
 const endpointOf = (place: Place, carriers: readonly Node[]): Endpoint | null =>
   carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
-
-/** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
-function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {
-  const lines = new Map<string, Proxy[]>()
-  for (const proxy of proxies) {
-    const name = `${proxy.country} ${proxy.ipv}`
-    lines.set(name, [...(lines.get(name) ?? []), proxy])
-  }
-  const items: ProlongItem[] = []
-  const priced: Plain[] = []
-  for (const line of lines.values()) {
-    const first = line[0]
-    if (!first) continue
-    const wish = { country: first.country, ipv: first.ipv, period, count: line.length }
-    const price = priceProlonging(catalogue, wish)
-    const shares = shareOut(price.total, line.length)
-    priced.push({ ...wish, kopecks: String(price.total) })
-    for (const [index, proxy] of line.entries()) {
-      items.push({ proxy, price: shares[index] ?? price.total, expiresAt: prolonged(proxy, period, nowMs) })
-    }
-  }
-  items.sort((a, b) => a.proxy.id - b.proxy.id)
-  return {
-    items,
-    total: total(items.map((item) => item.price)),
-    calculation: {
-      catalogue: catalogue.version,
-      lines: priced,
-      proxies: items.map((item) => [item.proxy.id, item.expiresAt]),
-    },
-  }
-}
 
 const wishJson = (wish: Wish): Plain => ({
   country_code: wish.country,

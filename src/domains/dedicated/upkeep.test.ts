@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { countriesList, sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import {
   addStock,
   applyCatalogue,
   buyProxies,
-  type Floor,
   kindIn,
   openFloor,
   placesByState,
@@ -21,49 +21,36 @@ import type { CustomerId } from '../../kernel/ids.ts'
 const dayMs = 86_400_000
 const hourMs = 3_600_000
 const rich = 10n ** 9n
-const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
 
 describe.each([...engines])('what time does to proxies on %s', (engine) => {
-  let floor: Floor
-  /** Each test sells in a country of its own. */
-  let code = ''
-  let used = 0
-  beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith(...codes))
-  })
-  beforeEach(async () => {
-    code = codes[used] ?? ''
-    await addStock(floor.services, `10.1.${used}.0/30`, code, 4)
-    used += 1
-  })
+  const here = sellInCountries(engine, (number) => `10.1.${number}.0/30`)
   afterEach(async () => {
-    expect(await findingsOf(floor.services)).toEqual([])
-    await floor.db.transact((tx) => tx.run('UPDATE proxies SET renew_period = NULL'))
-    await applyCatalogue(floor.services, shippedWith(...codes))
+    await here.floor.db.transact((tx) => tx.run('UPDATE proxies SET renew_period = NULL'))
+    await applyCatalogue(here.floor.services, countriesList())
   })
-  afterAll(() => floor.close())
   const statesHere = async () => {
     const states: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
-    for (const each of await floor.services.stockOperator.counts()) {
-      if (each.country === code) states[each.state] = each.count
+    for (const each of await here.floor.services.stockOperator.counts()) {
+      if (each.country === here.code) states[each.state] = each.count
     }
     return states
   }
   const all = { before: Number.MAX_SAFE_INTEGER, limit: 500, status: '' as const, country: '', ipv: 0, comment: '' }
   const listed = (customer: CustomerId) =>
-    floor.services.dedicated.list(customer, { ...all, expiresBefore: Number.MAX_SAFE_INTEGER })
+    here.floor.services.dedicated.list(customer, { ...all, expiresBefore: Number.MAX_SAFE_INTEGER })
   const statusOf = async (customer: CustomerId, status: 'active' | 'expired') =>
-    (await floor.services.dedicated.list(customer, { ...all, status, expiresBefore: Number.MAX_SAFE_INTEGER })).length
+    (await here.floor.services.dedicated.list(customer, { ...all, status, expiresBefore: Number.MAX_SAFE_INTEGER }))
+      .length
   const endOf = async (customer: CustomerId) => (await listed(customer))[0]?.expiresAt ?? 0
-  const balanceOf = async (customer: CustomerId) => (await floor.services.ledger.balance(customer)).balance
+  const balanceOf = async (customer: CustomerId) => (await here.floor.services.ledger.balance(customer)).balance
   const doChores = async () => {
-    for (const chore of dedicatedChores(floor.services)) await chore.work()
+    for (const chore of dedicatedChores(here.floor.services)) await chore.work()
   }
 
   test('a proxy expires to the moment, is gone three days later, and its address is for sale seven days after that', async () => {
-    const { services, clock } = floor
+    const { services, clock } = here.floor
     const customer = await addCustomer(services, rich)
-    await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })
+    await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })
     const end = clock.nowMs + 7 * dayMs
     clock.nowMs = end - 1
     await doChores()
@@ -81,19 +68,21 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     expect(await statesHere()).toEqual({ free: 0, leased: 0, resting: 4, retired: 0 })
     clock.nowMs = end + 10 * dayMs - 1
     await doChores()
-    const refusal = await refusalOf(buyProxies(services, customer, { code, ipv: 4, period: 7 }))
+    const refusal = await refusalOf(buyProxies(services, customer, { code: here.code, ipv: 4, period: 7 }))
     expect(refusal.code).toBe('out_of_stock')
     clock.nowMs = end + 10 * dayMs
     await doChores()
     expect(await statesHere()).toEqual({ free: 4, leased: 0, resting: 0, retired: 0 })
-    expect((await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })).proxies).toHaveLength(4)
+    expect(
+      (await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })).proxies,
+    ).toHaveLength(4)
   })
 
   test('a shared address is held once by a customer, and may be his again when that is over', async () => {
-    const { services, clock } = floor
-    await addStock(services, `10.2.${used}.1/32`, code, 3)
+    const { services, clock } = here.floor
+    await addStock(services, `10.2.${here.number}.1/32`, here.code, 3)
     const customer = await addCustomer(services, rich)
-    const take = () => buyProxies(services, customer, { code, ipv: 3, period: 7 })
+    const take = () => buyProxies(services, customer, { code: here.code, ipv: 3, period: 7 })
     const [first] = (await take()).proxies
     expect((await refusalOf(take())).code).toBe('out_of_stock')
     clock.nowMs += (7 + 3 + 7) * dayMs
@@ -130,10 +119,10 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
   })
 
   test('more than one batch falls due at once and all of it is done', async () => {
-    const { services, clock } = floor
-    await addStock(services, '198.51.100.0/23', code, 4)
+    const { services, clock } = here.floor
+    await addStock(services, '198.51.100.0/23', here.code, 4)
     const customer = await addCustomer(services, rich)
-    await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 450 })
+    await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 450 })
     clock.advanceDays(11)
     await doChores()
     expect(await statesHere()).toMatchObject({ leased: 0, resting: 450 })
@@ -143,10 +132,10 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
   })
 
   test('the chores of two shops at once on one database release each proxy once', async () => {
-    const { services, clock } = floor
+    const { services, clock } = here.floor
     const customer = await addCustomer(services, rich)
-    await buyProxies(services, customer, { code, ipv: 4, period: 7, count: 4 })
-    const otherDb = openDatabase(floor.place.address)
+    await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })
+    const otherDb = openDatabase(here.floor.place.address)
     const other = wire(otherDb, clock)
     clock.advanceDays(10)
     const released = await Promise.all([services.dedicatedUpkeep.release(200), other.dedicatedUpkeep.release(200)])
@@ -162,16 +151,16 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     let id: number
     let start: number
     beforeEach(async () => {
-      customer = await addCustomer(floor.services, 10_000n)
-      start = floor.clock.nowMs
-      const bought = await buyProxies(floor.services, customer, { code, ipv: 4, period: 7 })
+      customer = await addCustomer(here.floor.services, 10_000n)
+      start = here.floor.clock.nowMs
+      const bought = await buyProxies(here.floor.services, customer, { code: here.code, ipv: 4, period: 7 })
       id = bought.proxies[0]?.id ?? 0
-      await floor.services.dedicated.setRenewal(customer, [id], 30)
+      await here.floor.services.dedicated.setRenewal(customer, [id], 30)
     })
-    const renew = () => floor.services.dedicatedUpkeep.renew(200)
+    const renew = () => here.floor.services.dedicatedUpkeep.renew(200)
 
     test('a proxy is renewed one day ahead, not sooner, once, and not as spent through a token when none has asked for it', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       clock.nowMs = start + 6 * dayMs - 1
       expect(await renew()).toBe(0)
       const before = await balanceOf(customer)
@@ -191,13 +180,13 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('two shops that renew at the same moment charge once', async () => {
-      const { clock } = floor
-      const otherDb = openDatabase(floor.place.address)
+      const { clock } = here.floor
+      const otherDb = openDatabase(here.floor.place.address)
       const other = wire(otherDb, clock)
       for (let round = 1; round <= 5; round += 1) {
         clock.nowMs = (await endOf(customer)) - dayMs
         const before = await balanceOf(customer)
-        await credit(floor.services, customer, 2_850n)
+        await credit(here.floor.services, customer, 2_850n)
         const renewed = await Promise.all([renew(), other.dedicatedUpkeep.renew(200), renew()])
         expect(renewed.reduce((sum, each) => sum + each, 0)).toBe(1)
         expect(await balanceOf(customer)).toBe(before)
@@ -207,7 +196,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('without money nothing happens, it is tried again after an hour, and works once there is money', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       await prolongProxies(services, customer, [id], 90)
       const end = await endOf(customer)
       const left = await balanceOf(customer)
@@ -224,7 +213,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('it goes on through the grace, from then on, and ends with it', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       await prolongProxies(services, customer, [id], 90)
       const end = await endOf(customer)
       clock.nowMs = end + dayMs
@@ -241,7 +230,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('a blocked customer is not charged, and is renewed within the hour after he is let go on', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       await services.setBlocked(customer, true)
       clock.nowMs = start + 6 * dayMs
       const before = await balanceOf(customer)
@@ -254,7 +243,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('set to null it stops', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       await services.dedicated.setRenewal(customer, [id], null)
       clock.nowMs = start + 6 * dayMs
       expect(await renew()).toBe(0)
@@ -262,7 +251,7 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('a proxy that is prolonged by hand while its renewal is under way is not renewed on top of that', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       clock.nowMs = start + 6 * dayMs
       await Promise.all([renew(), prolongProxies(services, customer, [id], 30)])
       for (const order of await services.orders.list(customer, undefined, 10)) {
@@ -272,11 +261,11 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('a period that cannot be bought is refused when it is set, and one that is taken off sale later charges nothing', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       const refusal = await refusalOf(services.dedicated.setRenewal(customer, [id], 31))
       expect(refusal.details).toMatchObject([{ field: 'period', allowed: [3, 7, 14, 30, 60, 90] }])
       expect((await listed(customer))[0]?.renewPeriod).toBe(30)
-      const fewer = shippedWith(code)
+      const fewer = shippedWith(here.code)
       fewer.dedicated.prolong_periods = [7]
       await applyCatalogue(services, fewer)
       clock.nowMs = start + 6 * dayMs
@@ -286,12 +275,12 @@ describe.each([...engines])('what time does to proxies on %s', (engine) => {
     })
 
     test('a country that is sold no more stops renewing without a fault, and what was bought stays', async () => {
-      const { clock, services } = floor
+      const { clock, services } = here.floor
       await applyCatalogue(services, shipped())
       clock.nowMs = start + 6 * dayMs
       expect(await renew()).toBe(0)
       expect(await listed(customer)).toHaveLength(1)
-      expect(await services.stock.available(kindIn(code, 4))).toBe(3)
+      expect(await services.stock.available(kindIn(here.code, 4))).toBe(3)
     })
   })
 })

@@ -28,6 +28,11 @@ const corruptions: readonly Corruption[] = [
     spoil: run(`UPDATE stock SET state = 'free' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
   },
   {
+    name: 'the number of the last place is to be given out again',
+    promise: 'counter',
+    spoil: run(`UPDATE counters SET next = (SELECT MAX(id) FROM stock) WHERE name = 'place'`),
+  },
+  {
     name: 'a free place is marked as leased',
     promise: 'lease',
     spoil: run(`UPDATE stock SET state = 'leased' WHERE id = (SELECT MIN(id) FROM stock WHERE state = 'free')`),

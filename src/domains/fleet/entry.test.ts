@@ -153,7 +153,10 @@ describe.each([...engines])('joining on %s', (engine) => {
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')
     const say = (boot: string, tunnels: number, carried: number, isStopping = false) =>
-      services.fleet.seen(id, { version, health: { boot, tunnels, lagMs: 5, carried, relayed: 0, isStopping } })
+      services.fleet.seen(id, {
+        version,
+        health: { boot, tunnels, lagMs: 5, carried, relayed: 0, isStopping, mostPorts: null },
+      })
     const health = async () => (await services.fleet.findByName(name))?.health
     await say('boot-1', 1, 100)
     await say('boot-1', 2, 90)
@@ -164,10 +167,11 @@ describe.each([...engines])('joining on %s', (engine) => {
       carried: 100,
       relayed: 0,
       isStopping: false,
+      mostPorts: null,
     })
     await say('boot-2', 3, 10)
     await say('boot-1', 9, 999)
-    expect(await health()).toEqual({ boot: 'boot-2', tunnels: 3, lagMs: 5, carried: 10, relayed: 0, isStopping: false })
+    expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 3, carried: 10, isStopping: false })
     await say('boot-2', 3, 10, true)
     await say('boot-2', 2, 10)
     expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 2, isStopping: true })

@@ -3,14 +3,18 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { createPorts } from './index.ts'
+import type { Node } from './rules.ts'
 
 const weekMs = 7 * 86_400_000
 
 describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   const clock = new HandClock()
-  const ports = createPorts({ clock: clock.read, range: { first: 30_000, last: 30_009 } })
-  const take = (count: number) => opened.db.transact((tx) => ports.take(tx, count))
+  let gateways: Node[] = []
+  const fleet = { nodes: async () => gateways }
+  const ports = createPorts({ clock: clock.read, fleet, range: { first: 30_000, last: 30_009 } })
+  const take = (count: number, room = { all: 10, perCustomer: 10 }) =>
+    opened.db.transact((tx) => ports.take(tx, count, 0, room))
   const free = (...freed: number[]) => opened.db.transact(async (tx) => ports.free(tx, freed))
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
@@ -30,5 +34,24 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
     expect(await take(1)).toEqual([30_001])
     expect(await take(1)).toEqual([30_002])
     expect(await failureOf(take(1))).toMatchObject({ code: 'out_of_stock' })
+  })
+
+  test('no more stand for somebody than the smallest gateway that is there has room for', async () => {
+    const gateway = (mostPorts: number | null, agoMs = 0) =>
+      ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs - agoMs, health: { mostPorts } }) as unknown as Node
+    gateways = [gateway(null)]
+    expect(await ports.room()).toEqual({ all: 10, perCustomer: 1000 })
+    gateways = [gateway(null), gateway(8), gateway(9), gateway(1, 100_000)]
+    expect(await ports.room()).toEqual({ all: 8, perCustomer: 2 })
+    // Ten are out.
+    await free(30_003, 30_004, 30_005)
+    clock.advance(weekMs)
+    const room = { all: 8, perCustomer: 2 }
+    expect(await take(1, room)).toHaveLength(1)
+    expect(await failureOf(take(1, room))).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
+    const much = opened.db.transact((tx) => ports.take(tx, 2, 1, room))
+    expect(await failureOf(much)).toMatchObject({ code: 'conflict', details: { limit: 2, available: 1 } })
+    // What was refused has changed nothing.
+    expect(await take(2, { all: 10, perCustomer: 10 })).toHaveLength(2)
   })
 })

@@ -43,6 +43,8 @@ export type Health = {
   readonly carried: number
   /** Of these, what was for other gateways. */
   readonly relayed: number
+  /** How many ports that stand for customers it has room for; null for any number. */
+  readonly mostPorts: number | null
   /** It was told to stop, and says so until its end. */
   readonly isStopping: boolean
 }
@@ -70,6 +72,12 @@ export const isServing = (node: Node, nowMs: number): boolean =>
   node.drainedAt === null &&
   node.lastSeenAt !== null &&
   nowMs - node.lastSeenAt <= servingWithinMs
+
+/** One customer holds so many ports for things of a kind, and a quarter at most of what a gateway has room for. */
+const mostPorts = 1000
+const leastPorts = 2
+export const mostPortsOfCustomer = (room: number): number =>
+  Math.min(mostPorts, Math.max(leastPorts, Math.floor(room / 4)))
 
 /** Small letters, digits and dashes: it travels in addresses and file names. */
 export const isLocationName = (text: string): boolean => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(text) && text.length <= 32

@@ -1,6 +1,8 @@
 import type { Tx } from '../../db/transaction.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { portsUsedUp } from './errors.ts'
+import { portsUsedUp, tooManyPorts } from './errors.ts'
+import { isLive, mostPortsOfCustomer } from './rules.ts'
+import type { Fleet } from './service.ts'
 import * as store from './store-ports.ts'
 
 /** A port stands for nobody this long before it stands for somebody else: no gateway remembers the one before. */
@@ -8,20 +10,41 @@ const portRestMs = 7 * 86_400_000
 
 export type Ports = ReturnType<typeof createPorts>
 
+/** How many ports may stand for somebody at once, and for one customer's things of a kind. */
+export type PortRoom = { readonly all: number; readonly perCustomer: number }
+
 /**
  * Ports of the gateways. Each stands for one thing of one customer, so that a source address which two customers share
  * still means one of them.
  */
-export function createPorts(deps: { clock: Clock; range: { readonly first: number; readonly last: number } }) {
+export function createPorts(deps: {
+  clock: Clock
+  fleet: Pick<Fleet, 'nodes'>
+  range: { readonly first: number; readonly last: number }
+}) {
   const { first, last } = deps.range
   return {
-    /** So many ports, all or none: those that have rested, then such as nobody has had. */
-    async take(tx: Tx, count: number): Promise<number[]> {
+    /**
+     * What the smallest gateway has room for, since all of them listen on every port. It is asked for before a
+     * transaction begins.
+     */
+    async room(): Promise<PortRoom> {
+      const live = (await deps.fleet.nodes('gateway')).filter((node) => isLive(node, deps.clock()))
+      const smallest = Math.min(...live.map((node) => node.health?.mostPorts ?? Number.POSITIVE_INFINITY))
+      return { all: Math.min(last - first + 1, smallest), perCustomer: mostPortsOfCustomer(smallest) }
+    },
+
+    /**
+     * So many ports for a customer who holds `held`, all or none: those that have rested, then such as nobody has had.
+     */
+    async take(tx: Tx, count: number, held: number, room: PortRoom): Promise<number[]> {
+      const free = Math.max(0, room.perCustomer - held)
+      if (count > free) throw tooManyPorts(room.perCustomer, free)
       const rested = await store.takeRested(tx, { first, last, restedBefore: deps.clock() - portRestMs, most: count })
       const missing = count - rested.length
-      if (missing === 0) return rested
-      const fresh = await store.takeFresh(tx, first, missing)
+      const fresh = missing === 0 ? first : await store.takeFresh(tx, first, missing)
       if (fresh + missing - 1 > last) throw portsUsedUp()
+      if ((await store.countInUse(tx, first, last)) > room.all) throw portsUsedUp()
       return [...rested, ...Array.from({ length: missing }, (_, index) => fresh + index)]
     },
 

@@ -1,5 +1,5 @@
 import { chunked, list, sendRows } from '../../db/rows.ts'
-import type { Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 
 /**
  * The next `count` ports that nobody has had, from `first` on. Whoever takes some makes the others wait for his commit.
@@ -31,6 +31,16 @@ export async function takeRested(
     tx.send(`DELETE FROM gateway_ports_resting WHERE port IN (${list(chunk.length)})`, chunk)
   }
   return ports
+}
+
+/** How many of the range stand for somebody: those given out so far, less those at rest. */
+export async function countInUse(reader: Reader, first: number, last: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COALESCE((SELECT next FROM gateway_port_next), CAST($1 AS BIGINT)) - $1
+       - (SELECT COUNT(*) FROM gateway_ports_resting WHERE port BETWEEN $1 AND $2) AS n`,
+    [first, last],
+  )
+  return Number(row?.n ?? 0n)
 }
 
 export function rest(tx: Tx, ports: readonly number[], nowMs: number): void {

@@ -33,6 +33,7 @@ type NodeRow = {
   changed_at: bigint
   relayed: bigint | null
   drained_at: bigint | null
+  most_ports: bigint | null
 }
 
 const toNode = (row: NodeRow): Node => ({
@@ -66,6 +67,7 @@ const toNode = (row: NodeRow): Node => ({
           carried: Number(row.carried),
           relayed: Number(row.relayed ?? 0n),
           isStopping: row.stopping_boot === row.boot,
+          mostPorts: numberOrNull(row.most_ports),
         },
   linkMegabits: Number(row.link_mbit),
   drainedAt: numberOrNull(row.drained_at),
@@ -244,7 +246,7 @@ export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END,
        relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END,
-       stopping_boot = COALESCE($7, stopping_boot)
+       stopping_boot = COALESCE($7, stopping_boot), most_ports = $8
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
     [
       id,
@@ -254,6 +256,7 @@ export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
       health.carried,
       health.relayed,
       health.isStopping ? health.boot : null,
+      health.mostPorts,
     ],
   )
 }

@@ -40,6 +40,14 @@ export const inStock = (): Refusal =>
     'This address is in stock as a dedicated proxy. Retire it there first: "turnpike stock retire".',
   )
 
+export const inBlock = (block: string): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `This address is in the block ${block}, which is sold as dedicated proxies. Take one outside of it, or retire ` +
+      'the block first: "turnpike stock retire".',
+  )
+
 export const noSuchExit = (): Refusal => new Refusal('missing', 'not_found', 'There is no such exit.')
 
 export const noSuchTrafficOrder = (): Refusal =>

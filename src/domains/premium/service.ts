@@ -10,6 +10,7 @@ import type { Ports } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Answer, Orders, PurchaseRequest } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
+import type { Stock } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { createWhitelist } from './access/service.ts'
 import { defaultStays, noSuchSubuser, sameSubuser } from './errors.ts'
@@ -50,6 +51,7 @@ export function createPremium(deps: {
   orders: Orders
   pricing: Pricing
   traffic: Traffic
+  stock: Pick<Stock, 'blockAround'>
 }) {
   const { db } = deps
   const subusers = createSubusers(deps)

@@ -1,5 +1,5 @@
-import { ConstraintViolation, type Counter, type Database, type Tx } from '../../db/transaction.ts'
-import { formatAddress, formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
+import { ConstraintViolation, type Counter, type Database, type Reader, type Tx } from '../../db/transaction.ts'
+import { type Address, contains, formatAddress, formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
@@ -117,7 +117,8 @@ export function createStock(deps: {
         if (block) drawn.set(formatAddress(randomAddress(block.prefix, deps.random)), block)
       }
       const known = await store.existing(tx, [...drawn.keys()])
-      for (const [address, block] of drawn) if (!known.has(address)) minted.set(address, block)
+      const exits = await store.exitsAmong(tx, [...drawn.keys()])
+      for (const [address, block] of drawn) if (!known.has(address) && !exits.has(address)) minted.set(address, block)
     }
     const places = [...minted].map(([address, { range, carrier }], index) => ({
       id: ids[index] ?? 0,
@@ -199,6 +200,24 @@ export function createStock(deps: {
       return count
     },
 
+    /** How many could be had instead of a range: those outside of it. `within` are its own that are free and served. */
+    async availableBeside(kind: Kind, within: number, blocks: readonly string[]): Promise<number> {
+      const asked = { kind, carriers: await ranges.live() }
+      if (asked.carriers.length === 0) return 0
+      const others =
+        kind.ipv === 6 ? (await store.blocksOf(db, asked)).filter((each) => !blocks.includes(each.prefix)) : []
+      if (others.length > 0) return mostCounted
+      return Math.max(0, (await store.countFree(db, asked, mostCounted + within)) - within)
+    },
+
+    /** The large block on sale that an address is in, whose sale may draw it any time. */
+    async blockAround(reader: Reader, address: Address): Promise<string | undefined> {
+      return (await store.blocksOnSale(reader)).find((text) => {
+        const block = readPrefix(text)
+        return block !== undefined && block.base.version === address.version && contains(block, address)
+      })
+    },
+
     /**
      * Adds a block: written out address by address, or as a block if it is too large for that. Adding twice adds
      * nothing. It is on the nodes named, or on any that proves that it can use it.
@@ -213,6 +232,7 @@ export function createStock(deps: {
       const id = await ranges.nextId()
       return db.transact(async (tx) => {
         if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) return 0
+        if (await store.hasExitWithin(tx, prefix)) throw soldElsewhere()
         await ranges.addBlock(tx, prefix, id, homes)
         return 1
       })

@@ -1,18 +1,11 @@
 import { chunked, list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Ipv, PlaceState, WalkedLease } from './rules.ts'
+import type { NewPlace } from './store.ts'
 
-export type PlaceRecord = {
-  readonly id: number
-  readonly address: string
-  readonly slot: number
-  readonly country: string
-  readonly ipv: Ipv
-  readonly state: PlaceState
+export type PlaceRecord = NewPlace & {
   readonly restUntil: number | null
   readonly retiring: boolean
-  readonly range: number | null
-  readonly carrier: string | null
   /** The node that its holder knows of. */
   readonly knownCarrier: string | null
 }

@@ -1,5 +1,6 @@
 import { chunked, list, numberOrNull, padded, runRows, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
+import { contains, type Prefix, readAddress } from '../../kernel/address.ts'
 import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
 export type Range = { readonly after: number; readonly upto: number }
@@ -218,6 +219,36 @@ export async function blocksOf(reader: Reader, { kind, carriers }: Asked): Promi
     [kind.country, kind.ipv, ...padded(carriers)],
   )
   return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), carrier: row.carrier }))
+}
+
+/** Which of these addresses are exits of premium pools, which nobody gets as his own. */
+export async function exitsAmong(reader: Reader, addresses: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const chunk of chunked(addresses)) {
+    const rows = await reader.all<{ host: string }>(
+      `SELECT host FROM exits WHERE kind = 'local' AND drained_at IS NULL AND host IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) found.add(row.host)
+  }
+  return found
+}
+
+/** Whether an exit leaves from an address of a prefix. */
+export async function hasExitWithin(reader: Reader, prefix: Prefix): Promise<boolean> {
+  const rows = await reader.all<{ host: string }>(`SELECT host FROM exits WHERE kind = 'local' AND drained_at IS NULL`)
+  return rows.some(({ host }) => {
+    const address = readAddress(host)
+    return address !== undefined && address.version === prefix.base.version && contains(prefix, address)
+  })
+}
+
+/** The large blocks that are not retired. */
+export async function blocksOnSale(reader: Reader): Promise<string[]> {
+  const rows = await reader.all<{ prefix: string }>(
+    'SELECT prefix FROM stock_prefixes WHERE retired_at IS NULL ORDER BY prefix',
+  )
+  return rows.map((row) => row.prefix)
 }
 
 export async function hasPrefix(reader: Reader, prefix: string): Promise<boolean> {

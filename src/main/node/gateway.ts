@@ -52,7 +52,6 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     // Begun anew, it joins with the key that has come since.
     if (agent.hasNewerKey()) fail()
   }
-  meter.start()
   const running = sync.run(end)
   // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
   // no.
@@ -62,6 +61,8 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     return undefined
   }
   const port = listen(engine, config)
+  // With its first report it counts as there, and what it carries is sold.
+  meter.start()
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(
@@ -92,7 +93,8 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
 function limitsOf(config: Config, log: Log): EngineLimits {
   const files = raiseFileLimit(process.platform)
   const limits = engineLimitsOf(config, files)
-  const fields = { files, connections: limits.connections, asked_for: config.gatewayConnections }
+  const { connections, ports } = limits
+  const fields = { files, connections, asked_for: config.gatewayConnections, ports }
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
   else log.warn('file limit', { ...fields, explanation: 'raise the limit of open files (ulimit -n) to carry more' })
   return limits
@@ -140,10 +142,9 @@ function assemble(agent: Agent, config: Config, log: Log) {
   const rules = createRules(config)
   const snapshot = createSnapshot()
   const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
-  const asking = createAsk({ link: agent.link, now: realTiming.now, log })
-
   const words = createExitWords(realTiming.now)
   const key = takeHopKey(agent.folder)
+  const limits = limitsOf(config, log)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
@@ -151,17 +152,10 @@ function assemble(agent: Agent, config: Config, log: Log) {
       giveBack: (id, pool) => meter.giveBack(id, pool),
       noteNow: () => meter.noteNow(),
     },
-    ask: async (question, source) => {
-      let newer: Found | undefined
-      const findNewer = snapshot.follow(question)
-      const answer = await asking.find(question, source).finally(() => (newer = findNewer()))
-      if (newer) return { found: newer }
-      if (answer.outcome === 'unasked') return 'unasked'
-      return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
-    },
+    ask: askShop(snapshot, createAsk({ link: agent.link, now: realTiming.now, log })),
     policy: rules.policy,
     speeds: rules.speeds,
-    limits: limitsOf(config, log),
+    limits,
     clock: agent.clock,
     lastContactAt() {
       const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
@@ -174,7 +168,8 @@ function assemble(agent: Agent, config: Config, log: Log) {
     onFault: (fault) => log.error('fault', { fault }),
   })
   const trials = openTrials(agent, rules, log)
-  const says = () => ({ hop_key: key.publicKey, exit_words: words.take() })
+  const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
+  const says = () => ({ hop_key: key.publicKey, exit_words: words.take(), ...room })
   const { sync, meter } = agent.attach(
     engine.carrier,
     (page, place) => {
@@ -196,6 +191,18 @@ function assemble(agent: Agent, config: Config, log: Log) {
   }
   return { engine, meter, sync, rules, saved, trials }
 }
+
+/** Asks the shop about somebody; what its pages say of him meanwhile is newer than the answer. */
+const askShop =
+  (snapshot: Snapshot, asking: ReturnType<typeof createAsk>): EngineDeps['ask'] =>
+  async (question, source) => {
+    let newer: Found | undefined
+    const findNewer = snapshot.follow(question)
+    const answer = await asking.find(question, source).finally(() => (newer = findNewer()))
+    if (newer) return { found: newer }
+    if (answer.outcome === 'unasked') return 'unasked'
+    return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
+  }
 
 function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log) {
   const tryAddress = createTryAddress(process.platform)

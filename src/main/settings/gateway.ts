@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
-import { connectionsWithin } from '../../plane/gateway/decide/capacity.ts'
+import { roomWithin } from '../../plane/gateway/decide/capacity.ts'
 import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
 import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
@@ -154,7 +154,7 @@ export const engineLimitsOf = (config: GatewayConfig, files = Number.POSITIVE_IN
   betweenRequestsMs: 30_000,
   connectMs: config.gatewayConnectSeconds * 1000,
   idleMs: config.gatewayIdleSeconds * 1000,
-  connections: connectionsWithin(config.gatewayConnections, files),
+  ...roomWithin(config.gatewayConnections, files),
   customer: {
     tunnels: config.gatewayTunnels,
     newPerSecond: config.gatewayNewPerSecond,

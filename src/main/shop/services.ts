@@ -110,7 +110,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   })
   const pricing = createPricing({ db, ...around })
   const terms = arranged.premium ?? shippedTerms
-  const ports = createPorts({ ...around, range: terms.ports })
+  const ports = createPorts({ ...around, fleet, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
   const stock = createStock({
     db,
@@ -184,6 +184,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     gateway: { address: arranged.gateway.host, ...arranged.gateway },
     terms,
     ports,
+    stock,
   })
   const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
   const verifiers: readonly Verifier[] = [

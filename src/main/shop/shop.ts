@@ -62,6 +62,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
   // An empty database that is not to be a sandbox is a production shop from now on.
   if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+  if (!config.sandbox) await warnOfSandbox(services, log)
   await confirm()
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
@@ -94,6 +95,15 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       log.info('shop closed')
     },
   }
+}
+
+/** What a database was opened as first it stays: sandbox money and tokens never become real ones. */
+async function warnOfSandbox({ customers }: Services, log: Log): Promise<void> {
+  if ((await customers.mode()) !== 'sandbox') return
+  log.warn('still a sandbox', {
+    setting: 'TURNPIKE_SANDBOX',
+    explanation: 'this database was opened as a sandbox and stays one; name an empty one to open a production shop',
+  })
 }
 
 /** Said at every start: whoever looks for the reason why nobody can use what he bought finds it. */

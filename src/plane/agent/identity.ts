@@ -90,9 +90,13 @@ function findKey(deps: IdentityDeps): string | undefined {
   return [inFile, deps.key?.trim()].find((each) => each !== undefined && joinKeyPattern.test(each))
 }
 
+/** For so long nobody is told that there is no key yet. */
+const keySoonMs = 3_000
+
 async function joinShop(deps: IdentityDeps): Promise<Identity> {
   const { timing } = deps
-  const giveUpAt = timing.now() + (deps.waitMs ?? shippedWaitMs)
+  const beganAt = timing.now()
+  const giveUpAt = beganAt + (deps.waitMs ?? shippedWaitMs)
   const limitedLog = createLimitedLog(deps.log, timing.now)
   const secret = takeDraft(deps)
   const spent = new Set<string>()
@@ -103,7 +107,9 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
     if (key === undefined || spent.has(key)) {
       // Only a file can still come up with another key.
       if (deps.keyFile === undefined) break
-      limitedLog('warn', 'no join key', { explanation: lastTrouble, looked_in: deps.keyFile })
+      // A shop that was started at the same moment has one ready soon.
+      if (timing.now() - beganAt >= keySoonMs)
+        limitedLog('warn', 'no join key', { explanation: lastTrouble, looked_in: deps.keyFile })
       await timing.pause(keyPollMs, deps.end)
       continue
     }

@@ -33,7 +33,7 @@ describe('leaving from the addresses of a range', () => {
   test('each is called from before the range is said to serve, and whoever cannot leave is named', async () => {
     const { leaving, shop, calls, end } = open('45.12.0.0/29')
     shop.lost.add('45.12.0.3')
-    await leaving.begin(end)
+    await leaving.begin(256, end)
     expect(new Set(calls).size).toBe(8)
     expect(leaving.problemOf(at('45.12.0.3'))).toBe('cannot_leave')
     expect(leaving.problemOf(at('45.12.0.4'))).toBeUndefined()
@@ -41,7 +41,7 @@ describe('leaving from the addresses of a range', () => {
 
   test('of a large range 256 are called from at first, and the others in their turn', async () => {
     const { leaving, calls, end } = open('45.12.0.0/22')
-    await leaving.begin(end)
+    await leaving.begin(256, end)
     expect(calls.length).toBe(256)
     expect(leaving.turns).toBe(1024)
     for (let turn = 256; turn < 1024; turn += 1) await leaving.step(end)
@@ -63,14 +63,14 @@ describe('leaving from the addresses of a range', () => {
   test('while the shop is away nothing is held against anybody', async () => {
     const { leaving, shop, end } = open('45.12.0.0/31')
     shop.isThere = false
-    await leaving.begin(end)
+    await leaving.begin(256, end)
     for (let turn = 0; turn < 10; turn += 1) await leaving.step(end)
     expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
   test('nobody is called from an address that is not here, or twice at once from one', async () => {
     const { leaving, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
-    await leaving.begin(end)
+    await leaving.begin(256, end)
     expect(calls).toEqual(['45.12.0.0'])
     const first = leaving.step(end)
     expect(first).toBeDefined()
@@ -82,13 +82,13 @@ describe('leaving from the addresses of a range', () => {
   test('who is seen in place of an address is told', async () => {
     const { leaving, shop, end } = open('45.12.0.0/32')
     shop.seesAs = '198.51.100.7'
-    await leaving.begin(end)
+    await leaving.begin(256, end)
     expect(leaving.seenAs).toBe('198.51.100.7')
   })
 
   test('of a block too large to go through sixteen that chance draws stand for all', async () => {
     const { leaving, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
-    await leaving.begin(end)
+    await leaving.begin(256, end)
     expect(new Set(calls).size).toBe(16)
     expect(leaving.turns).toBe(16)
     expect(leaving.problemOf(at('2a0c:aaaa::1234'))).toBeUndefined()

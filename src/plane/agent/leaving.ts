@@ -1,8 +1,6 @@
 import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../kernel/address.ts'
 import type { Chance } from './surroundings.ts'
 
-/** So many addresses of a range are called from before any of it is said to serve; the others follow in their turn. */
-const firstCalls = 256
 const callsAtOnce = 16
 /** An address fails when it has failed so often in a row, each time while the shop could be called without it. */
 const mostFailures = 2
@@ -86,8 +84,8 @@ export function createLeaving(deps: {
     /** How many calls go once through the range. */
     turns: deps.isBlock ? callsAtOnce : Number(size),
 
-    /** Calls from the first addresses, before the range is said to serve. */
-    async begin(end: AbortSignal): Promise<void> {
+    /** Calls from the first addresses, before the range is said to serve; the others follow in their turn. */
+    async begin(firstCalls: number, end: AbortSignal): Promise<void> {
       if (!(await canCall(end))) return
       const count = deps.isBlock ? callsAtOnce : Number(size < firstCalls ? size : BigInt(firstCalls))
       const waiting = Array.from({ length: count }, next)

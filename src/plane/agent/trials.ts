@@ -1,6 +1,13 @@
 import { type Address, addressFromNumber, addressToNumber, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { NodeRange, StatePage } from '../../wire/node/state.ts'
-import { mostProblems, mostRangesTried, mostRuns, mostTriedSingly, type TriedRange } from '../../wire/node/tried.ts'
+import {
+  mostProblems,
+  mostRangesTried,
+  mostRuns,
+  mostRunsAtOnce,
+  mostTriedSingly,
+  type TriedRange,
+} from '../../wire/node/tried.ts'
 import { type CallShop, createLeaving, type Leaving } from './leaving.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
@@ -24,8 +31,10 @@ const mostPauseMs = 5_000
 const drawnOfBlock = 4
 /** What has changed is told this soon, while a round goes on. */
 const sayEveryMs = 100
-/** Runs in one report, over all ranges. */
-const mostRunsAtOnce = 20_000
+/** A range that is new is called from before it is said to serve: all that are new share so many calls. */
+const firstCalls = 2048
+const mostFirstCalls = 256
+const leastFirstCalls = 8
 
 type Held = {
   readonly range: NodeRange
@@ -63,6 +72,7 @@ export function createTrials(deps: {
   let failures = 0
   let slice = 0
   let sliceBeganAt = timing.now()
+  let firstCallsEach = mostFirstCalls
 
   function put(range: NodeRange): void {
     unnamed?.delete(range.id)
@@ -122,7 +132,7 @@ export function createTrials(deps: {
   /** What was found, if that is another thing than before. */
   async function tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
     const before = JSON.stringify(of.outcome)
-    if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving?.begin(end)
+    if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving?.begin(firstCallsEach, end)
     const outcome = isBlock(of.prefix) ? tryBlock(of) : await tryEach(of, end)
     if (end.aborted || held.get(of.range.id) !== of) return undefined
     of.outcome = outcome
@@ -151,6 +161,8 @@ export function createTrials(deps: {
   /** New ones first: whoever waits for them waits to sell them. What has changed does not wait for the round's end. */
   async function round(end: AbortSignal): Promise<void> {
     const inTurn = [...held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
+    const fresh = inTurn.filter((each) => each.isNew && deps.isToLeave(each.prefix.base)).length
+    firstCallsEach = Math.max(leastFirstCalls, Math.min(mostFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
     let unsaid: TriedRange[] = []
     let saidAt = timing.now()
     sliceBeganAt = timing.now()

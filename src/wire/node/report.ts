@@ -69,6 +69,8 @@ export const reportBodySchema = z.object({
     .string()
     .regex(/^[\w-]{43}$/)
     .optional(),
+  /** How many ports that stand for customers this gateway has room for; unsaid, any number. */
+  most_ports: count.optional(),
   /**
    * Which exits can be left through, as this node has tried: since when, and why not. Each is said again within ten
    * seconds; what was not said for half a minute is no longer believed.

@@ -13,6 +13,8 @@ export const mostTriedSingly = 20
 /** A range that is in more pieces than this is said to serve in the first of them only. */
 export const mostRuns = 2000
 export const mostProblems = 20
+/** Runs in one report, over all ranges. */
+export const mostRunsAtOnce = 20_000
 
 /** Addresses of a range that follow one another: the first one's place in it, and how many. A block is one address. */
 const runSchema = z.tuple([count, z.int().positive()])
@@ -31,6 +33,10 @@ export const triedBodySchema = z.object({
       }),
     )
     .max(mostRangesTried)
+    .refine(
+      (ranges) => ranges.reduce((sum, each) => sum + each.served.length, 0) <= mostRunsAtOnce,
+      `must have at most ${mostRunsAtOnce} runs`,
+    )
     .refine((ranges) => new Set(ranges.map((each) => each.id)).size === ranges.length, 'must not name a range twice'),
 })
 export type TriedBody = z.infer<typeof triedBodySchema>

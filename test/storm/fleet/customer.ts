@@ -1,26 +1,15 @@
-import type { ByteOrigin } from '../../harness/byte-origin.ts'
-import type { Dice } from '../../harness/dice.ts'
 import type { Pass, Via } from '../../harness/transfers.ts'
 import { untilTrue } from '../../harness/turnpike.ts'
-import { ByteBooks, bytesOf, kopecksOf, MoneyBooks } from '../books.ts'
+import { Actor, type ActorDeps } from '../actor.ts'
+import { ByteBooks, bytesOf } from '../books.ts'
 import { carry } from '../lines.ts'
-import type { Gate, Quality } from '../quality.ts'
-import { Shopper, type Told, tooSlow, unanswered } from '../shopper.ts'
 import type { Account } from '../world.ts'
 import { rangeOf } from './net.ts'
 import type { OriginNotes } from './notes.ts'
 import { type Touched, touch } from './touch.ts'
 import { type FleetWorld, type Gateway, gatewayPort, pool, soldIn } from './world.ts'
 
-export type FleetCustomerDeps = {
-  readonly world: FleetWorld
-  readonly origin: ByteOrigin
-  readonly gate: Gate
-  readonly quality: Quality
-  readonly notes: OriginNotes
-  readonly dice: Dice
-  readonly everyMs: number
-}
+export type FleetCustomerDeps = ActorDeps & { readonly world: FleetWorld; readonly notes: OriginNotes }
 
 /** A proxy as the customer's list last showed it. */
 type Proxy = {
@@ -69,37 +58,26 @@ const madeGoodMs = 60_000
 const soldAfterMs = 15_000
 /** What keeps from carrying, besides from being told of new customers. */
 const carriesNothing = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
-const retryLimitMs = 90_000
-const retryEveryMs = 300
 const watchEveryMs = 2_000
 /** It uses so many things for each that it buys. */
 const tradeTimes = 4
 const lowBytes = 200_000_000
 const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'unavailable'])
+/** Told that nothing can be had now, a customer comes again later. */
+const finalCodes = new Set(['unavailable'])
 
 /** An honest customer of a fleet: buys, uses what it bought at once and goes on using it, and keeps books. */
-export class FleetCustomer {
-  readonly money: MoneyBooks
-  readonly bytes = new Map<string, ByteBooks>()
+export class FleetCustomer extends Actor<FleetCustomerDeps> {
   readonly proxies = new Map<number, Proxy>()
-  readonly problems: string[] = []
-  readonly shopper: Shopper
   readonly first: FirstBytes = { sold: 0, atOnce: 0, later: 0, madeGood: 0, slowestMs: 0 }
-  refusals = 0
   private login = ''
   private password = ''
   private subuser = ''
-  private count = 0
   private lastEvent = 0
   private isWatching = false
 
-  constructor(
-    readonly name: string,
-    readonly account: Account,
-    private readonly deps: FleetCustomerDeps,
-  ) {
-    this.money = new MoneyBooks(account.kopecks)
-    this.shopper = new Shopper(deps.world, account.token)
+  constructor(name: string, account: Account, deps: FleetCustomerDeps) {
+    super(name, account, deps, { expectedCodes, finalCodes, places: ['shops'] })
   }
 
   async prepare(): Promise<void> {
@@ -125,60 +103,12 @@ export class FleetCustomer {
     await this.loop(watchEveryMs, () => this.look())
   }
 
-  private async loop(everyMs: number, step: () => Promise<void>): Promise<void> {
-    while (await this.deps.gate.pass()) {
-      const startedMs = performance.now()
-      await this.deps.gate.step(step)
-      await Bun.sleep(Math.max(0, everyMs - (performance.now() - startedMs)))
-    }
-  }
-
-  private pick<Item>(items: readonly Item[]): Item | undefined {
-    return items[this.deps.dice(Math.max(1, items.length))]
-  }
-
   private async tradeOnce(): Promise<void> {
     const luck = this.deps.dice(100)
     if (luck < 45) return this.buyProxies()
     if (luck < 60) return this.prolong()
     if (luck < 70) return this.replace()
     return this.topUp()
-  }
-
-  /** A request until it is answered. */
-  private async untilAnswered(what: string, ask: () => Promise<Told>): Promise<Told> {
-    const giveUpAt = performance.now() + retryLimitMs
-    for (;;) {
-      const fromMs = performance.now()
-      const told = await ask()
-      // Told that nothing can be had now, a customer comes again later.
-      const isNo = told.code === 'unavailable'
-      const isAgain = !isNo && (told.status === unanswered || told.status >= 500 || told.status === 429)
-      const why = isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : ''
-      this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, told === tooSlow, ['shops'])
-      if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
-      if (!isAgain && told.code !== 'request_in_progress') return told
-      if (performance.now() > giveUpAt) {
-        this.problems.push(`${what} was not answered for ${retryLimitMs} ms`)
-        return told
-      }
-      await Bun.sleep(Math.max(retryEveryMs, told.retryAfterSeconds * 1000))
-    }
-  }
-
-  private async purchase(path: string, body: object): Promise<Told['data']> {
-    this.count += 1
-    const key = `${this.name}-${this.count}`
-    const told = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
-    if (told.status !== 200) {
-      this.refusals += 1
-      if (!expectedCodes.has(told.code)) this.problems.push(`POST ${path} was refused: ${told.text.slice(0, 300)}`)
-      return undefined
-    }
-    const { order_id: order, price_rub: price } = told.data as { order_id: string; price_rub?: number }
-    if (this.money.charged.has(order)) this.problems.push(`order ${order} answered two keys`)
-    this.money.charged.set(order, kopecksOf(price ?? 0))
-    return told.data
   }
 
   private async buyProxies(): Promise<void> {

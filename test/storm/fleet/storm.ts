@@ -1,10 +1,10 @@
 import { openByteOrigin } from '../../harness/byte-origin.ts'
 import type { Engine } from '../../harness/database.ts'
 import { createDice } from '../../harness/dice.ts'
-import { runTurnpike } from '../../harness/turnpike.ts'
-import { Gate, Quality } from '../quality.ts'
+import { openActors } from '../actor.ts'
+import { Gate, Quality, type Service } from '../quality.ts'
 import { settleMoney, settleTraffic } from '../settle.ts'
-import { countErrors } from '../storm.ts'
+import { countErrors, type PartEnd, type StormSettings, verifyAll } from '../storm.ts'
 import type { Rates } from './balancer.ts'
 import { type FirstBytes, FleetCustomer } from './customer.ts'
 import { places } from './net.ts'
@@ -12,41 +12,22 @@ import { type Leased, OriginNotes } from './notes.ts'
 import { blowOverFleet, type FleetTrouble } from './weather.ts'
 import { FleetWorld } from './world.ts'
 
-export type FleetStormOptions = {
-  readonly engine: Engine
-  readonly minutes: number
-  readonly seed: number
-  readonly customers?: number
+export type FleetStormOptions = StormSettings & {
   /** What is done; all of it, unless said. */
   readonly only?: readonly FleetTrouble[]
-  readonly say?: (line: string) => void
-}
-
-/** How one part of the storm ended. */
-type PartRow = {
-  readonly seconds: number
-  readonly verify: string
-  readonly exactBills: number
-  readonly boundedBills: number
-  readonly problems: readonly string[]
 }
 
 export type FleetOutcome = {
   readonly engine: Engine
   readonly seed: number
   readonly minutes: number
-  readonly parts: readonly PartRow[]
+  readonly parts: readonly PartEnd[]
   readonly troubles: Record<string, number>
   readonly first: FirstBytes
-  readonly honest: {
+  readonly honest: Service & {
     readonly customers: number
     readonly orders: number
     readonly refusals: number
-    readonly attempts: number
-    readonly failedInTrouble: number
-    readonly failedOutside: number
-    readonly failures: readonly string[]
-    readonly late: number
     readonly usedBytes: number
     /** Lines whose owner and address the origin wrote down. */
     readonly noted: number
@@ -56,7 +37,6 @@ export type FleetOutcome = {
   readonly problems: readonly string[]
 }
 
-const roubles = 10_000_000n
 const longestPartMs = 240_000
 const stillWithinMs = 150_000
 /** All is carried again so long after the last thing was done. */
@@ -88,7 +68,7 @@ class FleetStorm {
   private readonly notes = new OriginNotes()
   private readonly quality: Quality
   private readonly customers: FleetCustomer[] = []
-  private readonly parts: PartRow[] = []
+  private readonly parts: PartEnd[] = []
   private usedBytes = 0
   private readonly openedMs = performance.now()
 
@@ -119,21 +99,13 @@ class FleetStorm {
   }
 
   private async openCustomers(): Promise<void> {
-    const count = this.options.customers ?? 4
-    for (let number = 1; number <= count; number += 1) {
-      const name = `honest-${number}`
-      const customer = new FleetCustomer(name, await this.world.addAccount(name, roubles), {
-        world: this.world,
-        origin: this.origin,
-        gate: this.gate,
-        quality: this.quality,
-        notes: this.notes,
-        dice: createDice(this.options.seed + 1000 * number),
-        everyMs: (2 * count * 1000) / perSecond,
-      })
-      await customer.prepare()
-      this.customers.push(customer)
-    }
+    const { world, origin, gate, quality, notes } = this
+    const { customers: count = 4, seed } = this.options
+    const opened = await openActors(
+      { count, seed, perSecond, world },
+      (name, account, own) => new FleetCustomer(name, account, { world, origin, gate, quality, notes, ...own }),
+    )
+    this.customers.push(...opened)
   }
 
   private async part(dice: ReturnType<typeof createDice>, partMs: number): Promise<void> {
@@ -147,7 +119,7 @@ class FleetStorm {
     if (!(await this.gate.shut(stillWithinMs))) problems.push('customers did not come to rest')
     problems.push(...(await this.tryAll()))
     const bills = await this.settle(problems)
-    const verify = await this.verify()
+    const verify = await verifyAll(this.world.env)
     if (verify !== 'clean') problems.push(`verify: ${verify}`)
     const seconds = Math.round((performance.now() - startedMs) / 1000)
     this.parts.push({ seconds, verify, ...bills, problems })
@@ -167,7 +139,7 @@ class FleetStorm {
     return (await Promise.all(this.customers.map((each) => each.tryAll()))).flat()
   }
 
-  private async settle(problems: string[]): Promise<Pick<PartRow, 'exactBills' | 'boundedBills'>> {
+  private async settle(problems: string[]): Promise<Pick<PartEnd, 'exactBills' | 'boundedBills'>> {
     const bills = { exactBills: 0, boundedBills: 0 }
     this.usedBytes = 0
     for (const customer of this.customers) {
@@ -179,11 +151,6 @@ class FleetStorm {
       this.usedBytes += traffic.usedBytes
     }
     return bills
-  }
-
-  private async verify(): Promise<string> {
-    const { exit, out, err } = await runTurnpike(['verify'], this.world.env)
-    return exit === 0 ? 'clean' : `${out}${err}`.trim().slice(0, 1500)
   }
 
   private async findShared(): Promise<string[]> {
@@ -251,11 +218,7 @@ class FleetStorm {
         customers: this.customers.length,
         orders: sum(({ money }) => money.charged.size),
         refusals: sum(({ refusals }) => refusals),
-        attempts: quality.tried,
-        failedInTrouble: quality.failedInTrouble,
-        failedOutside: quality.failedOutside,
-        failures: quality.failures,
-        late: quality.late,
+        ...quality.service,
         usedBytes: this.usedBytes,
         noted: this.notes.count,
       },

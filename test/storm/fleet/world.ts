@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../../../src/main/settings/config.ts'
 import { openConfigured } from '../../../src/main/shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from '../../../src/main/shop/services.ts'
 import { openVault } from '../../../src/main/shop/vault.ts'
+import { accepts } from '../../harness/accepts.ts'
 import type { Engine } from '../../harness/database.ts'
 import { freePort } from '../../harness/gateway.ts'
 import { createDatabase, type Postgres, startPostgres } from '../../harness/postgres.ts'
@@ -157,9 +158,6 @@ export class FleetWorld {
 
   /** Leaves nothing running and no namespace behind, however this process ends, short of `kill -9`. */
   private abandon(): void {
-    for (const { pid, isGone } of [...this.shops, ...this.gateways.map((each) => each.process)]) {
-      if (pid !== undefined && !isGone) process.kill(pid, 'SIGKILL')
-    }
     this.net.abandon()
     if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
   }
@@ -218,18 +216,7 @@ export class FleetWorld {
     }
     const log = join(this.folder, `${name}.log`)
     const inside = ['ip', 'netns', 'exec', machine.namespace, ...leash]
-    const gateway = new RoleProcess('gateway', env, log, () => accepts(host), inside)
+    const gateway = new RoleProcess('gateway', env, log, () => accepts(gatewayPort, host), inside)
     this.gateways.push({ machine, country, process: gateway })
-  }
-}
-
-async function accepts(hostname: string): Promise<boolean> {
-  try {
-    const socket = await Bun.connect({ hostname, port: gatewayPort, socket: { data() {} } })
-    socket.end()
-    return true
-  } catch {
-    // Not yet.
-    return false
   }
 }

@@ -57,6 +57,7 @@ const columns = [
   'expires_at',
   'status',
   'comment',
+  'whitelist_port',
 ] as const satisfies readonly (keyof Shown)[]
 
 /**
@@ -64,8 +65,8 @@ const columns = [
  * taking it for one.
  */
 function toCsv(proxies: readonly Shown[]): string {
-  const cell = (value: string | number): string => {
-    const plain = String(value)
+  const cell = (value: string | number | null): string => {
+    const plain = String(value ?? '')
     const safe = /(^|[;,\t])\s*[=+\-@]/.test(plain) ? `'${plain.replace(/([;,\t]\s*)([=+\-@])/g, "$1'$2")}` : plain
     return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   }

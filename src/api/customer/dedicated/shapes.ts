@@ -121,6 +121,21 @@ export const buyDedicated = operation({
 
 const share = 'Its share of the total; shares of like proxies differ by at most a kopeck, and sum to it.'
 
+const notForLonger = {
+  conflict: {
+    message:
+      `The addresses of these proxies are being withdrawn and cannot be had for longer: ${exampleProxy}. Replace ` +
+      'them first, or buy others. Nothing was charged.',
+    details: { ids: [exampleProxy], charged: false },
+  },
+  unavailable: {
+    message:
+      `These proxies have ended and no gateway serves their addresses at the moment: ${exampleProxy}. Nothing was ` +
+      'charged; try again later.',
+    details: { ids: [exampleProxy], charged: false },
+  },
+}
+
 export const quoteProlonging = operation({
   id: 'quoteProlonging',
   method: 'GET',
@@ -148,8 +163,8 @@ export const quoteProlonging = operation({
     items: [{ id: exampleProxy, ipv: 4, price_rub: 171, expires_at: toIso(exampleAt) }],
   },
   see,
-  codes: ['not_found'],
-  refusals: { not_found: noSuchProxy },
+  codes: ['not_found', 'conflict', 'unavailable'],
+  refusals: { not_found: noSuchProxy, ...notForLonger },
 })
 
 export const prolongDedicated = operation({
@@ -158,7 +173,9 @@ export const prolongDedicated = operation({
   path: '/dedicated/prolong',
   tag,
   summary: 'Prolong proxies, all or none',
-  description: 'Time is added to what is left. Ids, addresses and credentials stay.',
+  description:
+    'Time is added to what is left. Ids, addresses and credentials stay. An address that the operator withdraws is ' +
+    'not had for longer, and one that has ended only while a gateway serves it.',
   body: z.object({ ids: bodyIds(), period: bodyPeriod() }),
   exampleBody: { ids: [exampleProxy], period: 30 },
   answer: z.object({
@@ -187,8 +204,8 @@ export const prolongDedicated = operation({
     items: [{ id: exampleProxy, price_rub: 171, date_end: toDateEnd(exampleAt), expires_at: toIso(exampleAt) }],
   },
   see,
-  codes: ['not_found'],
-  refusals: { not_found: noSuchProxy },
+  codes: ['not_found', 'conflict', 'unavailable'],
+  refusals: { not_found: noSuchProxy, ...notForLonger },
   charges: true,
 })
 

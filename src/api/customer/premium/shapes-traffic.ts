@@ -45,6 +45,10 @@ export const quoteTraffic = operation({
     gb: gigabytes('The volume.'),
     price_per_gb_rub: roubles("The tier's price of one GB; times `gb` it may differ from `price_rub`.", 320),
     price_rub: roubles('What all of it costs, rounded up to the kopeck once. This is what is charged.', 480),
+    available: z.boolean().openapi({
+      description: 'Whether it can be bought now: whether an exit of the pool can be used.',
+      example: true,
+    }),
     tier: tier.openapi({ description: 'The tier that this volume is in.' }),
     next_tier: tier
       .extend({ missing_gb: gigabytes('How much more would get this price.') })
@@ -56,6 +60,7 @@ export const quoteTraffic = operation({
     gb: 1.5,
     price_per_gb_rub: 320,
     price_rub: 480,
+    available: true,
     tier: { from_gb: 0, price_per_gb_rub: 320 },
     next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 8.5 },
   },
@@ -72,6 +77,7 @@ export const toTrafficQuote = (
   price: {
     total: Kopecks
     perGigabyte: Kopecks
+    available: boolean
     tier: Tier
     next: { tier: Tier; missingTenths: number } | null
   },
@@ -80,6 +86,7 @@ export const toTrafficQuote = (
   gb: tenths / 10,
   price_per_gb_rub: toRoubles(price.perGigabyte),
   price_rub: toRoubles(price.total),
+  available: price.available,
   tier: toTier(price.tier),
   next_tier: price.next && { ...toTier(price.next.tier), missing_gb: price.next.missingTenths / 10 },
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../../test/harness/database.ts'
+import { refusalOf } from '../../../../test/harness/failure.ts'
 import { prolongProxies } from '../../../../test/harness/proxies.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { openTown, type Town, tickMs } from '../../../../test/harness/town.ts'
@@ -140,9 +141,14 @@ describe.each([...engines])('outages of nodes on %s', (engine) => {
     town.node('gate-1').isAlive = false
     await town.ticks(20)
     expect((await town.show(id)).proxy.interruptedAt).toBeNull()
+    const early = prolongProxies(town.services, town.customer, [id], 3)
+    expect((await refusalOf(early)).code).toBe('unavailable')
+    town.node('gate-1').isAlive = true
+    await town.ticks(1)
     await prolongProxies(town.services, town.customer, [id], 3)
     const prolongedAt = town.nowMs
-    await town.ticks(1)
+    town.node('gate-1').isAlive = false
+    await town.ticks(8)
     expect((await town.show(id)).proxy.interruptedAt).toBe(prolongedAt)
   })
 
@@ -233,8 +239,9 @@ class Losses {
     if (!isUsable) return
     const lostMs = nowMs - this.usableAt
     this.usableAt = nowMs
-    // A node that was silent for less than counts, and is back without the address, says since when it is lost.
-    if (lostMs >= outageAfterMs + noticeMs) this.least += lostMs - outageAfterMs - noticeMs
+    // A node that was silent for less than counts, and is back without the address, says since when it is lost; should
+    // that be less than counts too, nothing is given.
+    if (lostMs >= 2 * outageAfterMs + noticeMs) this.least += lostMs - outageAfterMs - noticeMs
     if (lostMs + handoverMs >= outageAfterMs) this.most += lostMs + handoverMs
   }
 }

@@ -9,8 +9,6 @@ export type WhitelistEntry = {
   readonly lastUsedAt: number | null
 }
 
-export const mostPortsOfCustomer = 1000
-
 const widest = { 4: 24, 6: 56 } as const
 
 /**

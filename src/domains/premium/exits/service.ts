@@ -1,4 +1,5 @@
 import { ConstraintViolation, type Database, type Tx } from '../../../db/transaction.ts'
+import { readAddress } from '../../../kernel/address.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
 import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -6,7 +7,8 @@ import type { Vault } from '../../../kernel/vault.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { ShopMode } from '../../customers/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
-import { badPlace, inStock, noSuchExit, unknownPool } from '../errors.ts'
+import type { Stock } from '../../stock/index.ts'
+import { badPlace, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
 import {
   contextOf,
   countPlaces,
@@ -44,6 +46,7 @@ export function createExits(deps: {
   vault: Vault
   pricing: Pricing
   customers: Pick<Customers, 'mode'>
+  stock: Pick<Stock, 'blockAround'>
 }) {
   const { db, clock } = deps
   let decided: ShopMode | undefined
@@ -124,7 +127,14 @@ export function createExits(deps: {
     async addOne(asked: NewExit): Promise<Exit> {
       const known = [...(await deps.pricing.current()).premium.pools.keys()]
       if (!known.includes(asked.pool)) throw unknownPool(known)
-      const [exit] = await refusingStock(() => db.transact(async (tx) => add(tx, [asked])))
+      const [exit] = await refusingStock(() =>
+        db.transact(async (tx) => {
+          const address = asked.kind === 'local' ? readAddress(asked.host) : undefined
+          const block = address && (await deps.stock.blockAround(tx, address))
+          if (block !== undefined) throw inBlock(block)
+          return add(tx, [asked])
+        }),
+      )
       if (!exit) throw new Error('an exit was not added')
       return exit
     },

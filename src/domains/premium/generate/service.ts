@@ -6,9 +6,8 @@ import { compile, identifiesByPort } from '../../../kernel/line-template.ts'
 import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../kernel/login.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import { type Ports, tooManyPorts } from '../../fleet/index.ts'
+import type { Ports } from '../../fleet/index.ts'
 import type { Ledger } from '../../ledger/index.ts'
-import { mostPortsOfCustomer } from '../access/rules.ts'
 import * as store from '../access/store.ts'
 import type { Places } from '../exits/rules.ts'
 import type { Exits } from '../exits/service.ts'
@@ -100,6 +99,7 @@ export function createGenerator(deps: {
     const isSticky = asked.type === 'sticky'
     const ttlMinutes = isSticky ? asked.ttlMinutes : 0
     const needed = isSticky ? asked.quantity : 1
+    const room = await deps.ports.room()
     const ports = await db.transact(async (tx) => {
       // The limit is the customer's, so it is the customer's turn that is taken.
       await deps.ledger.lock(tx, subuser.customer)
@@ -107,9 +107,8 @@ export function createGenerator(deps: {
       const known = await store.listPorts(tx, subuser.id, parameters, ttlMinutes, needed)
       const missing = needed - known.length
       if (missing === 0) return known
-      const free = mostPortsOfCustomer - (await store.countPortsOfCustomer(tx, subuser.customer))
-      if (missing > free) throw tooManyPorts(mostPortsOfCustomer, Math.max(0, free))
-      const taken = await deps.ports.take(tx, missing)
+      const held = await store.countPortsOfCustomer(tx, subuser.customer)
+      const taken = await deps.ports.take(tx, missing, held, room)
       const names = isSticky
         ? sessionNames(
             missing,

@@ -78,8 +78,10 @@ export function createTrafficSales(deps: {
   }
 
   return {
-    async quote(pool: string, tenths: number): Promise<TrafficPrice> {
-      return price(await pricing.current(), pool, tenths)
+    /** `available`: whether a purchase now would be carried, and so not be refused. */
+    async quote(pool: string, tenths: number): Promise<TrafficPrice & { readonly available: boolean }> {
+      const priced = price(await pricing.current(), pool, tenths)
+      return { ...priced, available: await deps.exits.isCarried(pool) }
     },
 
     async pools(): Promise<string[]> {

@@ -125,7 +125,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
   const lease = (name: string, subuser: SubuserId, turn: number, carried = 0n, boot = 'boot'): NodeReport => ({
     node: name,
     boot: `${name}-${boot}`,
-    counts: [{ subuser, pool, received: carried, sent: 0n }],
+    counts: [{ subuser, pool, received: carried - carried / 3n, sent: carried / 3n }],
     wishes: [{ subuser, pool, turn, want: 'lease' }],
   })
 

@@ -217,6 +217,29 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await refusalOf(services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
   })
 
+  test('an exit is not in a large block that is sold, in either order; one of before is never drawn from it', async () => {
+    const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
+    const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
+    const exits = services.premium.exits
+    await add('2001:db8:1::/96', 6)
+    expect((await refusalOf(exits.addOne({ ...local, host: '2001:db8:1::7' }))).message).toContain('2001:db8:1::/96')
+    await exits.addOne({ ...local, host: '2001:db8:2::7' })
+    expect((await refusalOf(add('2001:db8:2::/64', 6))).code).toBe('conflict')
+    expect(await services.stock.hasBlock(prefixOf('2001:db8:2::/64'))).toBe(false)
+    // Chance that always draws the same address, at which there is an exit.
+    const lone = createServices(
+      floor.db,
+      { ...surroundingsWith(floor.clock), random: (count: number) => new Uint8Array(count) },
+      floor.services.arranged,
+    )
+    const node = await addGateway('gate-1')
+    await tell(node, '2001:db8:1::/96', [0, 1])
+    await floor.db.transact(async (tx) => exits.add(tx, [{ ...local, host: '2001:db8:1::1' }]))
+    const refused = buyProxies(lone, customer, { code: 'AT', ipv: 6, period: 7, count: 1 })
+    expect((await refusalOf(refused)).code).toBe('out_of_stock')
+    expect(await buy(1, 6)).toHaveLength(1)
+  })
+
   test('whoever sells at random from random carriers sells what is carried, all of it, and nothing twice', async () => {
     await add('203.0.113.0/27')
     const nodes = [await addGateway('gate-1'), await addGateway('gate-2'), await addGateway('gate-3')]

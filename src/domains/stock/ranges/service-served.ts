@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { isServing, type UnservedPosition } from './rules.ts'
@@ -55,6 +55,14 @@ export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fle
       const [carriers, serving] = await Promise.all([store.carriersOf(db, places), live()])
       return new Set([...carriers].filter(([, node]) => serving.includes(node)).map(([place]) => place))
     },
+
+    /** Which node carries each of these places, whether it is there or not. */
+    carriersAmong: (reader: Reader, places: readonly number[]): Promise<ReadonlyMap<number, string>> =>
+      store.carriersOf(reader, places),
+
+    /** Which of these places the operator has taken off sale: those that retire, and those in quarantine. */
+    withdrawnAmong: (reader: Reader, places: readonly number[]): Promise<ReadonlySet<number>> =>
+      store.withdrawnAmong(reader, places),
 
     /** Sold places that another node carries than their holders know of. */
     moved: async (after: number, limit: number): Promise<store.Moved[]> =>

@@ -290,6 +290,19 @@ export async function carriersOf(reader: Reader, places: readonly number[]): Pro
   return found
 }
 
+/** Which of these places are sold no more once they are free: those that retire, and those in quarantine. */
+export async function withdrawnAmong(reader: Reader, places: readonly number[]): Promise<Set<number>> {
+  const found = new Set<number>()
+  for (const chunk of chunked(places)) {
+    const rows = await reader.all<{ id: bigint }>(
+      `SELECT id FROM stock WHERE (retiring = 1 OR quarantined = 1) AND id IN (${list(chunk.length)})`,
+      chunk,
+    )
+    for (const row of rows) found.add(Number(row.id))
+  }
+  return found
+}
+
 /** Large blocks and who carries them. */
 export function listBlocks(reader: Reader): Promise<{ prefix: string; carrier: string | null }[]> {
   return reader.all<{ prefix: string; carrier: string | null }>(

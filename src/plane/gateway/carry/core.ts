@@ -125,7 +125,8 @@ export function createCore(deps: EngineDeps & Movement) {
   }
 
   function closedFor(): RefusalCode | undefined {
-    if (isStopping || isShutOut) return 'gateway_stopping'
+    if (isStopping) return 'gateway_stopping'
+    if (isShutOut) return 'gateway_closed'
     return arrivals.isFull && !arrivals.makeRoom() && !metering.letGo() ? 'gateway_full' : undefined
   }
 

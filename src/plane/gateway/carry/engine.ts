@@ -15,6 +15,8 @@ export type EngineLimits = Patience & {
   readonly connectMs: number
   readonly idleMs: number
   readonly connections: number
+  /** Ports that stand for customers. */
+  readonly ports: number
   readonly customer: CustomerLimits
 }
 
@@ -68,8 +70,8 @@ export type Engine = {
   /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
   learn(found: Found): void
   /**
-   * The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened and
-   * closed.
+   * The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened, as
+   * many as there is room for, and closed.
    */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop does not know this node any more: everybody is cut off and nobody let in, until it does again. */

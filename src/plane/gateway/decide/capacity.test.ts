@@ -1,14 +1,17 @@
 import { expect, test } from 'bun:test'
-import { connectionsWithin } from './capacity.ts'
+import { roomWithin } from './capacity.ts'
 
 test.each([
-  [20_000, 1_048_576, 20_000],
-  [20_000, 20_000, 6000],
-  [20_000, 1024, 307],
-  [20_000, 256, 64],
-  [20_000, 64, 8],
-  [100, 1_048_576, 100],
-  [20_000, Number.POSITIVE_INFINITY, 20_000],
-])('of %d connections asked for, %d open files carry %d', (wanted, files, carried) => {
-  expect(connectionsWithin(wanted, files)).toBe(carried)
-})
+  [20_000, 1_048_576, 20_000, 104_857],
+  [20_000, 20_000, 5333, 2000],
+  [20_000, 1024, 273, 102],
+  [20_000, 256, 55, 25],
+  [20_000, 64, 8, 8],
+  [100, 1_048_576, 100, 104_857],
+  [20_000, Number.POSITIVE_INFINITY, 20_000, Number.POSITIVE_INFINITY],
+])(
+  'of %d connections asked for, %d open files carry %d beside %d ports of customers',
+  (wanted, files, connections, ports) => {
+    expect(roomWithin(wanted, files)).toEqual({ connections, ports })
+  },
+)

@@ -52,6 +52,11 @@ const refusals = {
   destination_denied: { status: 403, socks: 2, message: 'That destination is not open to customers.' },
   gateway_full: { status: 503, socks: 1, message: 'The gateway is full. Try again in a moment.' },
   gateway_stopping: { status: 503, socks: 1, message: 'The gateway is stopping. Try again in a moment.' },
+  gateway_closed: {
+    status: 503,
+    socks: 1,
+    message: 'This gateway serves nobody at the moment. Use another, or try again later.',
+  },
   shop_unreachable: {
     status: 503,
     socks: 1,

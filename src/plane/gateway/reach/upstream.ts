@@ -72,6 +72,7 @@ const hopProblems: Readonly<Record<string, string>> = {
   address_unavailable: 'its gateway does not have the address',
   gateway_full: 'its gateway is full',
   gateway_stopping: 'its gateway is stopping',
+  gateway_closed: 'its gateway is shut out',
   credentials_required: 'what is there is another gateway, or an older one',
   bad_credentials: 'what is there is another gateway, or an older one',
 }

@@ -49,7 +49,7 @@ export function createLinuxEngine(
     },
     onBirth: () => brief(),
   })
-  const ports = createPorts(kernel, thread)
+  const ports = createPorts(kernel, thread, deps.limits.ports)
   let policy = deps.policy()
   let speeds: Speeds = noLimit
   let isShutOut = false

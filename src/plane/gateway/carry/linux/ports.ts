@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { readAddress } from '../../../../kernel/address.ts'
+import { noRoom } from '../no-room.ts'
 import type { Kernel } from './kernel.ts'
 import type { ReactorThread } from './thread.ts'
 
@@ -9,7 +10,7 @@ const backlog = 4096
  * The ports that customers come to. They are opened here, where it can be told at once that one cannot be, and outlive
  * a reactor.
  */
-export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>) {
+export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>, most: number) {
   /** Descriptors by port, and below those that a reactor has still to let go of. */
   const open = new Map<number, number>()
   const leaving = new Set<number>()
@@ -56,15 +57,17 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
 
     /** Opens the ports that stand for somebody, and closes those that no longer do. */
     openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
-      for (const port of wanted) {
-        if (open.has(port)) continue
+      for (const [port, descriptor] of open) if (port !== mainPort && !wanted.has(port)) drop(port, descriptor)
+      const missing = [...wanted].filter((port) => !open.has(port))
+      const room = Math.max(0, most - (open.size - 1))
+      for (const port of missing.slice(0, room)) {
         try {
           announceOne(listen(port), open.get(port) ?? -1)
         } catch (error) {
           note(port, error)
         }
       }
-      for (const [port, descriptor] of open) if (port !== mainPort && !wanted.has(port)) drop(port, descriptor)
+      if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, most))
     },
 
     closeAll(): void {

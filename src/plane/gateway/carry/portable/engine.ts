@@ -2,6 +2,7 @@ import type { Socket, TCPSocketListener } from 'bun'
 import { createCore, tickMs } from '../core.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createHeldGauge } from '../held-gauge.ts'
+import { noRoom } from '../no-room.ts'
 import { Relay } from '../relay.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
@@ -51,19 +52,21 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
   /** Opens the ports that stand for somebody, and closes those that no longer do. */
   function listenOnPorts(note: (port: number, error: unknown) => void): void {
     const wanted = new Set(snapshot.ports())
-    for (const port of wanted) {
-      if (listeners.has(port)) continue
+    for (const [port, listener] of listeners) {
+      if (port === mainPort || wanted.has(port)) continue
+      listeners.delete(port)
+      listener.stop(false)
+    }
+    const missing = [...wanted].filter((port) => !listeners.has(port))
+    const room = Math.max(0, deps.limits.ports - (listeners.size - 1))
+    for (const port of missing.slice(0, room)) {
       try {
         listen(port)
       } catch (error) {
         note(port, error)
       }
     }
-    for (const [port, listener] of listeners) {
-      if (port === mainPort || wanted.has(port)) continue
-      listeners.delete(port)
-      listener.stop(false)
-    }
+    if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, deps.limits.ports))
   }
 
   return {

@@ -1,0 +1,11 @@
+/** Whether somebody takes connections there. */
+export async function accepts(port: number, hostname = '127.0.0.1'): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ hostname, port, socket: { data() {} } })
+    socket.end()
+    return true
+  } catch {
+    // Not yet.
+    return false
+  }
+}

@@ -1,0 +1,63 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import type { Engine } from './database.ts'
+import { addStock, buyProxies, type Floor, openFloor, shippedWith } from './proxies.ts'
+import { addCustomer, findingsOf } from './wired.ts'
+
+const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
+const rich = 10n ** 9n
+
+/** Where a test sells: a country that no other test sells in, and a customer who has enough. */
+export type Country = {
+  readonly floor: Floor
+  readonly code: string
+  /** Which test of its file this is, from 1 on. */
+  readonly number: number
+  readonly customer: CustomerId
+  readonly buy: (count: number, period?: number) => ReturnType<typeof buyProxies>
+  /** The customer's events. */
+  readonly events: () => ReturnType<Floor['services']['events']['list']>
+}
+
+/** The price list with all countries of such tests. */
+export const countriesList = () => shippedWith(...codes)
+
+/**
+ * One floor for the tests around this call, each of which finds `prefixOf` its number in stock in a country of its own.
+ * After each of them everything verifies.
+ */
+export function sellInCountries(engine: Engine, prefixOf: (number: number) => string): Country {
+  let floor: Floor
+  let customer: CustomerId
+  let number = 0
+  beforeAll(async () => {
+    floor = await openFloor(engine, countriesList())
+  })
+  beforeEach(async () => {
+    number += 1
+    if (number > codes.length) throw new Error('there are more tests than countries')
+    customer = await addCustomer(floor.services, rich)
+    await addStock(floor.services, prefixOf(number), here.code, 4)
+  })
+  afterEach(async () => {
+    expect(await findingsOf(floor.services)).toEqual([])
+  })
+  afterAll(() => floor.close())
+  const here: Country = {
+    get floor() {
+      return floor
+    },
+    get code() {
+      return codes[number - 1] ?? ''
+    },
+    get number() {
+      return number
+    },
+    get customer() {
+      return customer
+    },
+    buy: (count, period = 30) => buyProxies(floor.services, customer, { code: here.code, ipv: 4, count, period }),
+    events: () => floor.services.events.list(customer, { after: 0, type: undefined, limit: 500 }),
+  }
+  return here
+}
