@@ -192,7 +192,7 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
   test('prices, stock, ranges, nodes, pools and exits: what the tool does, the API does', async () => {
     const { version, catalogue } = (await get('/catalogue', 'reader')).data
     const dearer = structuredClone(catalogue)
-    dearer.vpn.prices['1'] = 12_345
+    dearer.vpn.months['1'] = 12_345
     const { changes } = (await post('/catalogue/diff', { catalogue: dearer }, 'reader')).data
     expect(changes).toHaveLength(1)
     expect((await post('/catalogue/apply', { catalogue: { nonsense: true } })).status).toBe(400)

@@ -7,19 +7,17 @@ import { told } from '../fields.ts'
 const tag = 'Price list'
 
 const changes = () =>
-  z.array(text('A leaf: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.prices.1: 300')).openapi({
+  z.array(text('A leaf: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.months.1: 300')).openapi({
     description: 'What it changes.',
   })
 
 const list = () =>
   z.object({
-    catalogue: z
-      .looseObject({})
-      .openapi({
-        type: 'object',
-        description: 'The whole price list.',
-        example: { dedicated: {}, premium: {}, vpn: {} },
-      }),
+    catalogue: z.looseObject({}).openapi({
+      type: 'object',
+      description: 'The whole price list.',
+      example: { dedicated: {}, premium: {}, vpn: {} },
+    }),
   })
 
 export const getCatalogue = operation({
@@ -67,7 +65,7 @@ export const compareCatalogue = operation({
   body: list(),
   exampleBody: { catalogue: {} },
   answer: z.object({ changes: changes() }),
-  example: { changes: ['+ vpn.prices.1: 300'] },
+  example: { changes: ['+ vpn.months.1: 300'] },
 })
 
 export const applyCatalogue = operation({
@@ -83,5 +81,5 @@ export const applyCatalogue = operation({
     version: whole('Its number; null when nothing would change.', 2).nullable(),
     changes: changes(),
   }),
-  example: { version: 2, changes: ['+ vpn.prices.1: 300'] },
+  example: { version: 2, changes: ['+ vpn.months.1: 300'] },
 })
