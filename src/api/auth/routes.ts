@@ -223,8 +223,8 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       await registration.askReset(body.email, caller.visitor)
       return { done: true }
     }),
-    bind(resetPassword, async ({ body }) => {
-      await deps.identities.resetPassword(body.link, body.password)
+    bind(resetPassword, async ({ caller, body }) => {
+      await deps.identities.resetPassword(body.link, body.password, caller.visitor.household)
       return { done: true }
     }),
     bindCookie(leave, async ({ caller, body }) => {

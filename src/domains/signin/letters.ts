@@ -1,5 +1,3 @@
-import type { Letter } from './ports.ts'
-
 type Occasion = 'confirm' | 'reset' | 'known'
 
 type Words = { readonly subject: string; readonly ru: string; readonly en: string }
@@ -23,7 +21,11 @@ const words: Readonly<Record<Occasion, Words>> = {
 }
 
 /** A letter in both languages: nobody knows yet which one its reader speaks. */
-export function letterOf(occasion: Occasion, to: string, url: string): Letter {
+export function letterOf(
+  occasion: Occasion,
+  to: string,
+  url: string,
+): { readonly to: string; readonly subject: string; readonly text: string } {
   const { subject, ru, en } = words[occasion]
   return { to, subject, text: `${ru}\n\n${url}\n\n${en}\n` }
 }

@@ -128,7 +128,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     },
 
     /** Sets a password for whoever came by a link for that. The second factor stays; all sessions end. */
-    async resetPassword(linkText: string, text: string): Promise<void> {
+    async resetPassword(linkText: string, text: string, household: string): Promise<void> {
+      const tried = signIn.attempt(undefined, household)
       const password = await hash(text, '')
       await db.transact(async (tx) => {
         const link = await signIn.useLink(tx, linkText, 'reset')
@@ -140,6 +141,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
         await store.voidLinks(tx, kept.owner.id, clock())
         await signIn.endAll(tx, kept.owner, null)
       })
+      tried.succeeded()
       signIn.forget()
     },
 
