@@ -265,7 +265,9 @@ export const register = operation({
   exampleBody: { email: exampleLogin, password: 'correct horse battery' },
   answer: z.object({
     confirm: flag('Whether a letter was sent whose link is to be opened.'),
-    who: who.nullable().openapi({ description: 'Who has signed in; null while the address is to be confirmed.' }),
+    who: z
+      .union([who, z.null()])
+      .openapi({ description: 'Who has signed in; null while the address is to be confirmed.' }),
   }),
   example: { confirm: true, who: null },
   codes: ['conflict', 'forbidden'],
