@@ -69,7 +69,8 @@ describe.each(['/admin/v1', '/auth/v1'])('the description of %s', (base) => {
     }
   })
 
-  test.if(isLong)('has neither an error nor a warning in the eyes of a linter that is not ours', async () => {
+  test('has neither an error nor a warning in the eyes of a linter that is not ours, in a long run', async () => {
+    if (!isLong) return
     const file = join(service.place.folder, 'openapi.json')
     await Bun.write(file, text)
     const program = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))

@@ -18,8 +18,7 @@ describe.each([...engines])('operators by the tool on %s', (engine) => {
       TURNPIKE_PUBLIC_URL: service.url,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: address }),
     })
-    // oxlint-disable-next-line typescript/no-explicit-any
-    return { exit, err, json: JSON.parse(out || 'null') as any }
+    return { exit, err, json: JSON.parse(out || 'null') }
   }
 
   test('an operator comes by the link that is printed, and what the tool does is in the audit log as the tool’s', async () => {

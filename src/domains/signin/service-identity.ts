@@ -81,8 +81,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       return {
         login: found?.login ?? null,
         email: found?.email ?? null,
-        hasPassword: found?.password != null,
-        hasFactor: found?.totpSince != null,
+        hasPassword: typeof found?.password === 'string',
+        hasFactor: typeof found?.totpSince === 'number',
       }
     },
 
@@ -172,7 +172,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       tried.succeeded()
     },
 
-    /** Takes the second factor away. Whoever has the password and the session needs no code: the telephone may be lost. */
+    /** Takes the second factor away. Whoever has password and session needs no code: the telephone may be lost. */
     async removeFactor(owner: Owner, password: string | undefined, household: string): Promise<void> {
       await confirm(owner, password, household)
       await db.transact(async (tx) => {

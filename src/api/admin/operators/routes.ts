@@ -12,7 +12,7 @@ import * as shapes from './shapes.ts'
 import { createVerification } from './verifying.ts'
 
 /** An operator, and the link that lets him in once. */
-export type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
+type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
 
 export type AdminOperatorsDeps = {
   readonly operators: Operators

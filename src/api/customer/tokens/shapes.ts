@@ -72,7 +72,7 @@ export const listOwnTokens = operation({
 export const tokenWish = z.object({
   name: z
     .string()
-    .refine((text) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(text), 'must be 1 to 200 printable characters')
+    .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), 'must be 1 to 200 printable characters')
     .default('token')
     .openapi({ description: 'What it is for.', example: 'my program', minLength: 1, maxLength: 200 }),
   scopes: z
