@@ -34,7 +34,7 @@ export type ProxySight = {
 }
 
 /** Somebody who held an address for a time. */
-export type Holder = {
+type Holder = {
   readonly proxy: number
   readonly customer: CustomerId
   readonly order: OrderId

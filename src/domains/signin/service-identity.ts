@@ -17,7 +17,7 @@ import type { SignIn, SignInDeps } from './service.ts'
 import * as store from './store.ts'
 
 /** How somebody signs in, as he is shown it. */
-export type Profile = {
+type Profile = {
   readonly login: string | null
   readonly email: string | null
   readonly hasPassword: boolean
