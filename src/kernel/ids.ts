@@ -10,6 +10,10 @@ export type NodeId = Id<'node'>
 export type PeerId = Id<'peer'>
 export type SubuserId = Id<'subuser'>
 export type ExitId = Id<'exit'>
+export type OperatorId = Id<'operator'>
+export type OperatorTokenId = Id<'operator_token'>
+export type SessionId = Id<'session'>
+export type LinkId = Id<'link'>
 
 const prefixes = {
   customer: 'cus',
@@ -19,6 +23,10 @@ const prefixes = {
   peer: 'dev',
   subuser: 'sub',
   exit: 'ext',
+  operator: 'opr',
+  operator_token: 'otk',
+  session: 'ses',
+  link: 'lnk',
 } as const
 type Kind = keyof typeof prefixes
 
@@ -43,6 +51,9 @@ export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
   if (!text.startsWith(prefix) || text.length !== prefix.length + 26) return undefined
   return isBase32(text.slice(prefix.length)) ? (text as Id<K>) : undefined
 }
+
+/** Not above any id of its kind that was made from this moment on. */
+export const firstId = (of: Kind, atMs: number): string => `${prefixes[of]}_${timeText(atMs)}${'0'.repeat(16)}`
 
 /** When an id was made. */
 export const timeOfId = (id: string): number => readBase32(id.slice(id.indexOf('_') + 1).slice(0, 10))

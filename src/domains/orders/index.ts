@@ -9,3 +9,4 @@ export {
   type Refunds,
   type Told,
 } from './service-operator.ts'
+export { createStories, type Stories } from './service-story.ts'
