@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Adjustment, KeptCheckpoint, Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
 import type { Refunds, Told } from '../domains/orders/index.ts'
-import { adviceFor, auditOf, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
+import type { Verifier } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
@@ -19,6 +19,7 @@ import {
   readOrder,
   readWhole,
 } from './typed.ts'
+import { verify } from './verifying.ts'
 
 type Deps = {
   ledger: Ledger
@@ -29,7 +30,8 @@ type Deps = {
   adjust: (customer: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
 }
 
-export function moneyCommands(open: Opened<Deps>): readonly Command[] {
+/** `look` opens a shop that is closed too, to read it. */
+export function moneyCommands(open: Opened<Deps>, look: Opened<Deps>): readonly Command[] {
   return [
     adjusting(open, {
       kind: 'credit',
@@ -85,7 +87,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
       ],
       run: (given) => {
         const kept = given.flags['against'] === undefined ? undefined : readKept(given.flags['against'])
-        return open(given, ({ verifiers, ledgerAudit }) =>
+        return look(given, ({ verifiers, ledgerAudit }) =>
           verify(kept === undefined ? verifiers : [...verifiers, againstVerifier(ledgerAudit, kept)]),
         )
       },
@@ -223,47 +225,6 @@ function readKept(text: string): KeptCheckpoint[] {
   })
   if (kept.length === 0) throw mistyped(`${text} has no checkpoint in it.`)
   return kept
-}
-
-/** On a terminal, one line that tells how far it has come. */
-function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
-  if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
-  const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)
-  write(`${name} …`)
-  return { tell: (done) => write(`${name} … ${done}`), end: () => write('') }
-}
-
-async function verify(verifiers: readonly Verifier[]) {
-  const findings: Finding[] = []
-  const covered: Record<string, number> = {}
-  const notes: string[] = []
-  for (const verifier of verifiers) {
-    const progress = showProgress(verifier.name)
-    const audit = await auditOf(verifier, progress.tell)
-    progress.end()
-    findings.push(...audit.findings)
-    Object.assign(covered, audit.covered)
-    notes.push(...(audit.notes ?? []))
-  }
-  const shown = findings.slice(0, mostFindings)
-  const counts = Object.entries(covered).map(([name, count]) => `${count} ${name}`)
-  const ok = findings.length === 0
-  return {
-    json: {
-      ok,
-      findings: shown.map((each) => ({ ...each, advice: adviceFor(each) })),
-      found: findings.length,
-      covered,
-      notes,
-    },
-    lines: [
-      ...shown.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
-      ...[...new Set(shown.map(adviceFor))].map((advice) => `TO DO  ${advice}.`),
-      ...notes.map((note) => `NOTE   ${note}`),
-      ok ? `All promises hold: ${counts.join(', ')}.` : `${findings.length} wrong, among ${counts.join(', ')}.`,
-    ],
-    exit: ok ? 0 : 1,
-  }
 }
 
 const toOutcome = (posting: Posting, verb: string) => ({

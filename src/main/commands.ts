@@ -13,17 +13,19 @@ import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
+import { findClosed, reopen } from '../db/closed.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import type { NewNode } from '../domains/fleet/index.ts'
 import type { Adjustment } from '../domains/ledger/index.ts'
 import { readPrefix } from '../kernel/address.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { Refusal } from '../kernel/refusal.ts'
+import { backupCommands } from './backup/commands.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { configOf, logOf, tellOpened, untilStopped } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
-import { openConfigured, readMigrations } from './shop/database.ts'
+import { assertOpen, openConfigured, readMigrations } from './shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
 import { unshownTokenIn } from './shop/unshown-token.ts'
@@ -65,7 +67,11 @@ const stockWithin = ({ stock, reach }: Services): Services['stock'] => ({
 type Toolbox = ReturnType<typeof createToolbox>
 
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
-async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
+async function withServices<Result>(
+  given: Given,
+  work: (services: Toolbox) => Promise<Result>,
+  mayBeClosed = false,
+): Promise<Result> {
   const config = configOf(given)
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
     throw new Refusal(
@@ -84,12 +90,17 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
+    if (!mayBeClosed) await assertOpen(db)
     const { vault } = await openVault(config, db)
     return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config))
   } finally {
     await db.close()
   }
 }
+
+/** The same for who only reads: a shop that was moved away can still be looked at. */
+const lookAround = <Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> =>
+  withServices(given, work, true)
 
 const roleCommands: readonly Command[] = [
   {
@@ -126,17 +137,36 @@ const roleCommands: readonly Command[] = [
       }
     },
   },
+  {
+    name: 'reopen',
+    summary:
+      'Opens a shop again that was closed because it was moved elsewhere. What was sold there since is not in it.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const db = openConfigured(configOf(given))
+      try {
+        const closed = await findClosed(db)
+        if (!closed) throw new Refusal('conflict', 'conflict', 'This shop is not closed.')
+        await db.transact(reopen)
+        return { json: { reopened: true }, lines: ['It can be opened again.'] }
+      } finally {
+        await db.close()
+      }
+    },
+  },
 ]
 
 /** Every command there is. */
 export const commands: readonly Command[] = [
   upCommand,
   ...roleCommands,
+  ...backupCommands,
   gatewayCommand,
   ...vpnNodeCommands,
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
-  ...moneyCommands(withServices),
+  ...moneyCommands(withServices, lookAround),
   ...orderCommands(withServices),
   ...eventCommands(withServices),
   ...catalogCommands(withServices),

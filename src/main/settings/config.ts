@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { type LogLevel, logLevels } from '../../adapters/log.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { type BackupConfig, backupSettings, readBackupConfig } from './backup.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
@@ -30,6 +31,7 @@ export type Config = {
   readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
 } & VpnConfig &
+  BackupConfig &
   GatewayConfig
 
 /** All settings, in the order in which help lists them. */
@@ -91,6 +93,7 @@ export const settings = {
     fallback: '',
     meaning: 'an http(s) address that every checkpoint is sent to',
   },
+  ...backupSettings,
   gatewayHost: {
     env: 'TURNPIKE_GATEWAY_HOST',
     flag: 'gateway-host',
@@ -223,6 +226,7 @@ export function readConfig(
     trustedProxies: readPrefixes(read('trustedProxies')),
     localNodes: readNodeKinds(read('localNodes')),
     log,
+    ...readBackupConfig(reading),
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
   }

@@ -12,6 +12,7 @@ import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, serve } from '../../api/serve.ts'
 import { banner } from '../../cli/banner.ts'
+import { lifeOf } from '../../db/counter.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
@@ -26,9 +27,10 @@ import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Log } from '../../kernel/log.ts'
+import { scheduleBackups } from '../backup/schedule.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
-import { openConfigured, readMigrations } from './database.ts'
+import { assertOpen, openConfigured, readMigrations } from './database.ts'
 import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
@@ -54,6 +56,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
+  await assertOpen(db)
   const { vault, confirm } = await openVault(config, db)
   const services = createServices(db, around, arrangementsOf(config, vault))
   const adopted = await services.stock.ranges.adopt()
@@ -66,8 +69,9 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
-  const api = openApi(config, services, around, log)
+  const api = openApi(config, services, around, log, await lifeOf(db))
   const local = await openLocalSocket(config, api.toNodes, log)
+  const backups = scheduleBackups(config, around.clock, log)
   const all = [
     ...moneyChores(services, log),
     ...dedicatedChores(services),
@@ -78,6 +82,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...localChores,
+    ...backups.chores,
   ]
   const chores = startChores(all, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
@@ -89,6 +94,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     pending: api.pending,
     async stop() {
       await Promise.all([api.stop(), local?.stop(drainMs)])
+      await backups.stop()
       await chores.stop()
       await db.close()
       log.info('shop closed')
@@ -111,7 +117,7 @@ const openAsSandbox = (services: Services, config: Config): Promise<string | und
   openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What customers and nodes call, on its port. */
-function openApi(config: Config, services: Services, around: Surroundings, log: Log) {
+function openApi(config: Config, services: Services, around: Surroundings, log: Log, life: number) {
   let isStopping = false
   let url = ''
   const common = {
@@ -121,7 +127,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
   }
   const { gateway } = services.arranged
   const publicUrl = () => config.publicUrl ?? url
-  const state = createNodeState({ ...services, ...around })
+  const state = createNodeState({ ...services, ...around, life })
   const toNodes = createNodeHttp({ ...services, ...around, ...common, state })
   const toCustomers = createHttp({
     ...around,
