@@ -22,6 +22,16 @@ export function copySqlite(from: string, to: string): void {
   flushFile(to)
 }
 
+/** Puts all of a database into its one file: what is copied or read by others has no log beside it. */
+export function leaveLog(path: string): void {
+  const connection = new Connection(path, { readwrite: true, create: false })
+  try {
+    connection.run('PRAGMA journal_mode = DELETE')
+  } finally {
+    connection.close()
+  }
+}
+
 /** On the disk when this returns. */
 export function flushFile(path: string): void {
   const fd = openSync(path, 'r')

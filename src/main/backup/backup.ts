@@ -6,9 +6,10 @@ import { newestCheckpoint } from '../../db/carry/checkpoint.ts'
 import { differing } from '../../db/carry/digest.ts'
 import { fillSqlite } from '../../db/carry/fill.ts'
 import { tablesOf } from '../../db/carry/tables.ts'
+import { holdsShop } from '../../db/closed.ts'
 import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
 import { openSqlite } from '../../db/sqlite.ts'
-import { copySqlite, flushFile, readSqlite } from '../../db/sqlite-file.ts'
+import { copySqlite, flushFile, leaveLog, readSqlite } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import { Refusal } from '../../kernel/refusal.ts'
@@ -33,10 +34,9 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
     throw new Refusal('conflict', 'conflict', `${folder} is not empty. A backup is written into a new folder.`)
   }
   const beganAt = clock()
-  const db = openConfigured(config)
+  const db = openExisting(config)
   try {
-    if (!(await createShopKey({ db }).isShop()))
-      throw new Refusal('conflict', 'conflict', 'There is no shop to back up.')
+    if (!(await holdsShop(db)) || !(await createShopKey({ db }).isShop())) throw noShop()
     await openVault(config, db)
     mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })
     const draft = mkdtempSync(join(dirname(folder), `${basename(folder)}${draftMark}`))
@@ -52,6 +52,14 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
   } finally {
     await db.close()
   }
+}
+
+const noShop = (): Refusal => new Refusal('conflict', 'conflict', 'There is no shop to back up.')
+
+/** Asking for a backup makes no database. */
+function openExisting(config: Config): Database {
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) throw noShop()
+  return openConfigured(config)
 }
 
 type Work = { readonly beganAt: number; readonly clock: Clock; readonly onProgress: OnProgress }
@@ -88,6 +96,7 @@ function writeRows(db: Database, path: string, onProgress: OnProgress): Promise<
     await fillSqlite(path, tables, async (insert) => {
       held = await carry({ engine: 'postgres', reader }, tables, insert, onProgress)
     })
+    leaveLog(path)
     flushFile(path)
     return held
   })
