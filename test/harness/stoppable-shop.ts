@@ -25,6 +25,7 @@ export async function openStoppableShop(engine: Engine, env: Record<string, stri
     TURNPIKE_DATA: place.folder,
     TURNPIKE_SANDBOX_TOKEN: 'sandbox-token-of-a-test',
     TURNPIKE_RATE_READS: '0',
+    TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_RATE_CHARGES: '0',
     ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
     ...env,

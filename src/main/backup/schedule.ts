@@ -12,17 +12,23 @@ import { filesOf } from './manifest.ts'
 const purpose = 1
 const hourMs = 3_600_000
 
-export type Schedule = { readonly chores: readonly Chore[]; stop(): Promise<void> }
+export type Schedule = {
+  readonly chores: readonly Chore[]
+  /** Names of the backups that are there. */
+  readonly list: () => readonly string[]
+  stop(): Promise<void>
+}
 
 /** Backups that the shop makes by itself, where it is told to. */
 export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Schedule {
   const folder = config.backupFolder
-  if (folder === undefined) return { chores: [], stop: async () => {} }
+  if (folder === undefined) return { chores: [], list: () => [], stop: async () => {} }
   const leader = createLeader(config.databaseUrl, purpose)
   const end = new AbortController()
+  const backups = backupsIn(folder, config, end.signal)
   const chores = backupChores(
     {
-      backups: backupsIn(folder, config, end.signal),
+      backups,
       isLeading: () => leader.isLeading(),
       clock,
       everyMs: config.backupHours * hourMs,
@@ -32,6 +38,7 @@ export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Sch
   )
   return {
     chores,
+    list: () => backups.list(),
     async stop() {
       end.abort()
       await leader.stop()

@@ -4,6 +4,7 @@ import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
 import { type BackupConfig, backupSettings, readBackupConfig } from './backup.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
+import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
@@ -32,6 +33,7 @@ export type Config = {
   readonly log: LogLevel
 } & VpnConfig &
   BackupConfig &
+  MetricsConfig &
   GatewayConfig
 
 /** All settings, in the order in which help lists them. */
@@ -173,6 +175,7 @@ export const settings = {
     meaning: 'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn',
   },
   ...vpnSettings,
+  ...metricsSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
 
@@ -227,6 +230,7 @@ export function readConfig(
     localNodes: readNodeKinds(read('localNodes')),
     log,
     ...readBackupConfig(reading),
+    ...readMetricsConfig(reading),
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
   }

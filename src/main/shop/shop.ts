@@ -1,6 +1,7 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
+import type { RequestNote } from '../../api/answers.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
@@ -28,6 +29,9 @@ import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Log } from '../../kernel/log.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
+import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
 import { assertOpen, openConfigured, readMigrations } from './database.ts'
@@ -69,9 +73,13 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
-  const api = openApi(config, services, around, log, await lifeOf(db))
+  const metrics = createProcessMetrics(config, 'shop')
+  const tally = createShopMetrics(metrics, around.clock)
+  const api = openApi(config, services, around, { log, tally }, await lifeOf(db))
+  addShopGauges(metrics, services, api.pending)
   const local = await openLocalSocket(config, api.toNodes, log)
   const backups = scheduleBackups(config, around.clock, log)
+  addBackupMetrics(metrics, config, backups.list)
   const all = [
     ...moneyChores(services, log),
     ...dedicatedChores(services),
@@ -84,7 +92,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...localChores,
     ...backups.chores,
   ]
-  const chores = startChores(all, log)
+  const chores = startChores(all, log, tally.chore)
+  const figures = serveMetrics(config, 'shop', metrics, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
@@ -94,6 +103,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     pending: api.pending,
     async stop() {
       await Promise.all([api.stop(), local?.stop(drainMs)])
+      await figures.stop()
+      metrics.stop()
       await backups.stop()
       await chores.stop()
       await db.close()
@@ -117,13 +128,23 @@ const openAsSandbox = (services: Services, config: Config): Promise<string | und
   openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What customers and nodes call, on its port. */
-function openApi(config: Config, services: Services, around: Surroundings, log: Log, life: number) {
+function openApi(
+  config: Config,
+  services: Services,
+  around: Surroundings,
+  { log, tally }: { readonly log: Log; readonly tally: ShopTally },
+  life: number,
+) {
   let isStopping = false
   let url = ''
+  const written = requestNotes(log)
   const common = {
     requestId: () => around.random(12).toHex(),
     isStopping: () => isStopping,
-    note: requestNotes(log),
+    note(note: RequestNote): void {
+      tally.request(note)
+      written(note)
+    },
   }
   const { gateway } = services.arranged
   const publicUrl = () => config.publicUrl ?? url
