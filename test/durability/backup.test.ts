@@ -62,7 +62,7 @@ async function ordersIn(place: Place): Promise<Set<string>> {
   const rows = await db.all<{ id: string }>('SELECT id FROM orders')
   const halves = await db.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM orders WHERE NOT EXISTS
-       (SELECT 1 FROM postings WHERE postings.customer_id = orders.customer_id AND postings.order_id = orders.id)`,
+       (SELECT 1 FROM postings WHERE postings.customer_id = orders.customer_id AND postings.seq = orders.charge_seq)`,
   )
   await db.close()
   expect(halves?.n).toBe(0n)

@@ -82,9 +82,8 @@ export function addShopGauges(
     'turnpike_node_refused_bytes_total',
     'Bytes that a node has claimed and was not believed.',
     async () => {
-      const names = new Map((await nodes()).map((node) => [String(node.id), node.name]))
-      const refused = await traffic.counts.refusals()
-      return refused.map((one) => ({ labels: { node: names.get(one.node) ?? 'unknown' }, value: Number(one.bytes) }))
+      const refused = new Map((await traffic.counts.refusals()).map((one) => [one.node, Number(one.bytes)]))
+      return (await nodes()).map((node) => ({ labels: { node: node.name }, value: refused.get(node.id) ?? 0 }))
     },
   )
   metrics.gauge(
