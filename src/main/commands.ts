@@ -21,6 +21,7 @@ import { readPrefix } from '../kernel/address.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { backupCommands } from './backup/commands.ts'
+import { doctorCommand } from './doctor/command.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { configOf, logOf, tellOpened, untilStopped } from './process.ts'
@@ -162,6 +163,7 @@ export const commands: readonly Command[] = [
   upCommand,
   ...roleCommands,
   ...backupCommands,
+  doctorCommand,
   gatewayCommand,
   ...vpnNodeCommands,
   ...customerCommands(withServices),

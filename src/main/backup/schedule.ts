@@ -46,11 +46,15 @@ export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Sch
   }
 }
 
+/** Names of the whole backups in a folder. */
+export const listBackups = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => existsSync(filesOf(join(folder, name)).manifest))
+
 function backupsIn(folder: string, config: Config, end: AbortSignal): Backups {
   return {
     list() {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
-      return readdirSync(folder).filter((name) => existsSync(filesOf(join(folder, name)).manifest))
+      return listBackups(folder)
     },
     async write(name) {
       removeDrafts(folder)
