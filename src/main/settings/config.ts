@@ -29,6 +29,7 @@ export type Config = {
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
+  readonly drainSeconds: number
   readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
 } & VpnConfig &
@@ -166,6 +167,13 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  drainSeconds: {
+    env: 'TURNPIKE_DRAIN_SECONDS',
+    flag: 'drain-seconds',
+    value: 'N',
+    fallback: '0',
+    meaning: 'how long a shop that is told to stop still serves while /readyz says no, for a balancer to notice',
+  },
   ...gatewaySettings,
   localNodes: {
     env: 'TURNPIKE_LOCAL_NODES',
@@ -227,6 +235,7 @@ export function readConfig(
     readsPerMinute: whole('readsPerMinute', 0, 10_000_000),
     chargesPerMinute: whole('chargesPerMinute', 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
+    drainSeconds: whole('drainSeconds', 0, 300),
     localNodes: readNodeKinds(read('localNodes')),
     log,
     ...readBackupConfig(reading),

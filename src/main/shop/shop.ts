@@ -51,7 +51,7 @@ export type Shop = {
   readonly services: Services
   /** How many requests run or wait now. */
   readonly pending: () => number
-  /** Refuses what is new, finishes what runs, closes the database. */
+  /** Says that it is not ready, then refuses what is new, finishes what runs, and closes the database. */
   stop(): Promise<void>
 }
 
@@ -102,6 +102,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     services,
     pending: api.pending,
     async stop() {
+      await api.drain()
       await Promise.all([api.stop(), local?.stop(drainMs)])
       await figures.stop()
       metrics.stop()
@@ -136,6 +137,7 @@ function openApi(
   life: number,
 ) {
   let isStopping = false
+  let isDraining = false
   let url = ''
   const written = requestNotes(log)
   const common = {
@@ -167,7 +169,7 @@ function openApi(
     publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
-    isReady: () => isReachable(services.db),
+    isReady: async () => !isDraining && (await isReachable(services.db)),
     warnings: async () => (await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
   })
   const { host: hostname, port, trustedProxies } = config
@@ -179,6 +181,11 @@ function openApi(
     url,
     toNodes,
     pending: server.pending,
+    /** Whoever shares out requests is told first, and has time to send them elsewhere. */
+    async drain(): Promise<void> {
+      isDraining = true
+      await Bun.sleep(config.drainSeconds * 1000)
+    },
     async stop(): Promise<void> {
       isStopping = true
       state.stop()
