@@ -64,19 +64,15 @@ async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Prom
 async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   const connection = await reserve(pool)
   const client = connection as unknown as Client
-  const sent = new Set<Promise<unknown>>()
+  const sent: Promise<unknown>[] = []
   const bundle = new Bundle()
   let open = true
   // The server takes statements in the order they go out. A failure of one that nobody waits for is kept until the
   // commit, which the server then turns into a rollback by itself.
   const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
     const answer = client.unsafe(sql, toBound(values)).execute()
-    sent.add(answer)
-    // What went well is let go, with all that it carried: a transaction may fill a database.
-    answer.then(
-      () => sent.delete(answer),
-      () => {},
-    )
+    // How it ended is kept, and not what it carried: a transaction may fill a database.
+    sent.push(answer.then(letGo, toFailure))
     return answer
   }
   const assertOpen = (): void => {
@@ -124,11 +120,14 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
   }
 }
 
+const letGo = (): void => {}
+const toFailure = (reason: unknown): { readonly reason: unknown } => ({ reason })
+
 /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
-async function settle(sent: ReadonlySet<Promise<unknown>>): Promise<void> {
-  const outcomes = await Promise.allSettled(sent)
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-  if (failed) await named(Promise.reject(failed.reason as Error))
+async function settle(sent: readonly Promise<unknown>[]): Promise<void> {
+  const outcomes = await Promise.all(sent)
+  const failed = outcomes.find((outcome) => outcome !== undefined) as { reason: Error } | undefined
+  if (failed) await named(Promise.reject(failed.reason))
 }
 
 async function reserve(pool: SQL): Promise<ReservedSQL> {
