@@ -40,8 +40,8 @@ export function isDue(names: readonly string[], nowMs: number, everyMs: number):
 }
 
 /**
- * Backs the shop up at its pace, by what is there and not by when this process began, and deletes what is too old once a
- * new one is whole. Of several shops on one database the one that leads does it.
+ * Backs the shop up at its pace, by what is there and not by when this process began, and deletes what is too old once
+ * a new one is whole. Of several shops on one database the one that leads does it.
  */
 export function backupChores(
   deps: {

@@ -56,7 +56,7 @@ describe.each([...engines])('a shop on %s in which everything has happened', (en
     const opened = await openTestDatabase(engine)
     await fillShop({ services: wireFilled(opened.db, clock), clock })
     place = opened.place
-    close = opened.close
+    close = () => opened.close()
     await backUp(configOfPlace(engine, place, key), backup, Date.now, unwatched)
   })
   afterAll(async () => {

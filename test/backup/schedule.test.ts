@@ -15,7 +15,8 @@ const quiet = { info: () => {}, error: () => {} }
 
 describe.each([...engines])('a shop on %s that backs itself up', (engine) => {
   test('writes whole backups by itself, keeps as many as it is told, and clears away what was killed', async () => {
-    const { db, place, close } = await openTestDatabase(engine)
+    const opened = await openTestDatabase(engine)
+    const { db, place } = opened
     const services = wire(db)
     await db.transact((tx) => services.customers.decideMode(tx, 'production'))
     const folder = join(place.folder, 'backups')
@@ -50,6 +51,6 @@ describe.each([...engines])('a shop on %s that backs itself up', (engine) => {
       expect(readdirSync(folder).map(findTime)).toEqual([clock.at])
       await second.stop()
     } else await schedule.stop()
-    await close()
+    await opened.close()
   })
 })

@@ -67,7 +67,8 @@ test('a doctor finds a running sandbox well, names what is wrong with it, and ch
 })
 
 test('a doctor looks at PostgreSQL’s settings, at the nodes that it knows and at a server that is away', async () => {
-  const { db, place, close } = await openTestDatabase('postgres')
+  const opened = await openTestDatabase('postgres')
+  const { db, place } = opened
   const services = wire(db)
   await db.transact((tx) => services.customers.decideMode(tx, 'production'))
   const env = {
@@ -85,7 +86,7 @@ test('a doctor looks at PostgreSQL’s settings, at the nodes that it knows and 
   await db.transact((tx) => tx.run(`ALTER DATABASE ${name} SET synchronous_commit = off`))
   const careless = (await ask(env)).advice.find((each) => each.of === 'database settings')
   expect(careless).toMatchObject({ state: 'wrong', todo: expect.stringContaining('synchronous_commit') })
-  await close()
+  await opened.close()
   const away = await ask({ ...env, TURNPIKE_DATABASE_URL: `postgres://nobody:word@127.0.0.1:${freePort()}/x` })
   expect(wrongs(away)).toContain('database')
   expect(JSON.stringify(away)).not.toContain('word@')

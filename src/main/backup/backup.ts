@@ -109,11 +109,12 @@ async function makeEmpty(path: string, migrations: readonly Migration[]): Promis
 }
 
 /** What a file with a shop's rows holds. */
-export async function describeRows(
+async function describeRows(
   path: string,
   onProgress: OnProgress,
 ): Promise<Pick<Manifest, 'schema' | 'tables' | 'checkpoint'>> {
-  const { reader, close } = readSqlite(path)
+  const file = readSqlite(path)
+  const { reader } = file
   try {
     const migrations = await appliedTo(reader, readMigrations())
     return {
@@ -122,6 +123,6 @@ export async function describeRows(
       checkpoint: await newestCheckpoint(reader),
     }
   } finally {
-    close()
+    file.close()
   }
 }

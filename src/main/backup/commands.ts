@@ -129,7 +129,8 @@ async function runMove(given: Parameters<Command['run']>[0]): Promise<Outcome> {
       ...check.said().lines,
       ...(moved.isRight
         ? [
-            `Moved ${rows} rows of ${tables.length} tables to ${moved.to} in ${(tookMs / 1000).toFixed(1)} s; all are the same.`,
+            `Moved ${rows} rows of ${tables.length} tables to ${moved.to} in ${(tookMs / 1000).toFixed(1)} s: ` +
+              'all are the same.',
             'The old place is closed and stays as it is. Start the shop on the new one: ' +
               (moved.to.startsWith('postgres')
                 ? 'set TURNPIKE_DATABASE_URL.'

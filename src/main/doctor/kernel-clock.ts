@@ -9,9 +9,9 @@ const unsynchronised = 5
 export function isClockSet(platform: NodeJS.Platform): boolean | undefined {
   if (platform !== 'linux') return undefined
   try {
-    const { symbols, close } = dlopen('libc.so.6', { adjtimex: { args: ['ptr'], returns: 'i32' } })
-    const state = symbols.adjtimex(ptr(new Uint8Array(timexBytes)))
-    close()
+    const libc = dlopen('libc.so.6', { adjtimex: { args: ['ptr'], returns: 'i32' } })
+    const state = libc.symbols.adjtimex(ptr(new Uint8Array(timexBytes)))
+    libc.close()
     return state < 0 ? undefined : state !== unsynchronised
   } catch {
     return undefined

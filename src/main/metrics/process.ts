@@ -27,7 +27,7 @@ export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Role)
   metrics.gauge(
     'turnpike_event_loop_lag_seconds',
     'The longest that work had to wait for its turn since this was last asked.',
-    lag.take,
+    () => lag.take(),
   )
   return { ...metrics, stop: lag.stop }
 }
@@ -43,7 +43,7 @@ function countOpenFiles(): number | undefined {
   }
 }
 
-export function fileLimit(): number | undefined {
+function fileLimit(): number | undefined {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
     return soft === undefined ? undefined : Number(soft)

@@ -67,7 +67,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   const port = listen(engine, config)
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
-  addGatewayMetrics(metrics, engine, words.standing)
+  addGatewayMetrics(metrics, engine, () => words.standing())
   const figures = serveMetrics(config, 'gateway', metrics, log)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
