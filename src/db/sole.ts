@@ -67,18 +67,30 @@ async function assertOpen(db: Parameters<typeof findClosed>[0]): Promise<void> {
   if (closed) throw new Refusal('conflict', 'conflict', `This shop is closed. ${closed.because}`)
 }
 
-/** Nobody that is connected as a Turnpike, and nobody who could write what is read here. */
-async function assertAlone(tx: Tx): Promise<void> {
+/** The server takes a moment to notice that a shop which was just stopped is gone. */
+const goneWithinMs = 5_000
+const lookEveryMs = 100
+
+async function countOthers(tx: Tx): Promise<number> {
+  // Within a transaction the server shows the same view of its connections until it is told to look again.
+  await tx.all('SELECT pg_stat_clear_snapshot()::text AS cleared')
   const others = await tx.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'turnpike' AND pid <> pg_backend_pid()`,
   )
-  if ((others?.n ?? 0n) > 0n) {
-    throw new Refusal(
-      'conflict',
-      'conflict',
-      `A shop has ${others?.n} connections to the database. Stop every shop first.`,
-    )
+  return Number(others?.n ?? 0n)
+}
+
+/** Nobody that is connected as a Turnpike, and nobody who could write what is read here. */
+async function assertAlone(tx: Tx): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
+    const others = await countOthers(tx)
+    if (others === 0) break
+    if (waitedMs >= goneWithinMs) {
+      const problem = `A shop has ${others} connections to the database. Stop every shop first.`
+      throw new Refusal('conflict', 'conflict', problem)
+    }
+    await Bun.sleep(lookEveryMs)
   }
   const tables = await tx.all<{ name: string }>(
     'SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename',

@@ -2,12 +2,17 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createVault } from '../../src/adapters/vault.ts'
+import { heldBy } from '../../src/db/carry/carry.ts'
+import { tablesOf } from '../../src/db/carry/tables.ts'
+import { migrate, pending } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { copySqlite, readSqlite } from '../../src/db/sqlite-file.ts'
 import { auditOf, type Verifier } from '../../src/kernel/finding.ts'
 import { backUp } from '../../src/main/backup/backup.ts'
 import { move } from '../../src/main/backup/move.ts'
 import { restore } from '../../src/main/backup/restore.ts'
-import { assertOpen } from '../../src/main/shop/database.ts'
+import { assertOpen, readMigrations } from '../../src/main/shop/database.ts'
 import { configOfPlace, unwatched } from '../harness/backups.ts'
 import { HandClock } from '../harness/clock.ts'
 import { type Engine, engines, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
@@ -153,6 +158,36 @@ describe.each([...engines])('a shop on %s in which everything has happened', (en
     expect(home.wrong).toEqual([])
     expect(await failing(move(configOfPlace(engine, back, env), addressOf(other, to), work()))).toContain('already')
     await Promise.all([from, to, back, further].map((each) => each.remove()))
+  })
+
+  test('of an earlier version is backed up by that version, and restored by this one', async () => {
+    const [old, empty] = [await makePlace('sqlite'), await makePlace(engine)]
+    const earlier = readMigrations().slice(0, -1)
+    const { fingerprint } = createVault(new Uint8Array(32).fill(5))
+    const db = openDatabase(old.address)
+    await migrate(db, earlier)
+    // In SQL, for services of this version may want what the last migration brings.
+    await db.transact((tx) =>
+      tx.run(`INSERT INTO shop (one, mode, opened_at, key_fingerprint) VALUES (1, 'production', 7, $1)`, [fingerprint]),
+    )
+    await db.close()
+    const made = join(folder, 'earlier')
+    expect(await failing(backUp(configOfPlace('sqlite', old, key), made, Date.now, unwatched))).toContain('earlier')
+    mkdirSync(made)
+    copySqlite(old.address, join(made, 'shop.db'))
+    const file = readSqlite(join(made, 'shop.db'))
+    const tables = await heldBy({ engine: 'sqlite', reader: file.reader }, await tablesOf(earlier), unwatched)
+    file.close()
+    const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
+    writeFileSync(join(made, 'manifest.json'), JSON.stringify({ ...manifest, tables, schema: earlier.at(-1)?.name }))
+    const watching = work()
+    expect(await restore(configOfPlace(engine, empty, key), made, watching)).toMatchObject({ isRight: true })
+    expect(watching.wrong).toEqual([])
+    const restored = openDatabase(empty.address)
+    expect(await pending(restored, readMigrations())).toEqual([])
+    expect(await restored.first('SELECT mode, opened_at FROM shop')).toEqual({ mode: 'production', opened_at: 7n })
+    await restored.close()
+    await Promise.all([old.remove(), empty.remove()])
   })
 
   test('does not move while somebody has it open', async () => {

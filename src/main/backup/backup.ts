@@ -6,8 +6,8 @@ import { newestCheckpoint } from '../../db/carry/checkpoint.ts'
 import { differing } from '../../db/carry/digest.ts'
 import { fillSqlite } from '../../db/carry/fill.ts'
 import { tablesOf } from '../../db/carry/tables.ts'
-import { holdsShop } from '../../db/closed.ts'
-import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
+import { hasTable, holdsShop } from '../../db/closed.ts'
+import { appliedTo, type Migration, migrate, pending } from '../../db/migrate.ts'
 import { openSqlite } from '../../db/sqlite.ts'
 import { copySqlite, flushFile, leaveLog, readSqlite } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
@@ -36,6 +36,7 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
   const beganAt = clock()
   const db = openExisting(config)
   try {
+    await assertCurrent(db)
     if (!(await holdsShop(db)) || !(await createShopKey({ db }).isShop())) throw noShop()
     await openVault(config, db)
     mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })
@@ -52,6 +53,16 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
   } finally {
     await db.close()
   }
+}
+
+/** What an older version has written is that version's to back up, unless it is brought up to date first. */
+async function assertCurrent(db: Database): Promise<void> {
+  if (!(await hasTable(db, 'migrations')) || (await pending(db, readMigrations())).length === 0) return
+  throw new Refusal(
+    'conflict',
+    'conflict',
+    'The database is of an earlier version. Back it up with that one, or run "turnpike migrate" first.',
+  )
 }
 
 const noShop = (): Refusal => new Refusal('conflict', 'conflict', 'There is no shop to back up.')
