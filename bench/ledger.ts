@@ -54,7 +54,7 @@ async function openCharges(context: Context, engine: Engine): Promise<{ peer: Pe
 }
 
 /** The simplest purchase there can be, the way that every product's goes. */
-function charge(services: Services, by: Person | undefined): Promise<unknown> {
+export function charge(services: Services, by: Person | undefined): Promise<unknown> {
   if (!by) throw new Error('there is no such customer')
   const toBody = (receipt: Receipt) => JSON.stringify({ ...receipt, balance: String(receipt.balance) })
   const asked = { product: thing.product, action: 'buy', wish: { count: 1 } }

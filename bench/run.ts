@@ -13,6 +13,7 @@ import { gateway } from './gateway.ts'
 import { hop } from './hop.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
+import { move } from './move.ts'
 import { findPgbench } from './pgbench.ts'
 import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
@@ -30,6 +31,7 @@ const benches: readonly Bench[] = [
   purchase,
   purchaseThousand,
   premium,
+  move,
   start,
   gateway,
   hop,

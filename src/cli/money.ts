@@ -8,7 +8,7 @@ import {
 } from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
 import type { Refunds, Told } from '../domains/orders/index.ts'
-import { type Verifier, verifyAll } from '../kernel/finding.ts'
+import type { Verifier } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
@@ -25,6 +25,7 @@ import {
   readOrder,
   readWhole,
 } from './typed.ts'
+import { verify } from './verifying.ts'
 
 type Deps = {
   ledger: Ledger
@@ -35,7 +36,8 @@ type Deps = {
   adjust: (customer: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
 }
 
-export function moneyCommands(open: Opened<Deps>): readonly Command[] {
+/** `look` opens a shop that is closed too, to read it. */
+export function moneyCommands(open: Opened<Deps>, look: Opened<Deps>): readonly Command[] {
   return [
     adjusting(open, {
       kind: 'credit',
@@ -94,7 +96,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
       ],
       run: (given) => {
         const kept = given.flags['against'] === undefined ? undefined : readKept(given.flags['against'])
-        return open(given, ({ verifiers, ledgerAudit }) =>
+        return look(given, ({ verifiers, ledgerAudit }) =>
           verify(kept === undefined ? verifiers : [...verifiers, createKeptVerifier(ledgerAudit, kept)]),
         )
       },
@@ -226,36 +228,6 @@ function readKept(text: string): KeptCheckpoint[] {
   })
   if (kept.length === 0) throw mistyped(`${text} has no checkpoint in it.`)
   return kept
-}
-
-/** On a terminal, one line that tells how far it has come. */
-function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
-  if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
-  const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)
-  write(`${name} …`)
-  return { tell: (done) => write(`${name} … ${done}`), end: () => write('') }
-}
-
-async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
-  let progress = showProgress('')
-  const verdict = await verifyAll(verifiers, (name) => {
-    progress.end()
-    progress = showProgress(name)
-    return progress.tell
-  })
-  progress.end()
-  const { ok, findings, found, covered, notes } = verdict
-  const counts = Object.entries(covered).map(([name, count]) => `${count} ${name}`)
-  return {
-    json: verdict,
-    lines: [
-      ...findings.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
-      ...[...new Set(findings.map((each) => each.advice))].map((advice) => `TO DO  ${advice}.`),
-      ...notes.map((note) => `NOTE   ${note}`),
-      ok ? `All promises hold: ${counts.join(', ')}.` : `${found} wrong, among ${counts.join(', ')}.`,
-    ],
-    exit: ok ? 0 : 1,
-  }
 }
 
 /** "Debited" says already which way it went. */

@@ -1,4 +1,4 @@
-import type { Counter, Database, Reader } from './transaction.ts'
+import type { Counter, Database, Reader, Tx } from './transaction.ts'
 
 const blockSize = 1000
 
@@ -43,3 +43,24 @@ export function createCounter(db: Database, name: string): Counter {
 export async function nextNumber(reader: Reader, name: string): Promise<number> {
   return Number((await reader.first<{ next: bigint }>('SELECT next FROM counters WHERE name = $1', [name]))?.next ?? 0n)
 }
+
+/** The counter that says when the database was last restored. It gives nothing out. */
+const restored = 'restored'
+/** More than are given out between a backup and the day on which it is needed. */
+const skipped = 1_000_000
+
+/**
+ * A database that was restored is older than what the world has seen of it: numbers that were given out after its
+ * backup are not given to somebody else, and nodes are told everything anew.
+ */
+export async function noteRestored(tx: Tx, nowMs: number): Promise<void> {
+  await tx.run('UPDATE counters SET next = next + $2 WHERE name <> $1', [restored, skipped])
+  await tx.run(
+    `INSERT INTO counters (name, next) VALUES ($1, $2)
+     ON CONFLICT (name) DO UPDATE SET next = CASE WHEN counters.next < $2 THEN $2 ELSE counters.next + 1 END`,
+    [restored, nowMs],
+  )
+}
+
+/** Which life of the database this is: another number after every restore; 0 for one that never was. */
+export const lifeOf = (reader: Reader): Promise<number> => nextNumber(reader, restored)

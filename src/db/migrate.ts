@@ -1,5 +1,6 @@
+import { Refusal } from '../kernel/refusal.ts'
 import { sectionFor } from './portable.ts'
-import type { Database, Tx } from './transaction.ts'
+import type { Database, Reader, Tx } from './transaction.ts'
 
 /** One file of `migrations/`, in order. It is never changed once released: the checksum would tell. */
 export type Migration = { readonly name: string; readonly text: string }
@@ -39,6 +40,17 @@ export async function pending(db: Database, migrations: readonly Migration[]): P
   const applied = table ? await db.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name') : []
   assertKnown(applied, migrations)
   return migrations.filter((each) => !applied.some((one) => one.name === each.name)).map((each) => each.name)
+}
+
+/** The migrations that a database has had, of those that this version knows. One that it does not know is refused. */
+export async function appliedTo(reader: Reader, migrations: readonly Migration[]): Promise<Migration[]> {
+  const applied = await reader.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
+  try {
+    assertKnown(applied, migrations)
+  } catch (error) {
+    throw new Refusal('conflict', 'conflict', `This version of Turnpike cannot read it: ${(error as Error).message}.`)
+  }
+  return migrations.filter((each) => applied.some((one) => one.name === each.name))
 }
 
 function apply(db: Database, migration: Migration, migrations: readonly Migration[]): Promise<boolean> {

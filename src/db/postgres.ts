@@ -71,8 +71,8 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
   // commit, which the server then turns into a rollback by itself.
   const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
     const answer = client.unsafe(sql, toBound(values)).execute()
-    answer.catch(() => {})
-    sent.push(answer)
+    // How it ended is kept, and not what it carried: a transaction may fill a database.
+    sent.push(answer.then(letGo, toFailure))
     return answer
   }
   const assertOpen = (): void => {
@@ -120,11 +120,14 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
   }
 }
 
+const letGo = (): void => {}
+const toFailure = (reason: unknown): { readonly reason: unknown } => ({ reason })
+
 /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
 async function settle(sent: readonly Promise<unknown>[]): Promise<void> {
-  const outcomes = await Promise.allSettled(sent)
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-  if (failed) await named(Promise.reject(failed.reason as Error))
+  const outcomes = await Promise.all(sent)
+  const failed = outcomes.find((outcome) => outcome !== undefined) as { reason: Error } | undefined
+  if (failed) await named(Promise.reject(failed.reason))
 }
 
 async function reserve(pool: SQL): Promise<ReservedSQL> {

@@ -80,7 +80,7 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
  * What all rows with a history say now. The migration that gives a table a history makes a view of it, `row_contents_…`
  * with the columns of `row_contents`, so that no migration has to repeat what another has said.
  */
-async function contentsOf(engine: Database['engine'], reader: Reader): Promise<string> {
+export async function contentsOf(engine: Database['engine'], reader: Reader): Promise<string> {
   const views = await reader.all<{ name: string }>(
     engine === 'sqlite'
       ? `SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name`

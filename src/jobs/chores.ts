@@ -16,6 +16,9 @@ const checkpointEveryMs = 60 * minuteMs
 const forgetEveryMs = 10 * minuteMs
 const forgetAtOnce = 1000
 
+/** How a chore came to its end. */
+export type ChoreRun = { readonly name: string; readonly ok: boolean }
+
 export type Chore = { readonly name: string; readonly everyMs: number; readonly work: () => Promise<void> }
 
 /** Writes a checkpoint down where this database cannot reach. */
@@ -57,14 +60,18 @@ export function moneyChores(
  * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes
  * and to miss: it looks at what the database holds and not at when it last ran.
  */
-export function startChores(chores: readonly Chore[], notes: Notes) {
+export function startChores(chores: readonly Chore[], notes: Notes, onRun: (run: ChoreRun) => void = () => {}) {
   const running = new Map<string, Promise<void>>()
   const timers = chores.map((chore) =>
     setInterval(() => {
       if (running.has(chore.name)) return
       const run = chore
         .work()
-        .catch((fault: unknown) => notes.error('chore failed', { chore: chore.name, fault }))
+        .then(() => onRun({ name: chore.name, ok: true }))
+        .catch((fault: unknown) => {
+          onRun({ name: chore.name, ok: false })
+          notes.error('chore failed', { chore: chore.name, fault })
+        })
         .finally(() => running.delete(chore.name))
       running.set(chore.name, run)
     }, chore.everyMs),

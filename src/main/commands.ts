@@ -14,15 +14,18 @@ import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
+import { findClosed, reopen } from '../db/closed.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { toolActor, toRequestText } from '../domains/operators/rules.ts'
 import { Refusal } from '../kernel/refusal.ts'
+import { backupCommands } from './backup/commands.ts'
+import { doctorCommand } from './doctor/command.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { commonOptions, configOf, logOf, tellOpened, untilStopped } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
 import { createActions } from './shop/actions.ts'
-import { openConfigured, readMigrations } from './shop/database.ts'
+import { assertOpen, openConfigured, readMigrations } from './shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
 import { unshownTokenIn } from './shop/unshown-token.ts'
@@ -40,7 +43,11 @@ const createToolbox = (services: Services, config: Config) => ({
 type Toolbox = ReturnType<typeof createToolbox>
 
 /** Opens the database for one command and closes it after. A schema that is behind is named, not mended in passing. */
-async function withServices<Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> {
+async function withServices<Result>(
+  given: Given,
+  work: (services: Toolbox) => Promise<Result>,
+  mayBeClosed = false,
+): Promise<Result> {
   const config = configOf(given)
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
     throw new Refusal(
@@ -59,6 +66,7 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
+    if (!mayBeClosed) await assertOpen(db)
     const { vault } = await openVault(config, db)
     const toolbox = createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config)
     const { name, operation = name } = given.command
@@ -75,6 +83,10 @@ const ownFlags = (given: Given): Record<string, string | undefined> => {
   const common = new Set(commonOptions.map((each) => each.flag))
   return Object.fromEntries(Object.entries(given.flags).filter(([flag]) => !common.has(flag)))
 }
+
+/** The same for who only reads: a shop that was moved away can still be looked at. */
+const lookAround = <Result>(given: Given, work: (services: Toolbox) => Promise<Result>): Promise<Result> =>
+  withServices(given, work, true)
 
 const roleCommands: readonly Command[] = [
   {
@@ -111,17 +123,37 @@ const roleCommands: readonly Command[] = [
       }
     },
   },
+  {
+    name: 'reopen',
+    summary:
+      'Opens a shop again that was closed because it was moved elsewhere. What was sold there since is not in it.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const db = openConfigured(configOf(given))
+      try {
+        const closed = await findClosed(db)
+        if (!closed) throw new Refusal('conflict', 'conflict', 'This shop is not closed.')
+        await db.transact(reopen)
+        return { json: { reopened: true }, lines: ['It can be opened again.'] }
+      } finally {
+        await db.close()
+      }
+    },
+  },
 ]
 
 /** Every command there is. */
 export const commands: readonly Command[] = [
   upCommand,
   ...roleCommands,
+  ...backupCommands,
+  doctorCommand,
   gatewayCommand,
   ...vpnNodeCommands,
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
-  ...moneyCommands(withServices),
+  ...moneyCommands(withServices, lookAround),
   ...orderCommands(withServices),
   ...eventCommands(withServices),
   ...catalogCommands(withServices),

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createLog } from '../adapters/log.ts'
+import { tellServiceManager } from '../adapters/service-manager.ts'
 import type { Given, Option } from '../cli/command.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Config, readConfig, settings } from './settings/config.ts'
@@ -20,11 +21,17 @@ export const configOf = (given: Given): Config => readConfig(process.env, given.
 export const logOf = (config: Config, role: string): Log =>
   createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
 
+/** Tells systemd, where it has started this process. What is supervised by `up` leaves that to `up`. */
+export function tellSystemd(word: 'READY=1' | 'STOPPING=1'): void {
+  if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
+}
+
 /**
  * Tells whoever looks after this process that it has opened. Only the one that started it can hear that: whoever
  * else has taken its place on a port cannot say it. False when nobody looks after it.
  */
 export function tellOpened(opened: Opened): boolean {
+  tellSystemd('READY=1')
   if (process.env['TURNPIKE_SUPERVISED'] !== '1' || !process.send) return false
   process.send(opened)
   return true
@@ -46,6 +53,11 @@ export function untilStopped(): Promise<void> {
     createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
   }
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        tellSystemd('STOPPING=1')
+        resolve()
+      })
+    }
   })
 }

@@ -2,15 +2,16 @@ import { join } from 'node:path'
 import type { Command } from '../cli/command.ts'
 import type { Log } from '../kernel/log.ts'
 import { realTiming } from '../plane/agent/surroundings.ts'
-import { configOf, logOf, readOpened, untilStopped } from './process.ts'
+import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
 import { localShopUrl } from './settings/config.ts'
 import { unshownTokenIn } from './shop/unshown-token.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
+/** How long a part may take to end, besides what it waits for on purpose. */
 const stopMs = 10_000
 
 /** Runs a command of this program as a process of its own. */
-const partOf = (name: string, flags: readonly string[], log: Log): Part => ({
+const partOf = (name: string, flags: readonly string[], log: Log, endMs = stopMs): Part => ({
   name,
   async run(onOpen, stop) {
     const command = [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), name, ...flags]
@@ -27,7 +28,7 @@ const partOf = (name: string, flags: readonly string[], log: Log): Part => ({
     let killer: ReturnType<typeof setTimeout> | undefined
     const end = () => {
       child.kill('SIGTERM')
-      killer = setTimeout(() => child.kill('SIGKILL'), stopMs)
+      killer = setTimeout(() => child.kill('SIGKILL'), endMs)
     }
     stop.addEventListener('abort', end)
     if (stop.aborted) end()
@@ -59,11 +60,17 @@ export const upCommand: Command = {
     const isVpn = config.localNodes.includes('vpn')
     const nodeFlags = config.shopUrl === undefined ? [...flags, `--shop-url=${localShopUrl(config)}`] : flags
     const parts = [
-      partOf('shop', [...flags, `--local-nodes=${isVpn ? 'gateway,vpn' : 'gateway'}`], log),
+      partOf(
+        'shop',
+        [...flags, `--local-nodes=${isVpn ? 'gateway,vpn' : 'gateway'}`],
+        log,
+        stopMs + config.drainSeconds * 1000,
+      ),
       partOf('gateway', nodeFlags, log),
       ...(isVpn ? [partOf('vpn-node', nodeFlags, log)] : []),
     ]
     const onAllOpen = (opened: readonly Opened[]): void => {
+      tellSystemd('READY=1')
       process.stdout.write(opened.map((each) => each.banner ?? '').join(''))
       unshownTokenIn(config.folder).forget()
     }

@@ -4,7 +4,8 @@ export const withinMs = 240_000
 /** Runs a program within a bounded time; whether it failed is the caller's to judge. */
 export async function run(command: readonly string[], input = ''): Promise<{ code: number; out: string; err: string }> {
   const child = Bun.spawn([...command], {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    // What is installed for a test is not started as a service of the machine.
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
     stdin: Buffer.from(input),
     stdout: 'pipe',
     stderr: 'pipe',
@@ -47,6 +48,7 @@ const programs = {
   nft: 'nftables',
   ip: 'iproute2',
   aiosmtpd: 'python3-aiosmtpd',
+  prometheus: 'prometheus',
 }
 
 /**

@@ -41,6 +41,7 @@ export async function makeGatewayProcess(
     TURNPIKE_DATA: folder,
     TURNPIKE_SHOP_URL: service.url,
     TURNPIKE_NODE_KEY: key,
+    TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_GATEWAY_PORT: String(port),
     TURNPIKE_GATEWAY_ENGINE: gatewayEngine,
     TURNPIKE_LOG: 'error',

@@ -39,6 +39,7 @@ export async function startService(
   const log: string[] = []
   const config = readConfig({
     TURNPIKE_PORT: '0',
+    TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_DATA: place.folder,
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',

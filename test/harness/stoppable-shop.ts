@@ -1,5 +1,5 @@
 import { createLog } from '../../src/adapters/log.ts'
-import { readConfig } from '../../src/main/settings/config.ts'
+import { type Config, readConfig } from '../../src/main/settings/config.ts'
 import type { Services } from '../../src/main/shop/services.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
@@ -10,19 +10,22 @@ import { freePort } from './gateway.ts'
 export type StoppableShop = Caller & {
   readonly url: string
   readonly services: Services
+  readonly config: Config
   stop(): Promise<void>
-  start(): Promise<void>
+  /** On its own data, or on those of another place from now on. */
+  start(other?: Config): Promise<void>
   /** Ends it for good. */
   remove(): Promise<void>
 }
 
 export async function openStoppableShop(engine: Engine, env: Record<string, string> = {}): Promise<StoppableShop> {
   const place = await makePlace(engine)
-  const config = readConfig({
+  let config = readConfig({
     TURNPIKE_PORT: String(freePort()),
     TURNPIKE_DATA: place.folder,
     TURNPIKE_SANDBOX_TOKEN: 'sandbox-token-of-a-test',
     TURNPIKE_RATE_READS: '0',
+    TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_RATE_CHARGES: '0',
     ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
     ...env,
@@ -44,12 +47,14 @@ export async function openStoppableShop(engine: Engine, env: Record<string, stri
   return {
     ...caller,
     url,
+    config,
     get services(): Services {
       if (!shop) throw new Error('the shop is closed')
       return shop.services
     },
     stop,
-    async start() {
+    async start(other = config) {
+      config = other
       shop ??= await open()
     },
     async remove() {

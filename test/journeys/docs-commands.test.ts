@@ -1,4 +1,3 @@
-import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -108,7 +107,6 @@ describe('every command is run as it is written in', () => {
         if (document === 'README.md') await reader.paste({ line: 0, text: 'npx turnpike --version' })
         await reader.shell.run(quickly)
         for (const command of before[document] ?? []) await reader.paste(command)
-        if (document.endsWith('backup-and-upgrade.md')) copyDatabase(reader.folder)
         for (const command of commandsOf(textOf(document))) await reader.paste(command)
       } finally {
         await reader.shell.end()
@@ -116,13 +114,6 @@ describe('every command is run as it is written in', () => {
     }, 180_000)
   }
 })
-
-/** As the document says in words: with a tool of SQLite's. */
-function copyDatabase(folder: string): void {
-  const database = new Database(join(folder, 'data/turnpike.db'))
-  database.run(`VACUUM INTO '${join(folder, 'copy.db')}'`)
-  database.close()
-}
 
 describe('commands within a sentence', () => {
   test('name a command that there is, with options that it has', () => {

@@ -92,20 +92,26 @@ const version = '2'
 const placePattern = /^([wc])(\d{1,15})-(\d{1,15})(?:~(\d{1,15})~([0-9a-z_]{1,40}))?(?:!([0-9a-z*-]{1,4000}))?$/
 const stretchPattern = /^([0-9a-z]{1,10})-([0-9a-z]{1,13})$/
 
-export function writeCursor(cursor: Cursor): string {
+/**
+ * A cursor is of one life of the database. After a restore it knows of rows that were never written, so its node begins
+ * anew.
+ */
+const headOf = (life: number): string => (life === 0 ? version : `${version}r${life.toString(36)}`)
+
+export function writeCursor(cursor: Cursor, life = 0): string {
   const places = cursor.map(({ phase, sinceAt, roundAt, after, told }) => {
     const rest = after ? `~${after.changedAt}~${after.id}` : ''
     const heard = told.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
     const all = heard.length > 0 ? `!${heard.join('*')}` : ''
     return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}${all}`
   })
-  return [version, ...places].join('.')
+  return [headOf(life), ...places].join('.')
 }
 
-/** Undefined for anything that was not written for so many tables. */
-export function readCursor(text: string, tables: number): Cursor | undefined {
+/** Undefined for anything that was not written for so many tables in this life. */
+export function readCursor(text: string, tables: number, life = 0): Cursor | undefined {
   const [written, ...parts] = text.split('.')
-  if (written !== version || parts.length !== tables) return undefined
+  if (written !== headOf(life) || parts.length !== tables) return undefined
   const places: Place[] = []
   for (const part of parts) {
     const match = placePattern.exec(part)

@@ -38,8 +38,12 @@ type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: rea
  * is told by its cursor and left out. Nothing is remembered here, so that a node may go from one shop to another with
  * every request.
  */
-export function createFeed(deps: { readonly tables: readonly ToldTable[]; readonly clock: Clock }) {
-  const { tables, clock } = deps
+export function createFeed(deps: {
+  readonly tables: readonly ToldTable[]
+  readonly clock: Clock
+  readonly life?: number
+}) {
+  const { tables, clock, life = 0 } = deps
 
   /** The settled part of a table, from its beginning, without what is gone. */
   async function readWhole(table: ToldTable, from: Place, room: number): Promise<Part> {
@@ -80,7 +84,7 @@ export function createFeed(deps: { readonly tables: readonly ToldTable[]; readon
     /** The page after a cursor; without one, the first. */
     async read(text: string | undefined): Promise<Page> {
       const nowMs = clock()
-      const cursor = text === undefined ? undefined : readCursor(text, tables.length)
+      const cursor = text === undefined ? undefined : readCursor(text, tables.length, life)
       if (text !== undefined && !cursor) {
         throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
       }
@@ -95,7 +99,10 @@ export function createFeed(deps: { readonly tables: readonly ToldTable[]; readon
         room -= part.shapes.length
       }
       return {
-        cursor: writeCursor(parts.map((each) => each.place)),
+        cursor: writeCursor(
+          parts.map((each) => each.place),
+          life,
+        ),
         more: parts.some((each) => each.more),
         count: pageRows - room,
         given: parts.map((each) => each.shapes),

@@ -52,6 +52,10 @@ type Visit = { readonly request: Request; readonly url: URL; readonly from: Addr
 }
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (visit: Visit) => Promise<unknown> }
 
+/** A node names its requests itself, so that its log and the shop's tell of the same one by the same id. */
+const idOf = (request: Request): string | undefined =>
+  /^[0-9a-f]{24}$/.exec(request.headers.get('x-request-id') ?? '')?.[0]
+
 /** The shop's half of the node protocol, as one function from request to answer. */
 export function createNodeHttp(deps: NodeHttpDeps) {
   const joins = createRateLimit(joinsPerMinute, deps.clock)
@@ -157,7 +161,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   return async (request: Request, url: URL, from: Address | undefined): Promise<Response> => {
     const startedAt = performance.now()
     const visit: Visit = { request, url, from }
-    const id = deps.requestId()
+    const id = idOf(request) ?? deps.requestId()
     let fault: unknown
     let code: string | undefined
     const response = await answer(visit).catch((error: unknown) => {

@@ -23,6 +23,8 @@ export function createNodeState(deps: {
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
+  /** Which life of the database it is: after a restore another one. */
+  readonly life?: number
 }) {
   const { clock } = deps
   const readings = { gateway: openReading('gateway'), vpn: openReading('vpn') }
@@ -34,7 +36,7 @@ export function createNodeState(deps: {
     const { tables, mark } = tablesOf(kind, deps.nodeSides)
     return {
       names: tables.map((table) => table.name),
-      feed: createFeed({ tables, clock }),
+      feed: createFeed({ tables, clock, life: deps.life ?? 0 }),
       watch: createWatch({ mark, clock }),
     }
   }

@@ -102,6 +102,9 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       return { findings, accounts, postings: walked, checkpoints: chain.count }
     },
 
+    /** The checkpoint that was made last. */
+    newest: (): Promise<Checkpoint | undefined> => store.latestCheckpoint(db),
+
     /** Writes down how every account stands. Returns its hash, worth keeping where this database cannot reach. */
     async makeCheckpoint(): Promise<Checkpoint | undefined> {
       const settledAt = deps.clock() - settledMs

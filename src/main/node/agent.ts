@@ -14,6 +14,7 @@ import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/age
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync, type PagePlace } from '../../plane/agent/sync.ts'
 import type { StatePage } from '../../wire/node/state.ts'
+import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 
@@ -25,6 +26,21 @@ export const nodeFolder = (config: Config, kind: NodeKind): string => join(confi
 /** Time, chance and the log, as all parts of a node take them. */
 export const surroundingsOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
+/** How a node stands with its shop, for its figures. */
+export function standingOf(
+  agent: Agent,
+  { sync, meter }: { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter },
+): Standing {
+  return {
+    awayMs() {
+      const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
+      return lastAt === 0 ? undefined : realTiming.now() - lastAt
+    },
+    lagMs: () => sync.lagMs,
+    skewMs: agent.skewMs,
+  }
+}
+
 export type Agent = {
   readonly node: string
   readonly folder: string
@@ -33,6 +49,8 @@ export type Agent = {
   readonly hasNewerKey: () => boolean
   /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
   readonly clock: () => number
+  /** How far the shop's clock is ahead of this machine's. */
+  readonly skewMs: () => number
   /**
    * Makes the two that talk with the shop: `sync` hears what is to be carried, `meter` tells what was. Neither begins
    * by itself.
@@ -75,6 +93,7 @@ export async function openAgent(
     link,
     hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
     clock: () => Date.now() + skewMs,
+    skewMs: () => skewMs,
     attach(carrier, onPage, says) {
       const boot = makeBoot({ folder, clock: Date.now, randomBytes })
       const named = { folder, node: identity.node, boot, version: manifest.version, link }

@@ -16,10 +16,13 @@ import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import type { Found, StatePage } from '../../wire/node/state.ts'
+import { addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
 import { listening } from '../settings/listening.ts'
-import { type Agent, openAgent, surroundingsOf } from './agent.ts'
+import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
 import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
 import { chooseEngine } from './engine.ts'
@@ -45,7 +48,7 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   const revoked = { call: () => {} }
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
   if (!agent) return undefined
-  const { engine, meter, sync, rules, saved, trials } = assemble(agent, config, log)
+  const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.shutOut(true)
@@ -63,6 +66,10 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   const port = listen(engine, config)
   // With its first report it counts as there, and what it carries is sold.
   meter.start()
+  const metrics = createProcessMetrics(config, 'gateway')
+  addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
+  addGatewayMetrics(metrics, engine, () => words.standing())
+  const figures = serveMetrics(config, 'gateway', metrics, log)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(
@@ -79,6 +86,8 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
     async stop() {
       clearInterval(looking)
       clearInterval(pressing)
+      metrics.stop()
+      await figures.stop()
       // Nothing more of it is sold, and nobody new is let in, from the same moment on.
       await Promise.all([meter.withdraw(), engine.stop(drainMs)])
       await meter.stop()
@@ -189,7 +198,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
     rules.hear(page)
     snapshot.apply(page)
   }
-  return { engine, meter, sync, rules, saved, trials }
+  return { engine, meter, sync, rules, saved, trials, words }
 }
 
 /** Asks the shop about somebody; what its pages say of him meanwhile is newer than the answer. */

@@ -10,10 +10,13 @@ import { findMissing, lookAtMachine, refuseMissing } from '../../plane/wireguard
 import { findProgram, runProgram } from '../../plane/wireguard/run.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { NodePeer, StatePage } from '../../wire/node/state.ts'
+import { addNodeMetrics } from '../metrics/node.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
 import { configOf } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { nodeFolder, openAgent } from './agent.ts'
+import { nodeFolder, openAgent, standingOf } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 
 const firstPauseMs = 250
@@ -52,11 +55,16 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
   const { meter, sync } = agent.attach(node.carrier, passOnTo(node))
   counted.note = () => meter.noteNow()
   meter.start()
+  const metrics = createProcessMetrics(config, 'vpn-node')
+  addNodeMetrics(metrics, node.carrier, standingOf(agent, { sync, meter }))
+  const figures = serveMetrics(config, 'vpn-node', metrics, log)
   const running = sync.run(end)
   return {
     ready: sync.ready,
     failed,
     async stop() {
+      metrics.stop()
+      await figures.stop()
       await node.close()
       await meter.stop()
       await running

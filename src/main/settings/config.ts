@@ -2,8 +2,10 @@ import { join, resolve } from 'node:path'
 import { type LogLevel, logLevels } from '../../adapters/log.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { type BackupConfig, backupSettings, readBackupConfig } from './backup.ts'
 import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './console.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
+import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
@@ -28,9 +30,12 @@ export type Config = {
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   readonly trustedProxies: readonly Prefix[]
+  readonly drainSeconds: number
   readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
 } & VpnConfig &
+  BackupConfig &
+  MetricsConfig &
   GatewayConfig &
   ConsoleConfig
 
@@ -93,6 +98,7 @@ export const settings = {
     fallback: '',
     meaning: 'an http(s) address that every checkpoint is sent to',
   },
+  ...backupSettings,
   gatewayHost: {
     env: 'TURNPIKE_GATEWAY_HOST',
     flag: 'gateway-host',
@@ -163,6 +169,13 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  drainSeconds: {
+    env: 'TURNPIKE_DRAIN_SECONDS',
+    flag: 'drain-seconds',
+    value: 'N',
+    fallback: '0',
+    meaning: 'how long a shop that is told to stop still serves while /readyz says no, for a balancer to notice',
+  },
   ...gatewaySettings,
   localNodes: {
     env: 'TURNPIKE_LOCAL_NODES',
@@ -173,6 +186,7 @@ export const settings = {
   },
   ...vpnSettings,
   ...consoleSettings,
+  ...metricsSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
 
@@ -224,8 +238,11 @@ export function readConfig(
     readsPerMinute: whole('readsPerMinute', 0, 10_000_000),
     chargesPerMinute: whole('chargesPerMinute', 0, 10_000_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
+    drainSeconds: whole('drainSeconds', 0, 300),
     localNodes: readNodeKinds(read('localNodes')),
     log,
+    ...readBackupConfig(reading),
+    ...readMetricsConfig(reading),
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
     ...readConsoleConfig(reading),

@@ -13,7 +13,11 @@ export const secretKeyFile = (folder: string): string => join(folder, 'secret.ke
  */
 export function findSecretKey(config: Pick<Config, 'secretKey' | 'folder'>): Uint8Array | undefined {
   if (config.secretKey !== undefined) return decodeKey(config.secretKey, 'TURNPIKE_SECRET_KEY')
-  const path = secretKeyFile(config.folder)
+  return readSecretKey(secretKeyFile(config.folder))
+}
+
+/** The key in a file, if there is one. */
+export function readSecretKey(path: string): Uint8Array | undefined {
   const text = findFile(path)
   return text === undefined ? undefined : decodeKey(text.trim(), path)
 }

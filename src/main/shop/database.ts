@@ -1,9 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { findClosed } from '../../db/closed.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
 
 const projectFolder = join(import.meta.dir, '../../..')
 
@@ -12,6 +14,13 @@ export function openConfigured(config: Config): Database {
   const address = databaseAddress(config)
   if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
   return openDatabase(address)
+}
+
+/** A shop that was moved elsewhere, or is not there as a whole yet, does not open. */
+export async function assertOpen(db: Database): Promise<void> {
+  const closed = await findClosed(db)
+  if (!closed) return
+  throw new BadSetting(`This shop is closed. ${closed.because} "turnpike reopen" opens it all the same.`)
 }
 
 /** The schema's history, in order. */

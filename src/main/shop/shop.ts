@@ -2,6 +2,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { createMail } from '../../adapters/mail.ts'
 import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
+import type { RequestNote } from '../../api/answers.ts'
 import { createCustomerSessions } from '../../api/auth/customer-sessions.ts'
 import { authApi } from '../../api/auth/routes.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
@@ -16,6 +17,7 @@ import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, serve } from '../../api/serve.ts'
 import { banner } from '../../cli/banner.ts'
+import { lifeOf } from '../../db/counter.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
@@ -34,10 +36,14 @@ import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Log } from '../../kernel/log.ts'
 import { Refusal } from '../../kernel/refusal.ts'
+import { scheduleBackups } from '../backup/schedule.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
+import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
 import { createAdmin } from './admin.ts'
-import { openConfigured, readMigrations } from './database.ts'
+import { assertOpen, openConfigured, readMigrations } from './database.ts'
 import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
@@ -54,7 +60,7 @@ export type Shop = {
   readonly services: Services
   /** How many requests run or wait now. */
   readonly pending: () => number
-  /** Refuses what is new, finishes what runs, closes the database. */
+  /** Says that it is not ready, then refuses what is new, finishes what runs, and closes the database. */
   stop(): Promise<void>
 }
 
@@ -63,6 +69,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
+  await assertOpen(db)
   const { vault, confirm } = await openVault(config, db)
   const mail =
     config.smtpUrl === undefined ? undefined : createMail({ url: config.smtpUrl, from: config.mailFrom }, log)
@@ -80,9 +87,14 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
-  const api = openApi(config, services, around, log)
+  const metrics = createProcessMetrics(config, 'shop')
+  const tally = createShopMetrics(metrics, around.clock)
+  const api = openApi(config, services, around, { log, tally }, await lifeOf(db))
+  addShopGauges(metrics, services, api.pending)
   site = config.publicUrl ?? api.url
   const local = await openLocalSocket(config, api.toNodes, log)
+  const backups = scheduleBackups(config, around.clock, log)
+  addBackupMetrics(metrics, config, backups.list)
   const all = [
     ...moneyChores(services, log),
     ...dedicatedChores(services),
@@ -94,8 +106,10 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...eventChores(services),
     ...signInChores(services),
     ...localChores,
+    ...backups.chores,
   ]
-  const chores = startChores(all, log)
+  const chores = startChores(all, log, tally.chore)
+  const figures = serveMetrics(config, 'shop', metrics, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
@@ -104,7 +118,11 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     services,
     pending: api.pending,
     async stop() {
+      await api.drain()
       await Promise.all([api.stop(), local?.stop(drainMs)])
+      await figures.stop()
+      metrics.stop()
+      await backups.stop()
       await chores.stop()
       await mail?.close()
       await services.customers.noteUses()
@@ -148,17 +166,28 @@ const actingAs =
   }
 
 /** What customers and nodes call, on its port. */
-function openApi(config: Config, services: Services, around: Surroundings, log: Log) {
+function openApi(
+  config: Config,
+  services: Services,
+  around: Surroundings,
+  { log, tally }: { readonly log: Log; readonly tally: ShopTally },
+  life: number,
+) {
   let isStopping = false
+  let isDraining = false
   let url = ''
+  const written = requestNotes(log)
   const common = {
     requestId: () => around.random(12).toHex(),
     isStopping: () => isStopping,
-    note: requestNotes(log),
+    note(note: RequestNote): void {
+      tally.request(note)
+      written(note)
+    },
   }
   const { gateway } = services.arranged
   const publicUrl = () => config.publicUrl ?? url
-  const state = createNodeState({ ...services, ...around })
+  const state = createNodeState({ ...services, ...around, life })
   const toNodes = createNodeHttp({ ...services, ...around, ...common, state })
   const toCustomers = createHttp({
     ...around,
@@ -185,7 +214,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
-    isReady: () => isReachable(services.db),
+    isReady: async () => !isDraining && (await isReachable(services.db)),
     warnings: async () => (await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
   })
   const { host: hostname, port, trustedProxies } = config
@@ -197,6 +226,11 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     url,
     toNodes,
     pending: server.pending,
+    /** Whoever shares out requests is told first, and has time to send them elsewhere. */
+    async drain(): Promise<void> {
+      isDraining = true
+      await Bun.sleep(config.drainSeconds * 1000)
+    },
     async stop(): Promise<void> {
       isStopping = true
       state.stop()

@@ -19,6 +19,12 @@ export function createExitWords(now: () => number) {
       return known?.word
     },
 
+    /** How many are known to be up, and how many down. */
+    standing(): { readonly up: number; readonly down: number } {
+      const up = [...words.values()].filter((each) => each.word.isUp).length
+      return { up, down: words.size - up }
+    },
+
     /** Knows only these any more. */
     keep(ids: ReadonlySet<string>): void {
       for (const id of words.keys()) if (!ids.has(id)) words.delete(id)

@@ -167,7 +167,10 @@ function isThisMachine(hostname: string): boolean {
 async function request<T>(place: Place, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
   const url = new URL(asked.path, place.url)
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
-  const what = `${asked.method} ${url.pathname}`
+  // The shop writes the same id into its log, so that both sides of a request are found by it.
+  const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
+  const what = `${asked.method} ${url.pathname} (request ${id})`
+  const told = { ...headers, 'x-request-id': id }
   const cut = new AbortController()
   const giveUp = () => cut.abort()
   const timer = setTimeout(giveUp, asked.limitMs)
@@ -176,7 +179,7 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
   try {
     const response = await fetch(url, {
       method: asked.method,
-      headers: asked.body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+      headers: asked.body === undefined ? told : { ...told, 'content-type': 'application/json' },
       ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
       // A redirect would carry the secret to wherever it points.
       redirect: 'manual',

@@ -1,0 +1,46 @@
+import { dlopen, ptr } from 'bun:ffi'
+
+const unixFamily = 1
+const datagram = 2
+const closeOnExec = 0o2000000
+/** What an address of a socket in the file system has room for: `sun_path`. */
+const mostPathBytes = 107
+const libraries = ['libc.so.6', 'libc.so']
+
+/**
+ * Tells systemd how the service is (sd_notify(3)): a word on the socket that it has named. False where there is none,
+ * or nobody hears it; a service that nobody looks after runs all the same. Neither Bun nor Node has datagrams over such
+ * sockets, so the C library sends it.
+ */
+export function tellServiceManager(socketPath: string | undefined, word: string): boolean {
+  if (socketPath === undefined || !/^[/@]/.test(socketPath)) return false
+  const path = new TextEncoder().encode(socketPath)
+  if (path.length > mostPathBytes) return false
+  // An abstract name begins with a zero byte; a path ends with one.
+  if (path[0] === 0x40) path[0] = 0
+  const address = new Uint8Array(2 + path.length + (path[0] === 0 ? 0 : 1))
+  address[0] = unixFamily
+  address.set(path, 2)
+  const libc = openLibc()
+  const fd = libc?.socket(unixFamily, datagram | closeOnExec, 0) ?? -1
+  if (!libc || fd < 0) return false
+  const bytes = new TextEncoder().encode(word)
+  const sent = libc.sendto(fd, ptr(bytes), bytes.length, 0, ptr(address), address.length)
+  libc.close(fd)
+  return Number(sent) === bytes.length
+}
+
+function openLibc() {
+  for (const name of libraries) {
+    try {
+      return dlopen(name, {
+        socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+        sendto: { args: ['i32', 'ptr', 'u64', 'i32', 'ptr', 'u32'], returns: 'i64' },
+        close: { args: ['i32'], returns: 'i32' },
+      }).symbols
+    } catch {
+      // The next name may be there; without any, nobody is told.
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,96 @@
+import { Database as Connection } from 'bun:sqlite'
+import type { Database, Tx } from '../transaction.ts'
+import type { Row } from './read.ts'
+import type { Column, Table } from './tables.ts'
+
+/** Takes rows into a table, as they are. */
+export type Insert = (table: Table, rows: readonly Row[]) => Promise<void>
+
+/**
+ * Fills a migrated database with rows from elsewhere, in one transaction: all of them or none. Triggers rest meanwhile,
+ * because what they would write is among the rows; constraints, keys and indexes hold as ever.
+ */
+export async function fillPostgres(
+  db: Database,
+  tables: readonly Table[],
+  work: (insert: Insert) => Promise<void>,
+): Promise<void> {
+  await db.transact(async (tx) => {
+    await tx.run(`SET LOCAL statement_timeout = '30min'`)
+    await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
+    for (const table of tables) await tx.run(`ALTER TABLE ${table.name} DISABLE TRIGGER USER`)
+    for (const table of tables.toReversed()) await tx.run(`DELETE FROM ${table.name}`)
+    await work((table, rows) => insertInto(tx, table, rows))
+    for (const table of tables) await tx.run(`ALTER TABLE ${table.name} ENABLE TRIGGER USER`)
+  })
+  // The planner knows nothing yet of what the tables hold, and `verify` asks much.
+  for (const table of tables) await db.all(`ANALYZE ${table.name}`)
+}
+
+/** Each column travels as one array: thousands of parameters would take longer to read than to write. */
+async function insertInto(tx: Tx, table: Table, rows: readonly Row[]): Promise<void> {
+  if (rows.length === 0) return
+  const names = table.columns.map((column) => column.name)
+  const arrays = names.map((_, index) => `CAST(CAST($${index + 1} AS text) AS text[])`)
+  await tx.run(
+    `INSERT INTO ${table.name} (${names.join(', ')}) SELECT ${table.columns.map(fromText).join(', ')}
+     FROM unnest(${arrays.join(', ')}) AS given (${names.join(', ')})`,
+    names.map((_, index) => arrayOf(rows, index)),
+  )
+}
+
+function fromText({ name, type }: Column): string {
+  if (type === 'BIGINT') return `CAST(${name} AS bigint)`
+  return type === 'BYTEA' ? `decode(${name}, 'hex')` : name
+}
+
+const arrayOf = (rows: readonly Row[], index: number): string =>
+  `{${rows.map((row) => toElement(row[index] ?? null)).join(',')}}`
+
+function toElement(value: Row[number]): string {
+  if (value === null) return 'NULL'
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'string') return `"${value.replace(/[\\"]/g, '\\$&')}"`
+  return `"${Buffer.from(value).toString('hex')}"`
+}
+
+/**
+ * The same for a SQLite file that nobody else has open. A file that is killed half filled is worth nothing; whoever
+ * makes one does so under another name first.
+ */
+export async function fillSqlite(
+  path: string,
+  tables: readonly Table[],
+  work: (insert: Insert) => Promise<void>,
+): Promise<void> {
+  const connection = new Connection(path, { readwrite: true, safeIntegers: true, strict: true })
+  try {
+    connection.run('PRAGMA foreign_keys = OFF')
+    connection.run('PRAGMA synchronous = OFF')
+    connection.run('PRAGMA cache_size = -64000')
+    connection.run('BEGIN IMMEDIATE')
+    const triggers = connection
+      .query<{ name: string; sql: string }, []>(`SELECT name, sql FROM sqlite_master WHERE type = 'trigger'`)
+      .all()
+    for (const each of triggers) connection.run(`DROP TRIGGER ${each.name}`)
+    for (const table of tables.toReversed()) connection.run(`DELETE FROM ${table.name}`)
+    await work(inserterOn(connection))
+    for (const each of triggers) connection.run(each.sql)
+    const lost = connection.query('PRAGMA foreign_key_check').all()
+    if (lost.length > 0) throw new Error(`${lost.length} rows point at rows that are not there`)
+    connection.run('COMMIT')
+    // From the log into the file, and from there onto the disk by whoever gives it its name.
+    connection.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    connection.close()
+  }
+}
+
+function inserterOn(connection: Connection): Insert {
+  return async (table, rows) => {
+    const names = table.columns.map((column) => column.name)
+    const places = names.map((_, index) => `?${index + 1}`).join(', ')
+    const statement = connection.query(`INSERT INTO ${table.name} (${names.join(', ')}) VALUES (${places})`)
+    for (const row of rows) statement.run(...row)
+  }
+}

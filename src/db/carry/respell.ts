@@ -1,0 +1,80 @@
+import { contentsOf } from '../row-history.ts'
+import { sendRows } from '../rows.ts'
+import type { Database, Tx } from '../transaction.ts'
+import { saysTheSame } from './spelling.ts'
+
+type Differing = { place: bigint; of_table: string; row_key: string; version: bigint; known: string; now: string }
+
+const page = 2000
+
+/**
+ * Writes the rows that have a history down once more as this engine spells them, where they came from the other one:
+ * as a further version of what is kept for good, so that checkpoints over the earlier ones hold, and in its place where
+ * only the latest counts. What says something else than its row is left as it is, for `verify` to find. Tells how many
+ * were written.
+ */
+export function respell(db: Database): Promise<number> {
+  return db.engine === 'postgres' ? db.transact((tx) => respellAll(db.engine, tx)) : respellByPages(db)
+}
+
+async function respellAll(engine: Database['engine'], tx: Tx): Promise<number> {
+  await tx.run(`SET LOCAL statement_timeout = '30min'`)
+  await gather(engine, tx)
+  let written = 0
+  for (let from = 0n; ; from += BigInt(page)) {
+    const done = await respellPage(tx, from)
+    if (done === undefined) return written
+    written += done
+  }
+}
+
+/** A transaction of SQLite must be short. Nobody else has the file open, so pages do not come apart. */
+async function respellByPages(db: Database): Promise<number> {
+  await db.transact((tx) => gather(db.engine, tx))
+  let written = 0
+  for (let from = 0n; ; from += BigInt(page)) {
+    const at = from
+    const done = await db.transact((tx) => respellPage(tx, at))
+    if (done === undefined) break
+    written += done
+  }
+  await db.transact((tx) => tx.run('DROP TABLE respelt'))
+  return written
+}
+
+async function gather(engine: Database['engine'], tx: Tx): Promise<void> {
+  await tx.run(
+    `CREATE TEMP TABLE respelt AS
+     SELECT row_number() OVER () AS place, now.of_table, now.row_key, latest.version, latest.content AS known,
+       now.content AS now
+     FROM ${await contentsOf(engine, tx)} AS now
+     JOIN row_history AS latest ON latest.of_table = now.of_table AND latest.row_key = now.row_key
+     WHERE now.content IS NOT NULL AND latest.content IS NOT NULL AND now.content <> latest.content
+       AND NOT EXISTS (SELECT 1 FROM row_history AS later WHERE later.of_table = latest.of_table
+         AND later.row_key = latest.row_key AND later.version > latest.version)`,
+  )
+  await tx.run('CREATE INDEX respelt_in_order ON respelt (place)')
+}
+
+/** How many of a page were written; undefined behind the last page. */
+async function respellPage(tx: Tx, from: bigint): Promise<number | undefined> {
+  const found = await tx.all<Differing>(
+    'SELECT place, of_table, row_key, version, known, now FROM respelt WHERE place > $1 AND place <= $2',
+    [from, from + BigInt(page)],
+  )
+  if (found.length === 0) return undefined
+  const same = found.filter((each) => saysTheSame(each.known, each.now))
+  sendRows(
+    tx,
+    'INSERT INTO row_history (of_table, row_key, version, content)',
+    same.filter((each) => each.version > 0n).map((each) => [each.of_table, each.row_key, each.version + 1n, each.now]),
+  )
+  for (const each of same.filter((one) => one.version === 0n)) {
+    tx.send('UPDATE row_history SET content = $3 WHERE of_table = $1 AND row_key = $2 AND version = 0', [
+      each.of_table,
+      each.row_key,
+      each.now,
+    ])
+  }
+  return same.length
+}

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { saysTheSame } from './spelling.ts'
+
+type Value = string | bigint | Uint8Array | null
+
+const value = fc.oneof(
+  fc.string({ unit: fc.constantFrom('a', "'", '\\', ',', '\n', 'я', '"', 'E', 'X', '5', ' ') }),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.uint8Array({ maxLength: 8 }),
+  fc.constant(null),
+)
+
+const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** As `QUOTE` does. */
+function inSqlite(each: Value): string {
+  if (each === null) return 'NULL'
+  if (typeof each === 'bigint') return String(each)
+  return typeof each === 'string' ? quote(each) : `X'${each.toHex().toUpperCase()}'`
+}
+
+/** As `quote_nullable(to_jsonb(…) ->> …)` does. */
+function inPostgres(each: Value): string {
+  if (each === null) return 'NULL'
+  const text = typeof each === 'string' ? each : typeof each === 'bigint' ? String(each) : `\\x${each.toHex()}`
+  return text.includes('\\') ? `E${quote(text.replaceAll('\\', '\\\\'))}` : quote(text)
+}
+
+describe('what a row says, as either engine spells it', () => {
+  test('is the same for the same values, and not for others', () => {
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 6 }), fc.array(value, { minLength: 1 }), (row, other) => {
+        const [one, two] = [row.map(inSqlite).join(','), row.map(inPostgres).join(',')]
+        expect(saysTheSame(one, two)).toBeTrue()
+        const third = other.map(inPostgres).join(',')
+        if (third !== two) expect(saysTheSame(one, third)).toBeFalse()
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('is compared only where it is spelled at all', () => {
+    for (const text of ['', 'nonsense', "'open", '1,', ',1']) expect(saysTheSame('1', text)).toBeFalse()
+    expect(saysTheSame("sealed,'a'", "sealed,'a'")).toBeTrue()
+  })
+})

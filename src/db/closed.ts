@@ -1,0 +1,46 @@
+import type { Database, Reader, Tx } from './transaction.ts'
+
+type Known = Reader & Pick<Database, 'engine'>
+
+/** Why nobody may open a shop on this database, and since when. */
+export type Closed = { readonly because: string; readonly sinceAt: number }
+
+/**
+ * A database that is closed holds this table, which no migration makes: a shop that was moved away stays readable and
+ * must not sell any more, and one that is being filled must not sell yet.
+ */
+const table = 'CREATE TABLE IF NOT EXISTS closed_shop (because TEXT NOT NULL, since_at BIGINT NOT NULL)'
+
+export async function close(tx: Tx, because: string, nowMs: number): Promise<void> {
+  await tx.run(table)
+  await tx.run('DELETE FROM closed_shop')
+  await tx.run('INSERT INTO closed_shop (because, since_at) VALUES ($1, $2)', [because, nowMs])
+}
+
+export const reopen = async (tx: Tx): Promise<void> => void (await tx.run('DROP TABLE IF EXISTS closed_shop'))
+
+export async function findClosed(db: Known): Promise<Closed | undefined> {
+  if (!(await hasTable(db, 'closed_shop'))) return undefined
+  const row = await db.first<{ because: string; since_at: bigint }>('SELECT because, since_at FROM closed_shop')
+  return row && { because: row.because, sinceAt: Number(row.since_at) }
+}
+
+/** Whether there is a table of this name where the shop's own are. */
+export async function hasTable(db: Known, name: string): Promise<boolean> {
+  const found = await db.first(
+    db.engine === 'sqlite'
+      ? `SELECT name FROM sqlite_master WHERE type = 'table' AND name = $1`
+      : 'SELECT 1 AS one WHERE to_regclass($1) IS NOT NULL',
+    [name],
+  )
+  return found !== undefined
+}
+
+/** Whether somebody has begun a shop here: then nothing else may be put in its place. */
+export async function holdsShop(db: Known): Promise<boolean> {
+  for (const name of ['shop', 'customers', 'postings']) {
+    if ((await hasTable(db, name)) && (await db.first(`SELECT 1 AS one FROM ${name} LIMIT 1`)) !== undefined)
+      return true
+  }
+  return false
+}

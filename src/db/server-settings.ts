@@ -1,0 +1,47 @@
+import type { Database } from './transaction.ts'
+
+/** What a database server or file says of itself that a shop depends on. */
+export type ServerSettings =
+  | { readonly engine: 'sqlite'; readonly journal: string; readonly bytes: number }
+  | {
+      readonly engine: 'postgres'
+      /** 150004 is 15.4. */
+      readonly version: number
+      readonly encoding: string
+      readonly fsync: boolean
+      readonly fullPages: boolean
+      readonly waitsForDisk: boolean
+      readonly connections: number
+      readonly nowMs: number
+    }
+
+export async function readServerSettings(db: Database): Promise<ServerSettings> {
+  if (db.engine === 'sqlite') {
+    const journal = await db.first<{ journal_mode: string }>('PRAGMA journal_mode')
+    const pages = await db.first<{ page_count: bigint }>('PRAGMA page_count')
+    const size = await db.first<{ page_size: bigint }>('PRAGMA page_size')
+    return {
+      engine: 'sqlite',
+      journal: journal?.journal_mode ?? '',
+      bytes: Number((pages?.page_count ?? 0n) * (size?.page_size ?? 0n)),
+    }
+  }
+  const row = await db.first<
+    Record<'version' | 'encoding' | 'fsync' | 'pages' | 'commits' | 'connections' | 'at', string>
+  >(
+    `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
+       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
+       current_setting('synchronous_commit') AS commits, current_setting('max_connections') AS connections,
+       CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS text) AS at`,
+  )
+  return {
+    engine: 'postgres',
+    version: Number(row?.version ?? 0),
+    encoding: row?.encoding ?? '',
+    fsync: row?.fsync === 'on',
+    fullPages: row?.pages === 'on',
+    waitsForDisk: row?.commits !== 'off',
+    connections: Number(row?.connections ?? 0),
+    nowMs: Number(row?.at ?? 0),
+  }
+}

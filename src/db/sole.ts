@@ -1,0 +1,99 @@
+import { Refusal } from '../kernel/refusal.ts'
+import { close, findClosed } from './closed.ts'
+import { openPostgres } from './postgres.ts'
+import { holdSqlite } from './sqlite-file.ts'
+import type { Database, Reader, Tx } from './transaction.ts'
+
+/** A shop's database that nobody else uses now. */
+export type Sole = {
+  readonly engine: Database['engine']
+  readonly reader: Reader
+  /** Nobody opens a shop on it from now on. */
+  close(because: string, nowMs: number): Promise<void>
+}
+
+/**
+ * Does some work on a database while nobody else uses it: a shop that runs on it is refused, and one that is started
+ * meanwhile waits. What is closed stays closed once the work has ended well, and is open as before if it has not.
+ */
+export function alone<Result>(address: string, work: (sole: Sole) => Promise<Result>): Promise<Result> {
+  return /^postgres(ql)?:/.test(address) ? aloneInPostgres(address, work) : aloneInFile(address, work)
+}
+
+async function aloneInFile<Result>(path: string, work: (sole: Sole) => Promise<Result>): Promise<Result> {
+  const held = holdSqlite(path)
+  const run = async (sql: string, values: Parameters<Tx['run']>[1]): Promise<number> => {
+    held.run(sql, values)
+    return 0
+  }
+  const tx: Tx = { ...held.reader, run, send: (sql, values) => held.run(sql, values) }
+  try {
+    await assertOpen({ engine: 'sqlite', ...held.reader })
+    const result = await work({
+      engine: 'sqlite',
+      reader: held.reader,
+      close: (because, nowMs) => close(tx, because, nowMs),
+    })
+    held.commit()
+    return result
+  } finally {
+    held.release()
+  }
+}
+
+/** The lock that whoever migrates takes, so that no shop opens meanwhile; `migrate.ts` has the number. */
+const lockOpening = 'SELECT pg_advisory_xact_lock(7204201)'
+
+async function aloneInPostgres<Result>(url: string, work: (sole: Sole) => Promise<Result>): Promise<Result> {
+  // With one connection of its own, every other one of a Turnpike is somebody else's.
+  const db = openPostgres(url, 1)
+  try {
+    return await db.transact(async (tx) => {
+      await tx.run(`SET LOCAL statement_timeout = '30min'`)
+      await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
+      await tx.all(lockOpening)
+      await assertAlone(tx)
+      await assertOpen({ engine: 'postgres', ...tx })
+      return await work({ engine: 'postgres', reader: tx, close: (because, nowMs) => close(tx, because, nowMs) })
+    })
+  } finally {
+    await db.close()
+  }
+}
+
+/** A shop that has gone elsewhere is not taken from here once more. */
+async function assertOpen(db: Parameters<typeof findClosed>[0]): Promise<void> {
+  const closed = await findClosed(db)
+  if (closed) throw new Refusal('conflict', 'conflict', `This shop is closed. ${closed.because}`)
+}
+
+/** The server takes a moment to notice that a shop which was just stopped is gone. */
+const goneWithinMs = 5_000
+const lookEveryMs = 100
+
+async function countOthers(tx: Tx): Promise<number> {
+  // Within a transaction the server shows the same view of its connections until it is told to look again.
+  await tx.all('SELECT pg_stat_clear_snapshot()::text AS cleared')
+  const others = await tx.first<{ n: bigint }>(
+    `SELECT COUNT(*) AS n FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'turnpike' AND pid <> pg_backend_pid()`,
+  )
+  return Number(others?.n ?? 0n)
+}
+
+/** Nobody that is connected as a Turnpike, and nobody who could write what is read here. */
+async function assertAlone(tx: Tx): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
+    const others = await countOthers(tx)
+    if (others === 0) break
+    if (waitedMs >= goneWithinMs) {
+      const problem = `A shop has ${others} connections to the database. Stop every shop first.`
+      throw new Refusal('conflict', 'conflict', problem)
+    }
+    await Bun.sleep(lookEveryMs)
+  }
+  const tables = await tx.all<{ name: string }>(
+    'SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename',
+  )
+  if (tables.length > 0) await tx.run(`LOCK TABLE ${tables.map((table) => table.name).join(', ')} IN SHARE MODE`)
+}

@@ -1,0 +1,94 @@
+import { Database as Connection } from 'bun:sqlite'
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { Refusal } from '../kernel/refusal.ts'
+import { toBound, toSqlite } from './portable.ts'
+import type { Reader, Value } from './transaction.ts'
+
+/** How long a copy waits for another process that opens or closes the file. */
+const busyMs = 10_000
+
+/**
+ * Copies a SQLite database that others write to into a new file, as of one moment, over a connection of its own. It
+ * holds up nobody but the thread that it runs on.
+ */
+export function copySqlite(from: string, to: string): void {
+  const connection = new Connection(from, { readwrite: true, create: false })
+  try {
+    connection.run(`PRAGMA busy_timeout = ${busyMs}`)
+    connection.query('VACUUM INTO ?').run(to)
+  } finally {
+    connection.close()
+  }
+  flushFile(to)
+}
+
+/** Puts all of a database into its one file: what is copied or read by others has no log beside it. */
+export function leaveLog(path: string): void {
+  const connection = new Connection(path, { readwrite: true, create: false })
+  try {
+    connection.run('PRAGMA journal_mode = DELETE')
+  } finally {
+    connection.close()
+  }
+}
+
+/** On the disk when this returns. */
+export function flushFile(path: string): void {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Reads a file that nobody writes to. */
+export function readSqlite(path: string): { readonly reader: Reader; close(): void } {
+  const connection = new Connection(path, { readonly: true, safeIntegers: true, strict: true })
+  return { reader: readerOn(connection), close: () => connection.close() }
+}
+
+/** A database that is this process's alone until it is let go. */
+export type Held = {
+  readonly reader: Reader
+  /** Runs a statement that is kept when it is let go. */
+  run(sql: string, values?: readonly Value[]): void
+  /** Keeps what was run and lets others in. */
+  commit(): void
+  /** Lets others in; undoes what was not committed. */
+  release(): void
+}
+
+/** Takes a SQLite file for oneself. It is refused while any other process has it open, whether it writes or not. */
+export function holdSqlite(path: string): Held {
+  const connection = new Connection(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
+  try {
+    // Only who is alone can leave the log behind: this is SQLite's own way to find out.
+    connection.run('PRAGMA busy_timeout = 500')
+    connection.run('PRAGMA journal_mode = DELETE')
+    connection.run('BEGIN EXCLUSIVE')
+  } catch (error) {
+    connection.close()
+    const isBusy = error instanceof Error && 'code' in error && /^SQLITE_(BUSY|LOCKED)/.test(String(error.code))
+    if (!isBusy) throw error
+    throw new Refusal('conflict', 'conflict', `Another process has ${path} open. Stop the shop first.`)
+  }
+  return {
+    reader: readerOn(connection),
+    run: (sql, values = []) => void connection.query(toSqlite(sql)).run(...toBound(values)),
+    commit: () => connection.run('COMMIT'),
+    release() {
+      if (connection.inTransaction) connection.run('ROLLBACK')
+      connection.close()
+    },
+  }
+}
+
+const readerOn = (connection: Connection): Reader => ({
+  async all<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return connection.query(toSqlite(sql)).all(...toBound(values)) as Row[]
+  },
+  async first<Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> {
+    return (connection.query(toSqlite(sql)).get(...toBound(values)) as Row | null) ?? undefined
+  },
+})

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'bun:test'
+import { backupChores, findTime, isDue, nameAt, surplusOf } from './backups.ts'
+
+const hourMs = 3_600_000
+const startAt = Date.UTC(2026, 4, 1, 3, 30, 15)
+
+function standing(keep: number) {
+  const there: string[] = ['notes of the operator', 'turnpike-20260430T033015Z.partial-x']
+  const said: string[] = []
+  const now = { at: startAt, leads: true, fails: false }
+  const [chore] = backupChores(
+    {
+      backups: {
+        list: () => there,
+        async write(name) {
+          if (now.fails) throw new Error('the disk is full')
+          there.push(name)
+        },
+        remove: (name) => void there.splice(there.indexOf(name), 1),
+      },
+      isLeading: async () => now.leads,
+      clock: () => now.at,
+      everyMs: 24 * hourMs,
+      keep,
+    },
+    { info: (event) => void said.push(event), error: () => {} },
+  )
+  if (!chore) throw new Error('there is no chore')
+  return { there, now, said, work: chore.work, ours: () => there.filter((name) => findTime(name) !== undefined) }
+}
+
+describe('backups by themselves', () => {
+  test('are written when the last one is old enough, whichever process wrote it, and the oldest go', async () => {
+    const { now, work, ours, there } = standing(2)
+    await work()
+    expect(ours()).toEqual([nameAt(startAt)])
+    now.at += 23 * hourMs
+    await work()
+    expect(ours()).toHaveLength(1)
+    for (let day = 0; day < 3; day += 1) {
+      now.at += 24 * hourMs
+      await work()
+    }
+    expect(ours()).toEqual([nameAt(now.at - 24 * hourMs), nameAt(now.at)])
+    expect(there).toContain('notes of the operator')
+  })
+
+  test('are one shop’s work', async () => {
+    const { now, work, ours } = standing(2)
+    now.leads = false
+    await work()
+    expect(ours()).toEqual([])
+  })
+
+  test('that fail are tried again after a while, and delete nothing', async () => {
+    const { now, work, ours } = standing(1)
+    await work()
+    now.at += 24 * hourMs
+    now.fails = true
+    expect(await work().catch(String)).toBe('Error: the disk is full')
+    now.fails = false
+    await work()
+    expect(ours()).toEqual([nameAt(startAt)])
+    now.at += 10 * 60_000
+    await work()
+    expect(ours()).toEqual([nameAt(now.at)])
+  })
+
+  test('have names that tell when, and nothing else counts as one', () => {
+    expect(findTime(nameAt(startAt))).toBe(startAt)
+    expect(surplusOf(['turnpike-x', nameAt(1000), nameAt(0)], 1)).toEqual([nameAt(0)])
+    expect(isDue([nameAt(startAt + hourMs)], startAt, hourMs)).toBeTrue()
+  })
+})

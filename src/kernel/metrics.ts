@@ -1,0 +1,122 @@
+/** What a figure is about, besides its name. Never a customer, nor an address of one: there would be too many. */
+export type Labels = Readonly<Record<string, string>>
+export type Sample = { readonly labels?: Labels; readonly value: number }
+type Reading = number | readonly Sample[] | undefined
+
+export type Counter = { add(labels?: Labels, by?: number): void }
+export type Histogram = { observe(labels: Labels, value: number): void }
+
+/** No figure has more sides than this; what comes later is not counted. */
+const mostSeries = 500
+
+type Family = {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly lines: () => Promise<readonly string[]>
+}
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** Figures of one process, in Prometheus' text form (0.0.4): one group a figure, each with its help and its type. */
+export function createMetrics() {
+  const families: Family[] = []
+
+  function asked(type: 'counter' | 'gauge', name: string, help: string, read: () => Reading | Promise<Reading>): void {
+    families.push({ name, type, help, lines: async () => samplesOf(await read()).map((each) => lineOf(name, each)) })
+  }
+
+  return {
+    /** Something that happened so often. */
+    counter(name: string, help: string): Counter {
+      const counts = new Map<string, { labels: Labels; value: number }>()
+      asked('counter', name, help, () => [...counts.values()])
+      return {
+        add(labels = {}, by = 1) {
+          const key = labelsOf(labels)
+          const known = counts.get(key)
+          if (known) known.value += by
+          else if (counts.size < mostSeries) counts.set(key, { labels, value: by })
+        },
+      }
+    },
+
+    /** What is looked up when somebody asks. What cannot be looked up is left out. */
+    gauge: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
+      asked('gauge', name, help, read),
+
+    /** The same for what only grows. */
+    total: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
+      asked('counter', name, help, read),
+
+    /** How long or how large things were: how many were at most each of these bounds. */
+    histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+      const kept = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
+      families.push({
+        name,
+        type: 'histogram',
+        help,
+        lines: async () => [...kept.values()].flatMap((each) => bucketLines(name, bounds, each)),
+      })
+      return {
+        observe(labels, value) {
+          const key = labelsOf(labels)
+          const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
+          if (!kept.has(key) && kept.size >= mostSeries) return
+          kept.set(key, known)
+          const place = bounds.findIndex((bound) => value <= bound)
+          const at = place < 0 ? bounds.length : place
+          known.counts[at] = (known.counts[at] ?? 0) + 1
+          known.sum += value
+        },
+      }
+    },
+
+    async write(): Promise<string> {
+      const parts = await Promise.all(
+        families.map(async ({ name, type, help, lines }) => {
+          const found = await lines().catch(() => [])
+          return found.length === 0 ? [] : [`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`, ...found]
+        }),
+      )
+      return `${parts.flat().join('\n')}\n`
+    },
+  }
+}
+
+const samplesOf = (reading: Reading): readonly Sample[] =>
+  reading === undefined ? [] : typeof reading === 'number' ? [{ value: reading }] : reading.slice(0, mostSeries)
+
+function bucketLines(
+  name: string,
+  bounds: readonly number[],
+  of: { readonly labels: Labels; readonly counts: readonly number[]; readonly sum: number },
+): string[] {
+  let upTo = 0
+  const buckets = [...bounds.map(String), '+Inf'].map((le, index) => {
+    upTo += of.counts[index] ?? 0
+    return lineOf(`${name}_bucket`, { labels: { ...of.labels, le }, value: upTo })
+  })
+  return [
+    ...buckets,
+    lineOf(`${name}_sum`, { labels: of.labels, value: of.sum }),
+    lineOf(`${name}_count`, { labels: of.labels, value: upTo }),
+  ]
+}
+
+const lineOf = (name: string, { labels = {}, value }: Sample): string => `${name}${labelsOf(labels)} ${toNumber(value)}`
+
+function labelsOf(labels: Labels): string {
+  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`)
+  return parts.length === 0 ? '' : `{${parts.join(',')}}`
+}
+
+const escapeValue = (text: string): string =>
+  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+const escapeHelp = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+
+function toNumber(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (Number.isFinite(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
+}

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs'
+import { createVault } from '../../adapters/vault.ts'
+import type { OnProgress } from '../../db/carry/carry.ts'
+import { differing, type Held } from '../../db/carry/digest.ts'
+import { noteRestored } from '../../db/counter.ts'
+import { readSqlite } from '../../db/sqlite-file.ts'
+import { createShopKey } from '../../domains/customers/index.ts'
+import type { Verifier } from '../../kernel/finding.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { writeOwnFile } from '../../plane/agent/own-file.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
+import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
+import { filesOf, type Manifest, readManifest } from './manifest.ts'
+import { fillTarget, openTarget, type Target } from './target.ts'
+
+/** Looks at a shop before it may be opened; true if every promise holds. */
+export type Verify = (verifiers: readonly Verifier[]) => Promise<boolean>
+
+const refused = (problem: string): Refusal => new Refusal('conflict', 'conflict', problem)
+
+/**
+ * Brings a backup back into a place without a shop, of either engine. It is a shop once `verify` has found nothing
+ * wrong; until then nobody can open it, and what is left behind by a kill or a finding is replaced by the next attempt.
+ */
+export async function restore(
+  config: Config,
+  folder: string,
+  work: { readonly clock: Clock; readonly onProgress: OnProgress; readonly verify: Verify },
+): Promise<{ manifest: Manifest; isRight: boolean }> {
+  const manifest = readManifest(folder)
+  const key = keyFor(config, folder)
+  const file = readSqlite(filesOf(folder).rows)
+  const target = await openTarget(databaseAddress(config), work.clock()).catch((error: unknown) => {
+    file.close()
+    throw error
+  })
+  try {
+    await fillTarget(target, { engine: 'sqlite', reader: file.reader }, work.onProgress, (held) =>
+      assertWhole(manifest, held),
+    )
+    await target.db.transact((tx) => noteRestored(tx, work.clock()))
+    const isRight = await looksRight(config, target, key, work.verify)
+    if (!isRight) return { manifest, isRight }
+    if (config.secretKey === undefined) writeOwnFile(secretKeyFile(config.folder), `${toHex(key)}\n`)
+    await target.finish()
+    return { manifest, isRight }
+  } finally {
+    file.close()
+    await target.leave()
+  }
+}
+
+const toHex = (key: Uint8Array): string => Buffer.from(key).toString('hex')
+
+/** The key that lies with the backup, or the one that is at hand. Two that differ are a mistake of somebody. */
+function keyFor(config: Config, folder: string): Uint8Array {
+  const path = filesOf(folder).key
+  const kept = existsSync(path) ? readSecretKey(path) : undefined
+  const own = findSecretKey(config)
+  if (kept && own && toHex(kept) !== toHex(own)) {
+    const where = config.secretKey === undefined ? secretKeyFile(config.folder) : 'TURNPIKE_SECRET_KEY'
+    throw refused(`The key in ${where} is not the one that lies with the backup. Name a folder without a shop.`)
+  }
+  const key = kept ?? own
+  if (!key) {
+    throw refused(`${folder} has no secret.key, and there is none at hand. Set TURNPIKE_SECRET_KEY to the shop's key.`)
+  }
+  return key
+}
+
+function assertWhole(manifest: Manifest, held: Record<string, Held>): void {
+  const wrong = differing(manifest.tables, held)
+  if (wrong.length === 0) return
+  throw refused(`The backup is damaged: ${wrong.join(', ')} do not hold what its manifest says. Take another one.`)
+}
+
+/** With the shop's own key, as the shop would be opened. */
+export async function looksRight(config: Config, { db }: Target, key: Uint8Array, verify: Verify): Promise<boolean> {
+  const vault = createVault(key)
+  if (!(await createShopKey({ db }).isShop())) throw refused('There is no shop in it.')
+  if (!(await createShopKey({ db }).isRight(vault.fingerprint))) {
+    throw refused('The key is not the one that what this shop keeps is sealed with.')
+  }
+  return verify(createServices(db, realSurroundings, arrangementsOf(config, vault)).verifiers)
+}

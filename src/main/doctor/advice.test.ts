@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  adviseBackups,
+  adviseCertificate,
+  adviseClock,
+  adviseDisk,
+  adviseFiles,
+  adviseMode,
+  adviseNode,
+  advisePostgres,
+} from './advice.ts'
+
+const nowMs = Date.UTC(2026, 5, 1)
+const hourMs = 3_600_000
+const server = {
+  version: 150_004,
+  encoding: 'UTF8',
+  fsync: true,
+  fullPages: true,
+  waitsForDisk: true,
+  connections: 100,
+}
+const node = {
+  name: 'gw',
+  kind: 'gateway',
+  state: 'open',
+  joinedAt: 1,
+  lastSeenAt: nowMs - 1000,
+  version: '1.0.0',
+  health: { lagMs: 0 },
+}
+
+describe('the doctor', () => {
+  test('finds nothing wrong with what is as it should be', () => {
+    for (const advice of [
+      adviseDisk('disk', { free: 5e10, size: 1e11 }),
+      adviseFiles(100_000, 20_000),
+      adviseClock(300, true),
+      adviseMode('/data', 0o40700, true),
+      advisePostgres(server),
+      adviseNode(node, nowMs, '1.0.0'),
+      adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
+      adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, '', nowMs),
+    ]) {
+      expect(advice).toMatchObject({ state: 'ok', todo: '' })
+    }
+  })
+
+  test('says what needs the operator, and what to do about it', () => {
+    for (const advice of [
+      adviseDisk('disk', { free: 5e8, size: 1e9 }),
+      adviseDisk('disk', { free: 5e9, size: 1e11 }),
+      adviseClock(-5000, true),
+      adviseMode('/data', 0o40755, true),
+      adviseMode('/data', 0o40700, false),
+      advisePostgres({ ...server, version: 120_000 }),
+      advisePostgres({ ...server, encoding: 'SQL_ASCII' }),
+      advisePostgres({ ...server, fsync: false }),
+      advisePostgres({ ...server, fullPages: false }),
+      advisePostgres({ ...server, waitsForDisk: false }),
+      advisePostgres({ ...server, connections: 10 }),
+      adviseNode({ ...node, lastSeenAt: nowMs - 60_000 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, health: { lagMs: 20_000 } }, nowMs, '1.0.0'),
+      adviseBackups('/backups', undefined, 24 * hourMs, nowMs),
+      adviseBackups('/backups', nowMs - 49 * hourMs, 24 * hourMs, nowMs),
+      adviseCertificate('shop.example.net', nowMs + 24 * hourMs, '', nowMs),
+      adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, 'self-signed', nowMs),
+    ]) {
+      expect(advice.state).toBe('wrong')
+      expect(advice.todo.length).toBeGreaterThan(10)
+    }
+  })
+
+  test('only mentions what somebody may have wanted so', () => {
+    for (const advice of [
+      adviseFiles(1024, 20_000),
+      adviseFiles(undefined, 20_000),
+      adviseClock(undefined, false),
+      adviseNode({ ...node, state: 'closed' }, nowMs, '1.0.0'),
+      adviseNode({ ...node, joinedAt: null }, nowMs, '1.0.0'),
+      adviseNode({ ...node, version: '0.9.0' }, nowMs, '1.0.0'),
+      adviseBackups(undefined, undefined, 24 * hourMs, nowMs),
+      adviseCertificate('shop.example.net', undefined, 'no answer in time', nowMs),
+    ]) {
+      expect(advice.state).toBe('note')
+    }
+  })
+})

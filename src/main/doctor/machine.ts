@@ -1,0 +1,129 @@
+import { lookup } from 'node:dns/promises'
+import { readFileSync, statSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import { findMissing, lookAtMachine } from '../../plane/wireguard/requirements.ts'
+import { findProgram } from '../../plane/wireguard/run.ts'
+import { diskOf } from '../metrics/process.ts'
+import { type Config, listenUrl } from '../settings/config.ts'
+import { type Advice, adviseCertificate, adviseDisk, adviseFiles, adviseMode, note, ok, wrong } from './advice.ts'
+
+const answerWithinMs = 3_000
+
+/** What the machine is like that a shop or a node runs on. Changes nothing, and asks nobody but itself. */
+export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
+  return [
+    adviseDisk('disk of the data folder', diskOf(config.folder)),
+    ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
+    adviseFiles(hardFileLimit(), config.gatewayConnections),
+    ...adviseRights(config),
+    ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
+    ...(await lookAtCertificate(config)),
+    adviseWireguard(config),
+  ]
+}
+
+/** A process raises its own limit up to this one. */
+function hardFileLimit(): number | undefined {
+  try {
+    const [, hard] = /^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return hard === undefined ? undefined : Number(hard)
+  } catch {
+    return undefined
+  }
+}
+
+const adviseRights = (config: Config): Advice[] =>
+  [config.folder, ...['turnpike.db', 'secret.key'].map((name) => `${config.folder}/${name}`)].flatMap((path) => {
+    const found = statSync(path, { throwIfNoEntry: false })
+    // A shop on PostgreSQL has no file, one whose key is a setting none of its own.
+    if (!found && path !== config.folder) return []
+    return [adviseMode(path, found?.mode, found === undefined || found.uid === process.geteuid?.())]
+  })
+
+/** Each port is free, or its own role answers there. */
+function lookAtPorts(config: Config): Promise<Advice>[] {
+  const metrics = config.metricsListen
+  const ports = [
+    { of: `port ${config.port} of the shop`, url: `${listenUrl(config)}/healthz`, isOurs: /"ok":true/ },
+    {
+      of: `port ${config.gatewayPort} of the gateway`,
+      url: `http://127.0.0.1:${config.gatewayPort}/`,
+      isOurs: /turnpike/i,
+    },
+    ...(metrics
+      ? [
+          {
+            of: `port ${metrics.port} of the shop's figures`,
+            url: `http://${isIP(metrics.host) === 6 ? `[${metrics.host}]` : metrics.host}:${metrics.port}/metrics`,
+            isOurs: /turnpike_build_info/,
+          },
+        ]
+      : []),
+  ]
+  return ports.map(async ({ of, url, isOurs }) => {
+    try {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' })
+      const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
+      if (isOurs.test(text)) return ok(of, 'Turnpike answers there')
+      return wrong(of, 'another program has it', 'end that program, or choose another port')
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      if (/Refused|ECONNREFUSED/i.test(code))
+        return note(of, 'nobody listens there', 'start Turnpike, if it should run here')
+      return wrong(of, 'whoever has it does not answer as Turnpike does', 'see who has it (ss -ltnp)')
+    }
+  })
+}
+
+/** Names that customers are sent to. */
+function lookAtNames(config: Config): Promise<Advice>[] {
+  const hosts = [config.gatewayHost, config.vpnHost, URL.parse(config.publicUrl ?? '')?.hostname ?? '']
+  const names = [...new Set(hosts)].filter((host) => host !== '' && isIP(host.replace(/^\[|\]$/g, '')) === 0)
+  return names.map(async (name) => {
+    const of = `name ${name}`
+    const found = await Promise.race([
+      lookup(name, { all: true }).then(
+        (all) => all.map((each) => each.address),
+        () => [],
+      ),
+      Bun.sleep(answerWithinMs).then(() => []),
+    ])
+    if (found.length > 0) return ok(of, `it is ${found.join(', ')}`)
+    return wrong(of, 'it is not found', 'enter it into your DNS, or look at /etc/resolv.conf of this machine')
+  })
+}
+
+async function lookAtCertificate(config: Config): Promise<Advice[]> {
+  const url = URL.parse(config.publicUrl ?? '')
+  if (url?.protocol !== 'https:') return []
+  const { endsAt, problem } = await certificateOf(url.hostname, Number(url.port || 443))
+  return [adviseCertificate(url.hostname, endsAt, problem, Date.now())]
+}
+
+function certificateOf(host: string, port: number): Promise<{ endsAt: number | undefined; problem: string }> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, servername: isIP(host) === 0 ? host : '', rejectUnauthorized: false })
+    const end = (endsAt: number | undefined, problem: string): void => {
+      socket.destroy()
+      resolve({ endsAt, problem })
+    }
+    socket.setTimeout(answerWithinMs, () => end(undefined, 'no answer in time'))
+    socket.once('error', (error) => end(undefined, error.message))
+    socket.once('secureConnect', () => {
+      const untilAt = Date.parse(socket.getPeerCertificate().valid_to)
+      const problem = socket.authorized ? '' : String(socket.authorizationError ?? 'unknown')
+      end(Number.isNaN(untilAt) ? undefined : untilAt, problem)
+    })
+  })
+}
+
+/** Only where a VPN node is to run. */
+function adviseWireguard(config: Config): Advice {
+  const of = 'WireGuard'
+  const missing = findMissing(lookAtMachine(findProgram))
+  if (missing.length === 0) return ok(of, 'this machine can be a VPN node')
+  const says = `missing: ${missing.map((each) => each.what).join('; ')}`
+  const todo = missing.map((each) => each.how).join(' ')
+  return config.localNodes.includes('vpn') ? wrong(of, says, todo) : note(of, says, `${todo} Only a VPN node needs it.`)
+}

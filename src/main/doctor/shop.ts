@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import manifest from '../../../package.json' with { type: 'json' }
+import { findClosed, holdsShop } from '../../db/closed.ts'
+import { pending } from '../../db/migrate.ts'
+import { isReachable } from '../../db/open.ts'
+import { readServerSettings } from '../../db/server-settings.ts'
+import type { Database } from '../../db/transaction.ts'
+import { findTime } from '../../jobs/backups.ts'
+import { listBackups } from '../backup/schedule.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+import { openConfigured, readMigrations } from '../shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
+import { openVault } from '../shop/vault.ts'
+import { type Advice, adviseBackups, adviseClock, adviseNode, advisePostgres, note, ok, wrong } from './advice.ts'
+import { isClockSet } from './kernel-clock.ts'
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** What there is to say of the shop in these settings; of its clock too, which the database's is compared with. */
+export async function lookAtShop(config: Config): Promise<Advice[]> {
+  const noClock = adviseClock(undefined, isClockSet(process.platform))
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
+    return [
+      noClock,
+      note('shop', `there is none in ${config.folder}`, 'a node needs none; else "turnpike up" opens one'),
+    ]
+  }
+  const db = openConfigured(config)
+  try {
+    if (!(await isReachable(db))) {
+      return [noClock, wrong('database', 'it does not answer', 'see whether it runs, and whether its address is right')]
+    }
+    return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
+  } finally {
+    await db.close()
+  }
+}
+
+async function lookAtDatabase(db: Database): Promise<Advice[]> {
+  const askedAt = Date.now()
+  const server = await readServerSettings(db)
+  const isSet = isClockSet(process.platform)
+  if (server.engine === 'postgres') {
+    const skewMs = (askedAt + Date.now()) / 2 - server.nowMs
+    return [adviseClock(skewMs, isSet), advisePostgres(server)]
+  }
+  const size = `${(server.bytes / 1e6).toFixed(0)} MB of SQLite`
+  const log =
+    server.journal === 'wal'
+      ? ok('database settings', size)
+      : note('database settings', `${size}, journal ${server.journal}`, 'the next start of the shop sets it')
+  return [adviseClock(undefined, isSet), log]
+}
+
+async function lookInside(config: Config, db: Database): Promise<Advice[]> {
+  const closed = await findClosed(db)
+  if (closed) return [wrong('shop', `it is closed. ${closed.because}`, '"turnpike reopen" opens it all the same')]
+  try {
+    const missing = await pending(db, readMigrations())
+    if (missing.length > 0) {
+      return [
+        wrong('schema', `${missing.length} migrations are not applied`, 'start the shop, or run "turnpike migrate"'),
+      ]
+    }
+  } catch (error) {
+    return [wrong('schema', messageOf(error), 'run the version that the database was migrated with, or a later one')]
+  }
+  if (!(await holdsShop(db))) return [ok('schema', 'as this version wants it'), note('shop', 'it is empty', 'start it')]
+  return [ok('schema', 'as this version wants it'), ...(await lookAtWares(config, db))]
+}
+
+async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
+  let vault: Awaited<ReturnType<typeof openVault>>['vault']
+  try {
+    vault = (await openVault(config, db)).vault
+  } catch (error) {
+    return [wrong('secret key', messageOf(error), 'without it no password of a customer can be shown again')]
+  }
+  const services = createServices(db, realSurroundings, arrangementsOf(config, vault))
+  const nowMs = Date.now()
+  const nodes = [...(await services.fleet.nodes('gateway')), ...(await services.fleet.nodes('vpn'))]
+  const places = await services.reach.warnings()
+  return [
+    ok('secret key', 'it is the one that this shop was opened with'),
+    ...places.map(({ setting, host }) =>
+      wrong('reach', `${setting} is ${host}, where no customer gets to`, `set ${setting} to where customers reach it`),
+    ),
+    ...(nodes.length === 0
+      ? [wrong('nodes', 'there is none, so nothing is sold', '"turnpike node add" adds one')]
+      : []),
+    ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
+    lookAtBackups(config, nowMs),
+    ...((await services.customers.mode()) === 'production' && !config.checkpointFile && !config.checkpointUrl
+      ? [
+          note(
+            'checkpoints',
+            'they are kept in the database alone',
+            'set TURNPIKE_CHECKPOINT_FILE or _URL: see verify.md',
+          ),
+        ]
+      : []),
+  ]
+}
+
+function lookAtBackups(config: Config, nowMs: number): Advice {
+  const folder = config.backupFolder
+  const names = folder !== undefined && existsSync(folder) ? listBackups(folder) : []
+  const times = names.flatMap((name) => findTime(name) ?? [])
+  return adviseBackups(folder, times.length > 0 ? Math.max(...times) : undefined, config.backupHours * 3_600_000, nowMs)
+}

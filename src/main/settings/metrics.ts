@@ -1,0 +1,30 @@
+import type { Reading, Setting } from './reading.ts'
+
+/** Where figures are served; each role of a machine has a port of its own. */
+export type MetricsConfig = { readonly metricsListen: { readonly host: string; readonly port: number } | undefined }
+
+export const metricsSettings = {
+  metricsListen: {
+    env: 'TURNPIKE_METRICS_LISTEN',
+    flag: 'metrics-listen',
+    value: 'ADDRESS:PORT',
+    fallback: '127.0.0.1:9464',
+    meaning:
+      "where the shop's figures are at /metrics; a gateway's are on the next port, a VPN node's on the one after it; " +
+      'empty is nowhere',
+  },
+} as const satisfies Record<keyof MetricsConfig, Setting>
+
+/** Room is left for those that are the next ones up. */
+const lastPort = 65_533
+
+export function readMetricsConfig(reading: Reading<keyof MetricsConfig>): MetricsConfig {
+  const text = reading.text('metricsListen')
+  if (text === '') return { metricsListen: undefined }
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]{1,255})):(\d{1,5})$/.exec(text)
+  const port = Number(match?.[3] ?? 0)
+  if (!match || port < 1 || port > lastPort) {
+    throw reading.bad('metricsListen', `must be an address and a port up to ${lastPort}, like 127.0.0.1:9464`)
+  }
+  return { metricsListen: { host: match[1] ?? match[2] ?? '', port } }
+}

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createVault } from '../../src/adapters/vault.ts'
+import { heldBy } from '../../src/db/carry/carry.ts'
+import { tablesOf } from '../../src/db/carry/tables.ts'
+import { migrate, pending } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { copySqlite, readSqlite } from '../../src/db/sqlite-file.ts'
+import { auditOf, type Verifier } from '../../src/kernel/finding.ts'
+import { backUp } from '../../src/main/backup/backup.ts'
+import { move } from '../../src/main/backup/move.ts'
+import { restore } from '../../src/main/backup/restore.ts'
+import { assertOpen, readMigrations } from '../../src/main/shop/database.ts'
+import { configOfPlace, unwatched } from '../harness/backups.ts'
+import { HandClock } from '../harness/clock.ts'
+import { type Engine, engines, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
+import { fillShop, wireFilled } from '../harness/filled.ts'
+
+setDefaultTimeout(120_000)
+
+/** The key that the filled shop is sealed with. */
+const key = { TURNPIKE_SECRET_KEY: '05'.repeat(32) }
+
+/** What `verify` says, part by part, so that a failure tells which. */
+async function findings(verifiers: readonly Verifier[]): Promise<string[]> {
+  const found: string[] = []
+  for (const verifier of verifiers) {
+    for (const each of (await auditOf(verifier)).findings) found.push(`${each.promise}: ${each.where}: ${each.problem}`)
+  }
+  return found
+}
+
+function work() {
+  const wrong: string[] = []
+  return {
+    wrong,
+    clock: Date.now,
+    onProgress: unwatched,
+    async verify(verifiers: readonly Verifier[]) {
+      wrong.push(...(await findings(verifiers)))
+      return wrong.length === 0
+    },
+  }
+}
+
+const failing = (doing: Promise<unknown>): Promise<string> =>
+  doing.then(
+    () => 'nothing was refused',
+    (error: unknown) => String(error),
+  )
+
+describe.each([...engines])('a shop on %s in which everything has happened', (engine) => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
+  const backup = join(folder, 'one')
+  const clock = new HandClock()
+  let place: Place
+  let close: () => Promise<void>
+  beforeAll(async () => {
+    const opened = await openTestDatabase(engine)
+    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    place = opened.place
+    close = () => opened.close()
+    await backUp(configOfPlace(engine, place, key), backup, Date.now, unwatched)
+  })
+  afterAll(async () => {
+    await close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('is backed up as a file of rows, a key apart and a manifest, for its owner alone', () => {
+    const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
+    expect(manifest).toMatchObject({ format: 1, engine, checkpoint: { number: 3 } })
+    expect(manifest.tables.postings.rows).toBeGreaterThan(10)
+    expect(readFileSync(join(backup, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
+    expect(JSON.stringify(manifest)).not.toContain('0505')
+    for (const name of ['shop.db', 'secret.key', 'manifest.json']) {
+      expect(statSync(join(backup, name)).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  test.each([...engines])('is restored on %s, every row the same, and verifies', async (onto) => {
+    const empty = await makePlace(onto)
+    const config = configOfPlace(onto, empty)
+    const watching = work()
+    expect(await restore(config, backup, watching)).toMatchObject({ isRight: true })
+    expect(watching.wrong).toEqual([])
+    expect(readFileSync(join(empty.folder, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
+    // Put back once more from there, it is still the same: nothing is lost by going to and fro.
+    const second = join(folder, `second-${onto}`)
+    await backUp(config, second, Date.now, unwatched)
+    const again = await makePlace(engine)
+    const last = work()
+    expect(await restore(configOfPlace(engine, again), second, last)).toMatchObject({ isRight: true })
+    expect(last.wrong).toEqual([])
+    expect(await failing(restore(config, backup, work()))).toContain('already')
+    await Promise.all([empty.remove(), again.remove()])
+  })
+
+  test('is not restored from a backup of which a row, a file or the key is not as it was', async () => {
+    const empty = await makePlace('sqlite')
+    const config = configOfPlace('sqlite', empty)
+    const bad = join(folder, 'bad')
+    mkdirSync(bad)
+    expect(await failing(restore(config, bad, work()))).toContain('no backup')
+    for (const name of ['shop.db', 'secret.key', 'manifest.json']) {
+      writeFileSync(join(bad, name), readFileSync(join(backup, name)))
+    }
+    const text = readFileSync(join(bad, 'manifest.json'), 'utf8')
+    writeFileSync(join(bad, 'manifest.json'), text.replace(/"digest": "[0-9a-f]{8}/, '"digest": "00000000'))
+    expect(await failing(restore(config, bad, work()))).toContain('damaged')
+    writeFileSync(join(bad, 'manifest.json'), '{}')
+    expect(await failing(restore(config, bad, work()))).toContain('manifest')
+    writeFileSync(join(bad, 'manifest.json'), text)
+    writeFileSync(join(bad, 'secret.key'), '06'.repeat(32))
+    expect(await failing(restore(config, bad, work()))).toContain('key')
+    rmSync(join(bad, 'secret.key'))
+    expect(await failing(restore(config, bad, work()))).toContain('TURNPIKE_SECRET_KEY')
+    expect(existsSync(join(empty.folder, 'turnpike.db'))).toBeFalse()
+    await empty.remove()
+  })
+
+  test('that does not verify is not opened, and a better backup can take its place', async () => {
+    const empty = await makePlace(engine)
+    const config = configOfPlace(engine, empty)
+    expect(await restore(config, backup, { ...work(), verify: async () => false })).toMatchObject({ isRight: false })
+    if (engine === 'postgres') {
+      const db = openDatabase(empty.address)
+      expect(await failing(assertOpen(db))).toContain('closed')
+      await db.close()
+    } else expect(existsSync(empty.address)).toBeFalse()
+    expect(await restore(config, backup, work())).toMatchObject({ isRight: true })
+    const db = openDatabase(empty.address)
+    await assertOpen(db)
+    await db.close()
+    await empty.remove()
+  })
+
+  test('moves to the other engine and back, every table the same, and is closed where it was', async () => {
+    const other: Engine = engine === 'sqlite' ? 'postgres' : 'sqlite'
+    const [from, to, back] = [await makePlace(engine), await makePlace(other), await makePlace(engine)]
+    const addressOf = (kind: Engine, each: Place) => (kind === 'postgres' ? each.address : each.folder)
+    await restore(configOfPlace(engine, from), backup, work())
+    const there = work()
+    const env = { TURNPIKE_SECRET_KEY: key.TURNPIKE_SECRET_KEY }
+    const moved = await move(configOfPlace(engine, from, env), addressOf(other, to), there)
+    expect(moved.isRight).toBeTrue()
+    expect(moved.to).not.toContain('password')
+    expect(there.wrong).toEqual([])
+    const old = openDatabase(from.address)
+    expect(await failing(assertOpen(old))).toContain('moved')
+    await old.close()
+    const further = await makePlace(other)
+    expect(await failing(move(configOfPlace(engine, from, env), addressOf(other, further), work()))).toContain('closed')
+    const home = work()
+    expect((await move(configOfPlace(other, to, env), addressOf(engine, back), home)).isRight).toBeTrue()
+    expect(home.wrong).toEqual([])
+    expect(await failing(move(configOfPlace(engine, back, env), addressOf(other, to), work()))).toContain('already')
+    await Promise.all([from, to, back, further].map((each) => each.remove()))
+  })
+
+  test('of an earlier version is backed up by that version, and restored by this one', async () => {
+    const [old, empty] = [await makePlace('sqlite'), await makePlace(engine)]
+    const earlier = readMigrations().slice(0, -1)
+    const { fingerprint } = createVault(new Uint8Array(32).fill(5))
+    const db = openDatabase(old.address)
+    await migrate(db, earlier)
+    // In SQL, for services of this version may want what the last migration brings.
+    await db.transact((tx) =>
+      tx.run(`INSERT INTO shop (one, mode, opened_at, key_fingerprint) VALUES (1, 'production', 7, $1)`, [fingerprint]),
+    )
+    await db.close()
+    const made = join(folder, 'earlier')
+    expect(await failing(backUp(configOfPlace('sqlite', old, key), made, Date.now, unwatched))).toContain('earlier')
+    mkdirSync(made)
+    copySqlite(old.address, join(made, 'shop.db'))
+    const file = readSqlite(join(made, 'shop.db'))
+    const tables = await heldBy({ engine: 'sqlite', reader: file.reader }, await tablesOf(earlier), unwatched)
+    file.close()
+    const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
+    writeFileSync(join(made, 'manifest.json'), JSON.stringify({ ...manifest, tables, schema: earlier.at(-1)?.name }))
+    const watching = work()
+    expect(await restore(configOfPlace(engine, empty, key), made, watching)).toMatchObject({ isRight: true })
+    expect(watching.wrong).toEqual([])
+    const restored = openDatabase(empty.address)
+    expect(await pending(restored, readMigrations())).toEqual([])
+    expect(await restored.first('SELECT mode, opened_at FROM shop')).toEqual({ mode: 'production', opened_at: 7n })
+    await restored.close()
+    await Promise.all([old.remove(), empty.remove()])
+  })
+
+  test('does not move while somebody has it open', async () => {
+    const [from, to] = [await makePlace(engine), await makePlace('sqlite')]
+    await restore(configOfPlace(engine, from), backup, work())
+    const selling = openDatabase(from.address)
+    await selling.first('SELECT 1 AS one')
+    expect(await failing(move(configOfPlace(engine, from, key), to.folder, work()))).toContain('Stop')
+    await selling.close()
+    expect(existsSync(to.address)).toBeFalse()
+    await Promise.all([from.remove(), to.remove()])
+  })
+})

@@ -1,0 +1,66 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/db/open.ts'
+import { makePlace, openTestDatabase } from '../harness/database.ts'
+import { endStarted, runTurnpike } from '../harness/turnpike.ts'
+import { addCustomer, wire } from '../harness/wired.ts'
+
+setDefaultTimeout(120_000)
+afterAll(endStarted)
+
+const key = { TURNPIKE_SECRET_KEY: '00'.repeat(32) }
+
+describe('the operator who keeps and moves a shop', () => {
+  test('is told what is missing, and nothing is changed by a mistake', async () => {
+    const place = await makePlace('sqlite')
+    const env = { TURNPIKE_DATA: place.folder, ...key }
+    expect(await runTurnpike(['backup', join(place.folder, 'b')], env)).toMatchObject({
+      exit: 1,
+      err: expect.stringContaining('no shop'),
+    })
+    expect(await runTurnpike(['restore', join(place.folder, 'b')], env)).toMatchObject({
+      exit: 1,
+      err: expect.stringContaining('no backup'),
+    })
+    expect(await runTurnpike(['move'], env)).toMatchObject({ exit: 2, err: expect.stringContaining('--to') })
+    expect(await runTurnpike(['move', '--to', 'elsewhere'], env)).toMatchObject({ exit: 1 })
+    expect(await runTurnpike(['reopen'], env)).toMatchObject({ exit: 1 })
+    const full = join(place.folder, 'full')
+    mkdirSync(full)
+    writeFileSync(join(full, 'a letter'), 'dear')
+    expect(await runTurnpike(['backup', full], env)).toMatchObject({
+      exit: 1,
+      err: expect.stringContaining('not empty'),
+    })
+    expect(existsSync(join(place.folder, 'b'))).toBeFalse()
+    await place.remove()
+  })
+
+  test('moves it, finds the old place closed and readable, and can give the move up', async () => {
+    const { db, place } = await openTestDatabase('sqlite')
+    const services = wire(db)
+    const customer = await addCustomer(services, 100_000n)
+    await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+    await db.close()
+    const target = await makePlace('postgres')
+    const env = { TURNPIKE_DATA: place.folder, ...key }
+    const moved = await runTurnpike(['move', '--to', target.address, '--json'], env)
+    expect(JSON.parse(moved.out)).toMatchObject({ moved: true, verify: { ok: true } })
+    for (const command of [['shop'], ['credit', customer, '10'], ['customer', 'list']]) {
+      const refused = await runTurnpike(command, env)
+      expect({ command, ...refused }).toMatchObject({
+        exit: 2,
+        err: expect.stringContaining('It was moved to postgres://'),
+      })
+      expect(refused.err).not.toContain(new URL(target.address).password || 'no password')
+    }
+    expect(await runTurnpike(['verify'], env)).toMatchObject({ exit: 0 })
+    const there = openDatabase(target.address)
+    expect(await there.first('SELECT balance FROM accounts')).toEqual({ balance: 100_000n })
+    await there.close()
+    expect(await runTurnpike(['reopen'], env)).toMatchObject({ exit: 0 })
+    expect(await runTurnpike(['credit', customer, '10'], env)).toMatchObject({ exit: 0 })
+    await Promise.all([place.remove(), target.remove()])
+  })
+})

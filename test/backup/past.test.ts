@@ -1,0 +1,101 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { backUp } from '../../src/main/backup/backup.ts'
+import { restore } from '../../src/main/backup/restore.ts'
+import { unwatched } from '../harness/backups.ts'
+import { openByteOrigin } from '../harness/byte-origin.ts'
+import { engines, makePlace } from '../harness/database.ts'
+import { startFlow } from '../harness/flow.ts'
+import { freePort } from '../harness/gateway.ts'
+import { makeGatewayProcess } from '../harness/gateway-process.ts'
+import { isLong } from '../harness/scale.ts'
+import { openStoppableShop } from '../harness/stoppable-shop.ts'
+import { addUsers, usedBy } from '../harness/traffic.ts'
+import { openTunnel } from '../harness/transfers.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+setDefaultTimeout(120_000)
+
+const leaseBytes = 300_000
+
+// What a gateway does does not depend on the shop's database: one of them is enough for every day.
+describe.each(isLong ? engines : (['sqlite'] as const))(
+  'a shop on %s that is restored into the past while its gateway runs on',
+  (engine) => {
+    test('bills no byte twice, goes without at most what was carried since the backup, and forgets what was sold since', async () => {
+      const port = freePort()
+      const shop = await openStoppableShop(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes) })
+      const gateway = await makeGatewayProcess(shop, port)
+      const origin = openByteOrigin()
+      const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
+      const place = await makePlace(engine)
+      try {
+        const [user] = await addUsers({ ...shop, port }, 1, 0.2)
+        if (!user) throw new Error('nobody there')
+        await gateway.start()
+        const before = await startFlow(origin, user, { everyMs: 5 })
+        await before.client.until(() => before.client.total > 3 * leaseBytes)
+        const early = await before.finish()
+        expect(await untilTrue(async () => (await usedBy(shop, user.subuser)) === early)).toBeTrue()
+        await backUp(shop.config, join(folder, 'b'), Date.now, unwatched)
+
+        const [late] = await addUsers({ ...shop, port }, 1, 0.1)
+        if (!late) throw new Error('nobody there')
+        const later = await startFlow(origin, late, { everyMs: 5 })
+        const between = await startFlow(origin, user, { everyMs: 5 })
+        await between.client.until(() => between.client.total > 3 * leaseBytes)
+        const lost = await between.finish()
+        expect(await untilTrue(async () => (await usedBy(shop, user.subuser)) === early + lost)).toBeTrue()
+        const { services: dead } = shop
+        const newest = (await dead.db.first<{ next: bigint }>(`SELECT next FROM counters WHERE name = 'proxy'`))?.next
+        await shop.stop()
+
+        const restored = {
+          ...shop.config,
+          folder: place.folder,
+          databaseUrl: engine === 'postgres' ? place.address : undefined,
+        }
+        const { isRight } = await restore(restored, join(folder, 'b'), {
+          clock: Date.now,
+          onProgress: unwatched,
+          verify: async () => true,
+        })
+        expect(isRight).toBeTrue()
+        await shop.start(restored)
+
+        // Who came after the backup is nobody any more: the gateway is told everything anew, and cuts him off.
+        expect(await untilTrue(() => later.client.isClosed || later.client.hasEnded)).toBeTrue()
+        const isStranger = async (): Promise<boolean> => {
+          const answer = openTunnel(late, 'connect', { host: '127.0.0.1', port: origin.port })
+          return (await answer.then(String, String)).includes(' 407 ')
+        }
+        expect(await untilTrue(isStranger)).toBeTrue()
+
+        const after = await startFlow(origin, user, { everyMs: 5 })
+        await after.client.until(() => after.client.total > 2 * leaseBytes)
+        const fresh = await after.finish()
+        await gateway.stop()
+        const billed = await usedBy(shop, user.subuser)
+        expect(billed).toBeLessThanOrEqual(early + lost + fresh)
+        // The lease that the gateway held when the shop went away is not known to the restored one.
+        expect(billed).toBeGreaterThanOrEqual(early + fresh - leaseBytes)
+        // Of what was carried since the backup no more is billed than nodes held on lease at that moment.
+        expect(billed - early - fresh).toBeLessThanOrEqual(leaseBytes)
+        expect(await findingsOf(shop.services)).toEqual([])
+        const next = (await shop.services.db.first<{ next: bigint }>(`SELECT next FROM counters WHERE name = 'proxy'`))
+          ?.next
+        if (newest !== undefined) expect(next).toBeGreaterThan(newest)
+      } finally {
+        await gateway.kill()
+        gateway.remove()
+        origin.stop()
+        await shop.remove()
+        await place.remove()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
+  },
+)

@@ -1,0 +1,56 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { findTime } from '../../src/jobs/backups.ts'
+import { readManifest } from '../../src/main/backup/manifest.ts'
+import { scheduleBackups } from '../../src/main/backup/schedule.ts'
+import { configOfPlace } from '../harness/backups.ts'
+import { engines, openTestDatabase } from '../harness/database.ts'
+import { wire } from '../harness/wired.ts'
+
+setDefaultTimeout(120_000)
+
+const dayMs = 86_400_000
+const quiet = { info: () => {}, error: () => {} }
+
+describe.each([...engines])('a shop on %s that backs itself up', (engine) => {
+  test('writes whole backups by itself, keeps as many as it is told, and clears away what was killed', async () => {
+    const opened = await openTestDatabase(engine)
+    const { db, place } = opened
+    const services = wire(db)
+    await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+    const folder = join(place.folder, 'backups')
+    const config = configOfPlace(engine, place, {
+      TURNPIKE_SECRET_KEY: '00'.repeat(32),
+      TURNPIKE_BACKUP_FOLDER: folder,
+      TURNPIKE_BACKUP_KEEP: '1',
+      TURNPIKE_BACKUP_KEY: 'off',
+    })
+    const clock = { at: Date.UTC(2026, 3, 1) }
+    const schedule = scheduleBackups(config, () => clock.at, quiet)
+    const work = async () => {
+      for (const chore of schedule.chores) await chore.work()
+    }
+    mkdirSync(join(folder, 'turnpike-20260331T000000Z.partial-abc'), { recursive: true })
+    await work()
+    await work()
+    expect(readdirSync(folder)).toEqual(['turnpike-20260401T000000Z'])
+    expect(readManifest(join(folder, 'turnpike-20260401T000000Z')).engine).toBe(engine)
+    expect(readdirSync(join(folder, 'turnpike-20260401T000000Z')).toSorted()).toEqual(['manifest.json', 'shop.db'])
+    clock.at += dayMs
+    await work()
+    expect(readdirSync(folder).map(findTime)).toEqual([clock.at])
+    if (engine === 'postgres') {
+      // Another shop on the same database stands by, and takes over when the first is gone.
+      const second = scheduleBackups(config, () => clock.at, quiet)
+      clock.at += dayMs
+      for (const chore of second.chores) await chore.work()
+      expect(readdirSync(folder).map(findTime)).toEqual([clock.at - dayMs])
+      await schedule.stop()
+      for (const chore of second.chores) await chore.work()
+      expect(readdirSync(folder).map(findTime)).toEqual([clock.at])
+      await second.stop()
+    } else await schedule.stop()
+    await opened.close()
+  })
+})

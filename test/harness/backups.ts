@@ -1,0 +1,13 @@
+import { type Config, readConfig } from '../../src/main/settings/config.ts'
+import type { Engine, Place } from './database.ts'
+
+/** Settings of a shop whose rows are in this place. */
+export const configOfPlace = (engine: Engine, place: Place, env: Record<string, string> = {}): Config =>
+  readConfig({
+    TURNPIKE_DATA: place.folder,
+    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    ...env,
+  })
+
+/** Nobody watches how far it has come. */
+export const unwatched = (): void => {}

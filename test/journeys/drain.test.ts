@@ -1,0 +1,33 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../harness/gateway.ts'
+import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+
+setDefaultTimeout(60_000)
+afterAll(endStarted)
+
+test('a shop that is told to stop says so first, and serves while a balancer looks for another one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-drain-'))
+  const port = freePort()
+  const token = 'sandbox-token-of-a-test'
+  const shop = startTurnpike(['shop'], {
+    TURNPIKE_DATA: folder,
+    TURNPIKE_PORT: String(port),
+    TURNPIKE_METRICS_LISTEN: '',
+    TURNPIKE_SANDBOX_TOKEN: token,
+    TURNPIKE_DRAIN_SECONDS: '2',
+  })
+  await shop.until(/Turnpike is open at/)
+  const ask = async (path: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await fetch(`http://127.0.0.1:${port}${path}`, { headers })).status
+  }
+  expect(await ask('/readyz')).toBe(200)
+  shop.kill('SIGTERM')
+  expect(await untilTrue(async () => (await ask('/readyz')) === 503)).toBeTrue()
+  expect(await ask('/api/v1/balance')).toBe(200)
+  expect(await shop.exited).toBe(0)
+  rmSync(folder, { recursive: true, force: true })
+})

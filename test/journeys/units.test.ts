@@ -1,0 +1,29 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { commands } from '../../src/main/commands.ts'
+import { settings } from '../../src/main/settings/config.ts'
+import { run } from '../harness/apt.ts'
+
+const units = join(import.meta.dir, '../../docs/operate/systemd')
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-units-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test.each(readdirSync(units))(
+  'the unit %s runs a command that there is, with settings that there are',
+  async (name) => {
+    const text = readFileSync(join(units, name), 'utf8')
+    const [, command = ''] = /^ExecStart=\/usr\/local\/bin\/turnpike (.+)$/m.exec(text) ?? []
+    expect(commands.map((each) => each.name)).toContain(command)
+    const known: string[] = Object.values(settings).map((each) => each.env)
+    for (const [named] of text.matchAll(/\bTURNPIKE_[A-Z_]+/g)) expect(known).toContain(named)
+    // The program is compiled while it runs; with this it would be eleven times as slow, and the fast engine not run.
+    expect(text).not.toMatch(/^MemoryDenyWriteExecute/m)
+    if (Bun.which('systemd-analyze') === null) return
+    const copy = join(folder, name)
+    writeFileSync(copy, text.replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true'))
+    const { code, out, err } = await run(['systemd-analyze', 'verify', copy])
+    expect({ code, out, err }).toEqual({ code: 0, out: '', err: '' })
+  },
+)

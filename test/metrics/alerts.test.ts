@@ -1,0 +1,105 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { installPackages, run } from '../harness/apt.ts'
+
+setDefaultTimeout(240_000)
+
+const rules = join(import.meta.dir, '../../docs/operate/alerts.yml')
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-alerts-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What is wrong, as series at one value a minute, and the alert that has to fire after an hour of it. */
+const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  TurnpikeDown: { 'up{job="turnpike",instance="shop"}': '0x60' },
+  TurnpikeDatabaseDown: { 'turnpike_database_up{instance="shop"}': '0x60' },
+  TurnpikeFaults: { 'turnpike_faults_total{instance="shop"}': '0+1x60' },
+  TurnpikeSlow: {
+    'turnpike_http_request_duration_seconds_bucket{area="customer",le="1"}': '0+1x60',
+    'turnpike_http_request_duration_seconds_bucket{area="customer",le="5"}': '0+9x60',
+    'turnpike_http_request_duration_seconds_bucket{area="customer",le="+Inf"}': '0+9x60',
+  },
+  TurnpikeNodeSilent: {
+    'turnpike_node_last_seen_timestamp_seconds{node="gw",kind="gateway"}': '0x60',
+    'turnpike_node_open{node="gw",kind="gateway"}': '1x60',
+  },
+  TurnpikeNodeLag: { 'turnpike_node_lag_seconds{node="gw",kind="gateway"}': '60x60' },
+  TurnpikeNodeClaims: { 'turnpike_node_refused_bytes_total{node="gw"}': '0+1000x60' },
+  TurnpikeChoreFails: { 'turnpike_chore_runs_total{chore="back up",outcome="failed"}': '0+1x60' },
+  TurnpikeBackupOld: {
+    'turnpike_backup_last_timestamp_seconds{instance="shop"}': '0x60',
+    'turnpike_backup_interval_seconds{instance="shop"}': '600x60',
+  },
+  TurnpikeCheckpointOld: { 'turnpike_checkpoint_timestamp_seconds{instance="shop"}': '-20000x60' },
+  TurnpikeDiskLow: {
+    'turnpike_disk_free_bytes{instance="shop"}': '5x60',
+    'turnpike_disk_size_bytes{instance="shop"}': '100x60',
+  },
+  TurnpikeFilesLow: {
+    'process_open_fds{job="turnpike",instance="gw"}': '90x60',
+    'process_max_fds{job="turnpike",instance="gw"}': '100x60',
+  },
+  TurnpikeGatewayFull: {
+    'turnpike_gateway_turned_away_total{instance="gw"}': '0+1x60',
+    'turnpike_gateway_starved_total{instance="gw"}': '0x60',
+  },
+  TurnpikeExitsDown: { 'turnpike_gateway_exits{instance="gw",state="down"}': '1x60' },
+  TurnpikeShopAway: { 'turnpike_shop_contact_age_seconds{instance="gw"}': '90x60' },
+  TurnpikeClockOff: { 'turnpike_clock_skew_seconds{instance="gw"}': '-9x60' },
+  TurnpikeStalls: { 'turnpike_event_loop_lag_seconds{instance="shop"}': '3x60' },
+}
+
+/** All is well: the same series with good values fire nothing. */
+const health: Readonly<Record<string, string>> = {
+  'up{job="turnpike",instance="shop"}': '1x60',
+  'turnpike_database_up{instance="shop"}': '1x60',
+  'turnpike_faults_total{instance="shop"}': '7x60',
+  'turnpike_http_request_duration_seconds_bucket{area="customer",le="1"}': '0+9x60',
+  'turnpike_http_request_duration_seconds_bucket{area="customer",le="+Inf"}': '0+9x60',
+  'turnpike_node_last_seen_timestamp_seconds{node="gw",kind="gateway"}': '0+60x60',
+  'turnpike_node_open{node="gw",kind="gateway"}': '1x60',
+  'turnpike_node_last_seen_timestamp_seconds{node="closed",kind="gateway"}': '0x60',
+  'turnpike_node_open{node="closed",kind="gateway"}': '0x60',
+  'turnpike_node_refused_bytes_total{node="gw"}': '1000x60',
+  'turnpike_backup_last_timestamp_seconds{instance="shop"}': '0x60',
+  'turnpike_backup_interval_seconds{instance="shop"}': '86400x60',
+  'turnpike_disk_free_bytes{instance="shop"}': '50x60',
+  'turnpike_disk_size_bytes{instance="shop"}': '100x60',
+  'turnpike_gateway_turned_away_total{instance="gw"}': '3x60',
+  'turnpike_gateway_starved_total{instance="gw"}': '0x60',
+  'turnpike_gateway_exits{instance="gw",state="down"}': '0x60',
+  'turnpike_shop_contact_age_seconds{instance="gw"}': '1x60',
+}
+
+type AlertTest = { readonly name: string; readonly series: Readonly<Record<string, string>>; readonly firing: string[] }
+
+/** promtool compares labels and annotations word for word; here it counts whether anything fires at all. */
+const toUnit = ({ name, series, firing }: AlertTest) => ({
+  name,
+  interval: '1m',
+  input_series: Object.entries(series).map(([each, values]) => ({ series: each, values })),
+  promql_expr_test: names.map((alert) => ({
+    expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) by (alertname)`,
+    eval_time: '55m',
+    exp_samples: firing.includes(alert) ? [{ labels: `{alertname="${alert}"}`, value: 1 }] : [],
+  })),
+})
+
+const names = [...readFileSync(rules, 'utf8').matchAll(/- alert: (\w+)/g)].map((match) => match[1] ?? '')
+
+test('each alert fires in its trouble and in no other, and none while all is well', async () => {
+  if (Bun.which('promtool') === null) expect(await installPackages(['prometheus'])).toBeUndefined()
+  expect(Object.keys(troubles).toSorted()).toEqual(names.toSorted())
+  const tests = [
+    toUnit({ name: 'all is well', series: health, firing: [] }),
+    ...Object.entries(troubles).map(([alert, series]) => toUnit({ name: alert, series, firing: [alert] })),
+  ]
+  const file = join(folder, 'alerts-test.yml')
+  writeFileSync(file, JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests }))
+  const checked = await run(['promtool', 'check', 'rules', rules])
+  expect(checked).toMatchObject({ code: 0 })
+  const tested = await run(['promtool', 'test', 'rules', file])
+  expect(tested.err + tested.out).toContain('SUCCESS')
+  expect(tested.code).toBe(0)
+})

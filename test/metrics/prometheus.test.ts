@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/db/open.ts'
+import { installPackages, run } from '../harness/apt.ts'
+import { HandClock } from '../harness/clock.ts'
+import { freePort } from '../harness/gateway.ts'
+import { endStarted, type Running, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { wire } from '../harness/wired.ts'
+
+setDefaultTimeout(240_000)
+
+const docs = join(import.meta.dir, '../../docs/operate')
+const token = 'sandbox-token-of-a-test'
+
+/** Every question that the dashboard and the alerts ask. */
+function questions(): string[] {
+  const dashboard = JSON.parse(readFileSync(join(docs, 'grafana.json'), 'utf8')) as {
+    panels: { targets: { expr: string }[] }[]
+  }
+  const alerts = Bun.YAML.parse(readFileSync(join(docs, 'alerts.yml'), 'utf8')) as {
+    groups: { rules: { expr: string }[] }[]
+  }
+  return [
+    ...dashboard.panels.flatMap((panel) => panel.targets.map((target) => target.expr)),
+    ...alerts.groups.flatMap((group) => group.rules.map((rule) => rule.expr)),
+  ]
+}
+
+/** The figures that a question names. */
+const figuresOf = (question: string): string[] => question.match(/\b(?:turnpike|process)_[a-z_]+\b|\bup\b(?=\{)/g) ?? []
+
+describe('Prometheus, as Debian has it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-prometheus-'))
+  const [port, gatewayPort, metricsPort, prometheusPort] = [freePort(), freePort(), freePort(), freePort()]
+  let up: Running
+  let prometheus: Bun.Subprocess | undefined
+
+  beforeAll(async () => {
+    if (Bun.which('prometheus') === null) expect(await installPackages(['prometheus'])).toBeUndefined()
+    up = startTurnpike(['up'], {
+      TURNPIKE_DATA: join(folder, 'data'),
+      TURNPIKE_PORT: String(port),
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+      TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
+      TURNPIKE_SANDBOX_TOKEN: token,
+      TURNPIKE_BACKUP_FOLDER: join(folder, 'backups'),
+    })
+    const targets = `['127.0.0.1:${metricsPort}', '127.0.0.1:${metricsPort + 1}']`
+    const settings = join(folder, 'prometheus.yml')
+    writeFileSync(
+      settings,
+      `global: { scrape_interval: 1s, evaluation_interval: 1s }
+rule_files: ['${join(docs, 'alerts.yml')}']
+scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }] }]
+`,
+    )
+    await up.until(/Turnpike is open at/)
+    prometheus = Bun.spawn(
+      [
+        'prometheus',
+        `--config.file=${settings}`,
+        `--storage.tsdb.path=${join(folder, 'series')}`,
+        `--web.listen-address=127.0.0.1:${prometheusPort}`,
+      ],
+      { stdout: 'ignore', stderr: 'ignore' },
+    )
+  })
+  afterAll(async () => {
+    prometheus?.kill('SIGTERM')
+    await prometheus?.exited
+    await endStarted()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const figures = async (at: number): Promise<string> => (await fetch(`http://127.0.0.1:${at}/metrics`)).text()
+
+  async function ask(question: string): Promise<{ status: string; found: number; problem?: string }> {
+    const body = new URLSearchParams({ query: question })
+    const answer = await fetch(`http://127.0.0.1:${prometheusPort}/api/v1/query`, { method: 'POST', body })
+    const { status, data, error } = (await answer.json()) as {
+      status: string
+      data?: { result: unknown[] }
+      error?: string
+    }
+    return { status, found: data?.result.length ?? 0, ...(error !== undefined && { problem: error }) }
+  }
+
+  test('finds every figure that the dashboard and the alerts ask for, once something was sold and carried', async () => {
+    const bought = await fetch(`http://127.0.0.1:${port}/api/v1/vpn/buy`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{"period":1}',
+    })
+    expect(bought.status).toBe(200)
+    const db = openDatabase(join(folder, 'data/turnpike.db'))
+    await wire(db, new HandClock(Date.now() + 3_600_000)).ledgerAudit.makeCheckpoint()
+    await db.close()
+    const isUp = () =>
+      ask('count(up{job="turnpike"} == 1) == 2').then(
+        ({ found }) => found === 1,
+        () => false,
+      )
+    expect(await untilTrue(isUp)).toBeTrue()
+    const names = new Set(questions().flatMap(figuresOf))
+    expect(names.size).toBeGreaterThan(35)
+    const missing: string[] = []
+    for (const name of names) {
+      if (!(await untilTrue(async () => (await ask(`{__name__="${name}"}`)).found > 0))) missing.push(name)
+    }
+    expect(missing).toEqual([])
+    for (const question of questions())
+      expect({ question, ...(await ask(question)) }).toMatchObject({ status: 'success' })
+  })
+
+  test('reads what promtool calls good, of which no customer is a part', async () => {
+    for (const at of [metricsPort, metricsPort + 1]) {
+      const text = await figures(at)
+      const { code, out, err } = await run(['promtool', 'check', 'metrics'], text)
+      expect({ out, err }).toEqual({ out: '', err: '' })
+      expect(code).toBe(0)
+      expect(text).not.toMatch(/cus_|tok_|sub_|127\.0\.0\.1/)
+    }
+    expect((await fetch(`http://127.0.0.1:${metricsPort}/`)).status).toBe(404)
+    expect((await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { method: 'POST' })).status).toBe(405)
+    // Customers find nothing of it where they are served.
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404)
+  })
+})
