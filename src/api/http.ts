@@ -20,6 +20,7 @@ import {
   withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
+import { type ConsoleFiles, consoleFile, consolePage } from './console.ts'
 import { describe } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
@@ -98,6 +99,7 @@ export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
   readonly plain?: readonly PlainRoute[]
+  readonly console?: ConsoleFiles
   readonly version: string
   /** Where customers reach the shop, for the description. Known once it listens. */
   readonly publicUrl: () => string
@@ -170,6 +172,14 @@ export function createHttp(deps: HttpDeps) {
     const limit = createRateLimit(route.perMinute, deps.clock)
     app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
+  if (deps.console) {
+    const { page, file } = deps.console
+    app.get(consolePage, () => page())
+    app.get(consoleFile, async (context) => {
+      const found = await file(context.req.param('name'), context.req.header('accept-encoding') ?? '')
+      return found ?? context.notFound()
+    })
+  }
   for (const path of docsPaths) {
     app.get(path, async () => {
       const { body, headers } = await readDocs(path)
@@ -179,7 +189,11 @@ export function createHttp(deps: HttpDeps) {
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
   }
-  for (const [path, methods] of methodsByPath(deps.bound, deps.plain ?? [])) {
+  const plainPaths = [
+    ...(deps.console ? [consolePage, consoleFile] : []),
+    ...(deps.plain ?? []).map((each) => each.path),
+  ]
+  for (const [path, methods] of methodsByPath(deps.bound, plainPaths)) {
     app.all(path, () => {
       throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
     })
@@ -290,7 +304,7 @@ function keyOf(request: Request): string | undefined {
 }
 
 /** The methods that each path knows, for the answer to the others. */
-function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): Map<string, string[]> {
+function methodsByPath(bound: readonly Bound[], plain: readonly string[]): Map<string, string[]> {
   const methods = new Map<string, string[]>()
   for (const { operation } of bound) {
     const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
@@ -301,7 +315,7 @@ function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): M
     ...probes,
     ...docsPaths,
     ...docsEntrances,
-    ...plain.map((each) => each.path),
+    ...plain,
   ]) {
     methods.set(path, ['GET', 'HEAD'])
   }

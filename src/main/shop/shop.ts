@@ -7,6 +7,7 @@ import { eventOperations } from '../../api/customer/events/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
+import { openConsole } from '../../api/console.ts'
 import { createHttp } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
@@ -37,6 +38,8 @@ import { openVault } from './vault.ts'
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
+/** Where `npm install` puts the console that it builds. */
+const builtConsole = new URL('../../../dist/console/', import.meta.url)
 
 export type Shop = {
   readonly url: string
@@ -135,6 +138,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
       ...orderOperations(services),
       ...eventOperations(services),
     ],
+    console: openConsole(builtConsole, around.random),
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
     publicUrl,

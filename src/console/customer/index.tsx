@@ -1,0 +1,67 @@
+import type { ReactNode } from 'react'
+import { leave } from '../client/session.ts'
+import { Frame, type Way } from '../shared/frame.tsx'
+import { useFormat } from '../shared/format.ts'
+import { useWords } from '../shared/language.tsx'
+import { NoSuchPage } from '../shared/no-such-page.tsx'
+import { Figure } from '../shared/parts.tsx'
+import { useRoute } from '../shared/route.ts'
+import { useRead } from './api.ts'
+import { ApiPage } from './api-page.tsx'
+import { BuyDedicated } from './dedicated/buy.tsx'
+import { DedicatedList } from './dedicated/list.tsx'
+import { DedicatedProxy } from './dedicated/proxy.tsx'
+import { MoneyPage } from './money/page.tsx'
+import { OrderPage, OrdersPage } from './money/orders.tsx'
+import { Overview } from './overview/page.tsx'
+import { PremiumPage } from './premium/page.tsx'
+import { VpnPage } from './vpn/page.tsx'
+import { customerWords } from './words.ts'
+
+function Balance() {
+  const words = useWords(customerWords)
+  const format = useFormat()
+  const { data } = useRead('getBalance')
+  return <Figure label={words.balance} value={data ? format.exactMoney(data.balance_rub) : '…'} />
+}
+
+/** The page of a path; each `:id` is a part of it. */
+const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNode])[] = [
+  [/^\/$/, () => <Overview />],
+  [/^\/dedicated$/, () => <DedicatedList />],
+  [/^\/dedicated\/buy$/, () => <BuyDedicated />],
+  [/^\/dedicated\/(\d+)$/, (id) => <DedicatedProxy key={id} id={Number(id)} />],
+  [/^\/premium(?:\/(\w+))?$/, (tab) => <PremiumPage tab={tab} />],
+  [/^\/vpn$/, () => <VpnPage />],
+  [/^\/orders$/, () => <OrdersPage />],
+  [/^\/orders\/(\w+)$/, (id) => <OrderPage key={id} id={id} />],
+  [/^\/money$/, () => <MoneyPage />],
+  [/^\/api$/, () => <ApiPage />],
+]
+
+function findPage(path: string): ReactNode {
+  for (const [pattern, show] of pages) {
+    const found = pattern.exec(path)
+    if (found) return show(found[1] ?? '')
+  }
+  return <NoSuchPage />
+}
+
+export default function Customer() {
+  const words = useWords(customerWords)
+  const { path } = useRoute()
+  const ways: readonly Way[] = [
+    { path: '/', label: words.overview, icon: 'home' },
+    { path: '/dedicated', label: words.dedicated, icon: 'server' },
+    { path: '/premium', label: words.premium, icon: 'globe' },
+    { path: '/vpn', label: words.vpn, icon: 'shield' },
+    { path: '/orders', label: words.orders, icon: 'receipt' },
+    { path: '/money', label: words.money, icon: 'wallet' },
+    { path: '/api', label: words.api, icon: 'key' },
+  ]
+  return (
+    <Frame ways={ways} foot={<Balance />} onLeave={leave}>
+      {findPage(path)}
+    </Frame>
+  )
+}

@@ -1,0 +1,3 @@
+export default function Operator() {
+  return <main>operator</main>
+}
