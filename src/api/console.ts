@@ -60,7 +60,7 @@ export function openConsole(folder: URL, random: (bytes: number) => Uint8Array):
     },
 
     async file(name, accepted) {
-      const type = /^[\w-]+\.(js|css|svg)$/.exec(name)?.[1]
+      const type = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/.exec(name)?.[1]
       if (type === undefined || !(await at(name).exists())) return undefined
       const form = forms.find(([, coding]) => isAccepted(accepted, coding))
       return new Response(at(form ? `${name}.${form[0]}` : name), {

@@ -57,7 +57,7 @@ export default function Customer() {
     { path: '/vpn', label: words.vpn, icon: 'shield' },
     { path: '/orders', label: words.orders, icon: 'receipt' },
     { path: '/money', label: words.money, icon: 'wallet' },
-    { path: '/api', label: words.api, icon: 'key' },
+    { path: '/api', label: words.api, icon: 'code' },
   ]
   return (
     <Frame ways={ways} foot={<Balance />} onLeave={leave}>

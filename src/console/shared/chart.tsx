@@ -32,6 +32,8 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
   const toHour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' })
   const spanMs = (props.times.at(-1) ?? 0) - (props.times[0] ?? 0)
   const toTime = (second: number) => (spanMs > 3 * 86_400_000 ? written : toHour).format(new Date(second * 1000))
+  // Half a step on either side, so that the first bar and the last are whole.
+  const edge = props.shape === 'line' ? 0 : spanMs / 1000 / Math.max(1, props.times.length - 1) / 2
   return new Drawing(
     {
       width: place.clientWidth,
@@ -39,9 +41,9 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
       cursor: { show: false },
       legend: { show: false },
       padding: [12, 8, 0, 0],
-      scales: { x: { time: true }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      scales: { x: { time: true, range: (_, from, to) => [from - edge, to + edge] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, values: (_, at) => at.map(toTime) },
+        { ...axis, grid: { show: false }, space: 70, size: 30, values: (_, at) => at.map(toTime) },
         {
           ...axis,
           size: 76,
@@ -80,11 +82,13 @@ export function Chart(props: ChartProps) {
     let isGone = false
     let drawing: Awaited<ReturnType<typeof draw>> | undefined
     const sized = new ResizeObserver(() => drawing?.setSize({ width: at.clientWidth, height }))
-    void draw(at, props, language).then((made) => {
+    const keep = (made: NonNullable<typeof drawing>) => {
       if (isGone) return made.destroy()
       drawing = made
       sized.observe(at)
-    })
+    }
+    // A picture that does not come leaves the words beside it.
+    void draw(at, props, language).then(keep, () => {})
     return () => {
       isGone = true
       sized.disconnect()

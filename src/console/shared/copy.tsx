@@ -45,6 +45,17 @@ export function Copyable({ text, label }: { readonly text: string; readonly labe
   )
 }
 
+/** The same where the value stands beside it already. */
+export function CopyIcon({ text, label }: { readonly text: string; readonly label: string }) {
+  const words = useWords(sharedWords)
+  const [isCopied, copy] = useCopying(text)
+  return (
+    <UnstyledButton className="copyable" onClick={copy} aria-label={`${words.copy}: ${label}`} title={words.copy}>
+      <Icon name={isCopied ? 'check' : 'copy'} size={14} />
+    </UnstyledButton>
+  )
+}
+
 /** Lines to be taken away as they are. */
 export const Listing = ({ text, label }: { readonly text: string; readonly label: string }) => (
   <div className="listing">

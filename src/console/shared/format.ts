@@ -32,15 +32,21 @@ export function createFormat(language: Language) {
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 })
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' })
-  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
+  const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
+  const dayOfYear = new Intl.DateTimeFormat(language, { dateStyle: 'medium' })
   const places = new Intl.DisplayNames(language, { type: 'region' })
   const plural = new Intl.PluralRules(language)
   return {
     money: (roubles: number): string => (Number.isInteger(roubles) ? whole : exact).format(roubles),
     exactMoney: (roubles: number): string => exact.format(roubles),
     number: (value: number): string => number.format(value),
-    moment: (iso: string): string => moment.format(new Date(iso)),
-    day: (iso: string): string => day.format(new Date(iso)),
+    moment: (iso: string): string => moment.format(new Date(iso)).replace(/\s*г\./, ''),
+    /** The year is said where it is another one than now. */
+    day: (iso: string, nowAt: number = Date.now()): string => {
+      const date = new Date(iso)
+      const isThisYear = date.getFullYear() === new Date(nowAt).getFullYear()
+      return (isThisYear ? day : dayOfYear).format(date).replace(/\s*г\.$/, '')
+    },
     away: (iso: string, nowMs: number): string => relative.format(...apart(Date.parse(iso) - nowMs)),
     country: (code: string): string => places.of(code) ?? code,
     bytes: (count: number): string => {

@@ -5,7 +5,7 @@ const shapes = {
   shield: 'M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM9 12l2 2 4-4',
   wallet: 'M4 7h15v12H4zM4 7l11-3v3M16 13h.01',
   receipt: 'M6 3h12v18l-3-2-3 2-3-2-3 2zM9 8h6M9 12h6',
-  key: 'M14.5 9.5a3.5 3.5 0 11-3.2 4.9L4 21.5M6 19.5l2 2M9 16.5l2 2M14.5 9.5',
+  code: 'M9 7l-5 5 5 5M15 7l5 5-5 5',
   copy: 'M9 9h11v11H9zM5 15V4h11',
   check: 'M5 12l5 5 9-10',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',

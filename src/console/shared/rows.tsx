@@ -4,6 +4,8 @@ export type Column<Of> = {
   readonly name: string
   readonly label: string
   readonly isFigure?: boolean
+  /** Free text, which may take several lines. */
+  readonly isText?: boolean
   /** What a screen reader is told, where the label is not to be seen. */
   readonly isUnlabelled?: boolean
   readonly show: (row: Of) => ReactNode
@@ -39,7 +41,7 @@ export function Rows<Of>({
               {columns.map((column) => (
                 <td
                   key={column.name}
-                  className={column.isFigure ? 'number' : ''}
+                  className={column.isFigure ? 'number' : column.isText ? 'text' : ''}
                   data-label={column.isUnlabelled ? '' : column.label}
                 >
                   {column.show(row)}

@@ -1,7 +1,7 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
-import { Copyable } from '../../shared/copy.tsx'
+import { CopyIcon } from '../../shared/copy.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { Icon } from '../../shared/icons.tsx'
 import { useWords } from '../../shared/language.tsx'
@@ -173,7 +173,18 @@ function Table({
         />
       ),
     },
-    { name: 'address', label: words.address, show: (row) => <Copyable text={nameOf(row)} label={nameOf(row)} /> },
+    {
+      name: 'address',
+      label: words.address,
+      show: (row) => (
+        <span className="line tight">
+          <a className="mono" href={`#/dedicated/${row.id}`}>
+            {nameOf(row)}
+          </a>
+          <CopyIcon text={nameOf(row)} label={nameOf(row)} />
+        </span>
+      ),
+    },
     {
       name: 'country',
       label: words.country,
@@ -195,17 +206,7 @@ function Table({
         </span>
       ),
     },
-    { name: 'comment', label: words.comment, show: (row) => row.comment },
-    {
-      name: 'open',
-      label: words.open,
-      isUnlabelled: true,
-      show: (row) => (
-        <a href={`#/dedicated/${row.id}`} aria-label={`${words.open} ${nameOf(row)}`}>
-          {words.open}
-        </a>
-      ),
-    },
+    { name: 'comment', label: words.comment, isText: true, show: (row) => row.comment },
   ]
   return <Rows label={words.title} columns={columns} rows={found} keyOf={(row) => row.id} />
 }

@@ -72,6 +72,7 @@ function Movements() {
     {
       name: 'what',
       label: words.what,
+      isText: true,
       show: (row: Transaction) => (
         <span>
           {words.kinds[row.kind] ?? row.kind}
