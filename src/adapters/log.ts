@@ -51,15 +51,16 @@ function toPlainError(error: Error, causesLeft: number): object {
 }
 
 /**
- * API tokens, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys,
+ * Tokens of customers and operators, one-time links and sessions, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys,
  * wherever in a text they stand.
  */
 export function redact(text: string): string {
   return text
     .replace(/tp_(live|test)_[A-Za-z0-9]+/g, 'tp_$1_[redacted]')
-    .replace(/tp([jn])_[a-z0-9]+/g, 'tp$1_[redacted]')
+    .replace(/tp([jnols])_[a-z0-9]+/g, 'tp$1_[redacted]')
     .replace(/(Bearer )[^\s"\\]+/gi, '$1[redacted]')
     .replace(/(:\/\/[^\s:/@"\\]*:)[^\s@"\\]+@/g, '$1[redacted]@')
+    .replace(/(\$argon2\w+\$)[^\s"\\]+/g, '$1[redacted]')
     .replace(/(\/vpn\/s\/)[A-Za-z0-9_-]+/g, '$1[redacted]')
     .replace(/((?:PrivateKey|PresharedKey)\s*=\s*)[A-Za-z0-9+/]{43}=/g, '$1[redacted]')
 }

@@ -8,7 +8,8 @@ export type ConsoleFiles = {
   readonly file: (name: string, accepted: string) => Promise<Response | undefined>
 }
 
-export const consolePage = '/'
+/** The customers' part and the operators' part: the same page, which loads one of them. */
+export const consolePages = ['/', '/operator']
 export const consoleFile = '/console/:name'
 
 const types: Readonly<Record<string, string>> = {

@@ -15,7 +15,6 @@ import { readFields } from './validate.ts'
 /** What any operation may refuse with, whatever it does. */
 const alwaysPossible: readonly Code[] = [
   'invalid_request',
-  'invalid_token',
   'forbidden',
   'rate_limited',
   'internal_error',
@@ -27,6 +26,7 @@ const possibleWhenOrdering: readonly Code[] = ['request_in_progress', 'idempoten
 const meanings: Record<Code, string> = {
   invalid_request: 'A parameter is missing, of the wrong type, or not among the allowed values.',
   invalid_token: 'The token is missing, malformed, unknown, expired or revoked.',
+  sign_in_failed: 'Login, password or code is wrong, or a code is needed.',
   insufficient_funds: 'The balance does not cover the price. Nothing was charged.',
   forbidden: "The token's scope, address lock or spending cap does not allow it.",
   not_found: 'No such thing, or it is not yours.',
@@ -47,6 +47,7 @@ const meanings: Record<Code, string> = {
 function codesOf(operation: Operation): Set<Code> {
   return new Set([
     ...alwaysPossible,
+    ...(operation.access === 'public' ? [] : (['invalid_token'] as const)),
     ...(operation.method === 'POST' ? possibleWithBody : []),
     ...(operation.charges && !operation.isFree ? (['insufficient_funds'] as const) : []),
     ...(operation.charges ? possibleWhenOrdering : []),
@@ -60,31 +61,69 @@ const tagMeanings: Readonly<Record<string, string>> = {
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
   VPN: 'WireGuard subscriptions, their devices and configurations.',
+  'API tokens': 'What programs call with: scopes, spending cap, source addresses. Only a session may make them.',
 }
 
+/** What an API says of itself. */
+export type ApiWords = {
+  readonly title: string
+  readonly description: string
+  /** How a token is sent; undefined where there are none. */
+  readonly token: string | undefined
+  /** The cookie of a session; undefined where there are none. */
+  readonly cookie: string | undefined
+}
+
+export const customerWords: ApiWords = {
+  title: 'Turnpike',
+  description:
+    'Network access, bought and managed by programs. Prices and balances are in roubles, exact to the kopeck. ' +
+    'Every POST that charges accepts an `Idempotency-Key`: a repeat has one effect and gets the first answer. ' +
+    'Fields that are not known are accepted and named in `warnings`, beside `data`.',
+  token: 'An API token: `Authorization: Bearer tp_live_…`; in a sandbox `tp_test_…`.',
+  cookie: 'turnpike_customer',
+}
+
+const schemeNames = (words: ApiWords): readonly string[] => [
+  ...(words.token === undefined ? [] : ['token']),
+  ...(words.cookie === undefined ? [] : ['session']),
+]
+
 /** The OpenAPI document, made of the very schemas that read requests and shape answers. */
-export function describe(operations: readonly Operation[], shop: { version: string; url: string }): object {
+export function describe(
+  operations: readonly Operation[],
+  shop: { version: string; url: string },
+  words = customerWords,
+): object {
   const app = new OpenAPIHono()
-  app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
-    type: 'http',
-    scheme: 'bearer',
-    description: 'An API token: `Authorization: Bearer tp_live_…`; in a sandbox `tp_test_…`.',
-  })
+  if (words.token !== undefined) {
+    app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
+      type: 'http',
+      scheme: 'bearer',
+      description: words.token,
+    })
+  }
+  if (words.cookie !== undefined) {
+    app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
+      type: 'apiKey',
+      in: 'cookie',
+      name: words.cookie,
+      description:
+        'A session of the console, with the header `X-Turnpike-Console: 1`. Behind TLS `__Host-` goes before.',
+    })
+  }
   for (const [name, header] of Object.entries(headers)) app.openAPIRegistry.registerComponent('headers', name, header)
-  for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each))
+  for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each, words))
   return app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
-      title: 'Turnpike',
+      title: words.title,
       version: shop.version,
-      description:
-        'Network access, bought and managed by programs. Prices and balances are in roubles, exact to the kopeck. ' +
-        'Every POST that charges accepts an `Idempotency-Key`: a repeat has one effect and gets the first answer. ' +
-        'Fields that are not known are accepted and named in `warnings`, beside `data`.',
+      description: words.description,
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: shop.url, description: 'This shop.' }],
-    security: [{ token: [] }],
+    security: schemeNames(words).map((name) => ({ [name]: [] })),
     tags: [...new Set(operations.map((each) => each.tag))].map((name) => ({
       name,
       description: tagMeanings[name] ?? `${name}.`,
@@ -96,13 +135,20 @@ type Route = Parameters<OpenAPIHono['openAPIRegistry']['registerPath']>[0]
 
 const hasFields = (operation: Operation): boolean => Object.keys(operation.body.shape).length > 0
 
-function pathOf(operation: Operation): Route {
+/** Where an operation asks for more, or for less, than the others do. */
+function securityOf(operation: Operation, words: ApiWords): object {
+  if (operation.access === 'public') return { security: [] }
+  return operation.access === 'session' && words.token !== undefined ? { security: [{ session: [] }] } : {}
+}
+
+function pathOf(operation: Operation, words: ApiWords): Route {
   return {
     operationId: operation.id,
     method: operation.method === 'GET' ? 'get' : 'post',
     path: operation.path,
     tags: [operation.tag],
     summary: operation.summary,
+    ...securityOf(operation, words),
     ...(operation.description && { description: operation.description }),
     request: {
       params: operation.params,
@@ -214,6 +260,7 @@ const usual: Partial<Record<Code, RefusalExample>> = {
     message: 'This costs 171.00 RUB and the balance is 42.50 RUB. Top up and try again.',
     details: { required_rub: 171, balance_rub: 42.5, charged: false },
   },
+  sign_in_failed: { message: 'Login, password or code is wrong.', details: { code_required: false } },
   request_in_progress: {
     message: 'A request with this Idempotency-Key is still running. Repeat it in a moment to get its answer.',
     details: null,
@@ -235,7 +282,7 @@ const usual: Partial<Record<Code, RefusalExample>> = {
 function exampleOf(operation: Operation, code: Code): RefusalExample {
   const needed = operation.method === 'GET' ? 'read' : 'trade'
   if (code === 'invalid_request') return malformedExample(operation)
-  if (code === 'forbidden') {
+  if (code === 'forbidden' && operation.refusals.forbidden === undefined) {
     return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }
   }
   return operation.refusals[code] ?? usual[code] ?? { message: meanings[code], details: null }

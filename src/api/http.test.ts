@@ -13,6 +13,7 @@ test('a refusal has the status that the contract gives to its code', () => {
   expect(statusOfCode).toEqual({
     invalid_request: 400,
     invalid_token: 401,
+    sign_in_failed: 401,
     insufficient_funds: 402,
     forbidden: 403,
     not_found: 404,

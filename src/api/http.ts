@@ -1,8 +1,10 @@
 import { Hono } from 'hono'
 import type { Caller, Customers } from '../domains/customers/index.ts'
+import type { Scope } from '../domains/customers/rules.ts'
 import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
+import type { CustomerId } from '../kernel/ids.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
 import {
@@ -20,8 +22,8 @@ import {
   withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
-import { type ConsoleFiles, consoleFile, consolePage } from './console.ts'
-import { describe } from './describe.ts'
+import { type ConsoleFiles, consoleFile, consolePages } from './console.ts'
+import { type ApiWords, customerWords, describe } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
@@ -29,8 +31,8 @@ import { readFields, readQuery } from './validate.ts'
 import { findWarnings, type Warning } from './warnings.ts'
 
 /** What an operation is called with: who calls, under which key, and what was read from the request. */
-export type Call<Op extends Operation> = {
-  readonly caller: Caller
+export type Call<Op extends Operation, By = Caller> = {
+  readonly caller: By
   readonly key: string | undefined
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
@@ -39,18 +41,34 @@ export type Call<Op extends Operation> = {
 }
 
 /** An operation with what it does, down to the body of its answer. */
-export type Bound = {
+export type Bound<By = Caller> = {
   readonly operation: Operation
-  readonly run: (call: Call<Operation>) => Promise<Answer & { readonly mediaType?: string }>
+  readonly run: (
+    call: Call<Operation, By>,
+  ) => Promise<Answer & { readonly mediaType?: string; readonly cookie?: string | undefined }>
 }
 
-export function bind<Op extends Operation>(
+export function bind<Op extends Operation, By = Caller>(
   operation: Op,
-  run: (call: Call<Op>) => Promise<z.input<Op['answer']>>,
-): Bound {
+  run: (call: Call<Op, By>) => Promise<z.input<Op['answer']>>,
+): Bound<By> {
   return {
     operation,
     run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
+  }
+}
+
+/** An operation that leaves something with the browser: a session, or none any more. */
+export function bindCookie<Op extends Operation, By>(
+  operation: Op,
+  run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly cookie: string | undefined }>,
+): Bound<By> {
+  return {
+    operation,
+    run: async (call) => {
+      const { data, cookie } = await run(call)
+      return { body: toSuccess(operation, data, call.warnings), replayed: false, cookie }
+    },
   }
 }
 
@@ -95,9 +113,58 @@ export type PlainRoute = {
   readonly answer: (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>
 }
 
+/** Whoever was let in: what the operations are told, and by which name he is limited and noted. */
+export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
+
+/** One API of several on the same port: its operations, who may call each, and what it says of itself. */
+export type Api<By> = {
+  readonly base: string
+  readonly bound: readonly Bound<By>[]
+  readonly words: ApiWords
+  readonly letIn: (request: Request, from: Address | undefined, operation: Operation) => Promise<Admitted<By>>
+}
+
+/** An API as the port sees it, whoever its callers are. */
+export type Mounted = {
+  readonly base: string
+  readonly operations: readonly Operation[]
+  readonly words: ApiWords
+  readonly answer: (
+    operation: Operation,
+    request: Request,
+    params: Params,
+    visit: Visit,
+    limits: Limits,
+  ) => Promise<Response>
+}
+
+type Params = Readonly<Record<string, string>>
+type Limits = { readonly reads: RateLimit; readonly charges: RateLimit }
+
+export function mount<By>(api: Api<By>): Mounted {
+  const runs = new Map(api.bound.map((each) => [each.operation, each.run]))
+  return {
+    base: api.base,
+    operations: api.bound.map((each) => each.operation),
+    words: api.words,
+    answer(operation, request, params, visit, limits) {
+      const run = runs.get(operation)
+      if (!run) throw new Error(`nothing is bound to ${operation.id}`)
+      return answer(api.letIn, limits, { operation, run }, request, params, visit)
+    },
+  }
+}
+
+/** The session of a customer's browser, where a request comes with one. */
+export type CustomerSessions = (request: Request, scope: Scope) => Promise<Caller | undefined>
+
 export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
+  /** Customers who have signed in; nobody has unless said. */
+  readonly sessions?: CustomerSessions
+  /** Other APIs on the same port. */
+  readonly others?: readonly Mounted[]
   readonly plain?: readonly PlainRoute[]
   readonly console?: ConsoleFiles
   readonly version: string
@@ -123,7 +190,7 @@ type Visit = {
   readonly id: string
   readonly from: Address | undefined
   path: string
-  caller?: Caller
+  customer?: CustomerId | undefined
   standing?: RateStanding | undefined
   charges: boolean
 }
@@ -134,31 +201,23 @@ export function createHttp(deps: HttpDeps) {
     reads: createRateLimit(deps.readsPerMinute, deps.clock),
     charges: createRateLimit(deps.chargesPerMinute, deps.clock),
   }
-  // Made when it is first asked for: a shop that starts has better things to do.
-  let description: string | undefined
-  const describeOnce = (): string => {
-    description ??= JSON.stringify(
-      describe(
-        deps.bound.map((each) => each.operation),
-        { version: deps.version, url: deps.publicUrl() + base },
-      ),
-    )
-    return description
-  }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
+  const apis = [mount(customerApi(deps)), ...(deps.others ?? [])]
 
-  for (const bound of deps.bound) {
-    const path = base + bound.operation.path.replace(/\{(\w+)\}/g, ':$1')
-    app.on(bound.operation.method, path, async (context) => {
-      const params = context.req.param() as Record<string, string>
-      try {
-        return await answer(deps, limits, bound, context.req.raw, params, context.env.visit)
-      } catch (error) {
-        throw error instanceof Refusal ? withSee(error, bound.operation.see) : error
-      }
-    })
+  for (const api of apis) {
+    for (const operation of api.operations) {
+      app.on(operation.method, api.base + toPattern(operation.path), async (context) => {
+        const params = context.req.param() as Record<string, string>
+        try {
+          return await api.answer(operation, context.req.raw, params, context.env.visit, limits)
+        } catch (error) {
+          throw error instanceof Refusal ? withSee(error, operation.see) : error
+        }
+      })
+    }
+    const description = describeOnce(api, deps)
+    app.get(`${api.base}/openapi.json`, () => new Response(description(), { headers: apiHeaders }))
   }
-  app.get(`${base}/openapi.json`, () => new Response(describeOnce(), { headers: apiHeaders }))
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
   app.get('/readyz', async () => {
     const ready = !deps.isStopping() && (await deps.isReady())
@@ -174,7 +233,7 @@ export function createHttp(deps: HttpDeps) {
   }
   if (deps.console) {
     const { page, file } = deps.console
-    app.get(consolePage, () => page())
+    for (const path of consolePages) app.get(path, () => page())
     app.get(consoleFile, async (context) => {
       const found = await file(context.req.param('name'), context.req.header('accept-encoding') ?? '')
       return found ?? context.notFound()
@@ -190,10 +249,10 @@ export function createHttp(deps: HttpDeps) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
   }
   const plainPaths = [
-    ...(deps.console ? [consolePage, consoleFile] : []),
+    ...(deps.console ? [...consolePages, consoleFile] : []),
     ...(deps.plain ?? []).map((each) => each.path),
   ]
-  for (const [path, methods] of methodsByPath(deps.bound, plainPaths)) {
+  for (const [path, methods] of methodsByPath(apis, plainPaths)) {
     app.all(path, () => {
       throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
     })
@@ -235,7 +294,7 @@ export function createHttp(deps: HttpDeps) {
       status: response.status,
       code,
       tookMs: performance.now() - startedAt,
-      customer: visit.caller?.customer,
+      customer: visit.customer,
       charges: visit.charges,
       fault,
     })
@@ -243,24 +302,56 @@ export function createHttp(deps: HttpDeps) {
   }
 }
 
-async function answer(
-  deps: HttpDeps,
-  limits: { reads: RateLimit; charges: RateLimit },
-  { operation, run }: Bound,
+/** Made when it is first asked for: a shop that starts has better things to do. */
+function describeOnce(api: Mounted, deps: Pick<HttpDeps, 'version' | 'publicUrl'>): () => string {
+  let description: string | undefined
+  return () => {
+    const shop = { version: deps.version, url: deps.publicUrl() + api.base }
+    description ??= JSON.stringify(describe(api.operations, shop, api.words))
+    return description
+  }
+}
+
+/** What customers call: with a token, or from a browser that has signed in. */
+const customerApi = (deps: HttpDeps): Api<Caller> => ({
+  base,
+  bound: deps.bound,
+  words: customerWords,
+  async letIn(request, from, operation) {
+    const scope = operation.method === 'GET' ? 'read' : 'trade'
+    const bearer = bearerOf(request)
+    const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
+    const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope))
+    if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
+    return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
+  },
+})
+
+const sessionNeeded = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'Sign in for this: a token may not do it, whatever its scopes are.', {
+    charged: false,
+  })
+
+const toPattern = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
+
+async function answer<By>(
+  admit: Api<By>['letIn'],
+  limits: Limits,
+  { operation, run }: Bound<By>,
   request: Request,
-  params: Record<string, string>,
+  params: Params,
   visit: Visit,
 ): Promise<Response> {
   visit.charges = operation.charges
-  const scope = operation.method === 'GET' ? 'read' : 'trade'
-  const letIn = () => deps.customers.authenticate(bearerOf(request), visit.from, scope)
-  visit.caller = await letIn()
-  visit.standing = (operation.charges ? limits.charges : limits.reads)(visit.caller.token.id)
+  const letIn = () => admit(request, visit.from, operation)
+  const admitted = await letIn()
+  visit.customer = admitted.customer
+  visit.standing = (operation.charges ? limits.charges : limits.reads)(admitted.name)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
-  const caller = operation.method === 'POST' ? await letIn() : visit.caller
+  const { by: caller } = operation.method === 'POST' ? await letIn() : admitted
   const query = readQuery(new URL(request.url).searchParams)
   const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
   const answered = await run({
@@ -273,6 +364,7 @@ async function answer(
   })
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
+  if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)
   if (answered.replayed) response.headers.set('Idempotent-Replayed', 'true')
   return response
 }
@@ -304,19 +396,16 @@ function keyOf(request: Request): string | undefined {
 }
 
 /** The methods that each path knows, for the answer to the others. */
-function methodsByPath(bound: readonly Bound[], plain: readonly string[]): Map<string, string[]> {
+function methodsByPath(apis: readonly Mounted[], plain: readonly string[]): Map<string, string[]> {
   const methods = new Map<string, string[]>()
-  for (const { operation } of bound) {
-    const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
-    methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
+  for (const api of apis) {
+    for (const operation of api.operations) {
+      const path = api.base + toPattern(operation.path)
+      methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
+    }
+    methods.set(`${api.base}/openapi.json`, ['GET', 'HEAD'])
   }
-  for (const path of [
-    `${base}/openapi.json`,
-    ...probes,
-    ...docsPaths,
-    ...docsEntrances,
-    ...plain,
-  ]) {
+  for (const path of [...probes, ...docsPaths, ...docsEntrances, ...plain]) {
     methods.set(path, ['GET', 'HEAD'])
   }
   return methods

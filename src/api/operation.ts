@@ -5,6 +5,7 @@ import type { RefusalDetails } from '../kernel/refusal.ts'
 export const statusOfCode = {
   invalid_request: 400,
   invalid_token: 401,
+  sign_in_failed: 401,
   insufficient_funds: 402,
   forbidden: 403,
   not_found: 404,
@@ -63,6 +64,12 @@ export type Operation<
   readonly charges: boolean
   /** Whether that order has no price: nobody is too poor for it. */
   readonly isFree: boolean
+  /** What lets a caller in: a token or a session, only a session, or nothing at all. */
+  readonly access: 'token' | 'session' | 'public'
+  /** The least role of an operator who may do it; for what is not an operator's it says nothing. */
+  readonly role: 'owner' | 'support' | 'reader'
+  /** Whether it only looks: what does not leaves an entry in the audit log when an operator does it. */
+  readonly isRead: boolean
 }
 
 const noFields = z.object({})
@@ -93,6 +100,9 @@ export function operation<
     files: [],
     charges: false,
     isFree: false,
+    access: 'token',
+    role: 'owner',
+    isRead: shape.method === 'GET',
     ...shape,
   }
 }

@@ -1,6 +1,19 @@
 /** What a newcomer reads first. Every command works as it is, pasted into a shell. */
-export function banner(baseUrl: string, token: string | undefined): string {
+export function banner(
+  baseUrl: string,
+  token: string | undefined,
+  links?: { readonly customer: string; readonly operator: string },
+): string {
   const lines = [`Turnpike is open at ${baseUrl}`, `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
+  if (links) {
+    lines.push(
+      '',
+      'Two links open the console of this sandbox, each once and within a day:',
+      '',
+      `  as its customer  ${baseUrl}/#enter=${links.customer}`,
+      `  as its operator  ${baseUrl}/operator#enter=${links.operator}`,
+    )
+  }
   if (token === undefined) return `${lines.join('\n')}\n`
   const quote = `'${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`
   return `${[

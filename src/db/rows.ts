@@ -47,6 +47,9 @@ function placeholders(rows: number, columns: number): string {
 export const list = (count: number, after = 0): string =>
   Array.from({ length: count }, (_, index) => `$${after + index + 1}`).join(', ')
 
+/** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere, whatever is in it. */
+export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
+
 /**
  * Two questions as one statement, for one row: the first's columns, and beside them the second's, or nulls if it finds
  * nothing. A statement costs more than a table does. Both have other columns, and number their values alike.

@@ -10,6 +10,8 @@ export type BucketRate = {
 export type Buckets = {
   /** Takes one from this name's bucket. False when there is less than one in it. */
   readonly take: (name: string) => boolean
+  /** Puts one back: what was taken for something that turned out to count for nothing. */
+  readonly give: (name: string) => void
   /** How much is in this name's bucket now. */
   readonly level: (name: string) => number
 }
@@ -48,6 +50,11 @@ export function createBuckets(rate: BucketRate, clock: Clock, most = mostShipped
       if (bucket.level < 1) return false
       bucket.level -= 1
       return true
+    },
+
+    give(name) {
+      const bucket = buckets.get(name)
+      if (bucket) bucket.level = Math.min(rate.burst, bucket.level + 1)
     },
 
     level(name) {

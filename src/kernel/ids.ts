@@ -10,6 +10,10 @@ export type NodeId = Id<'node'>
 export type PeerId = Id<'peer'>
 export type SubuserId = Id<'subuser'>
 export type ExitId = Id<'exit'>
+export type OperatorId = Id<'operator'>
+export type OperatorTokenId = Id<'operator_token'>
+export type SessionId = Id<'session'>
+export type LinkId = Id<'link'>
 
 const prefixes = {
   customer: 'cus',
@@ -19,6 +23,10 @@ const prefixes = {
   peer: 'dev',
   subuser: 'sub',
   exit: 'ext',
+  operator: 'opr',
+  operator_token: 'otk',
+  session: 'ses',
+  link: 'lnk',
 } as const
 type Kind = keyof typeof prefixes
 

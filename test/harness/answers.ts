@@ -20,8 +20,8 @@ export type AnswerChecker = { read(method: string, path: string, response: Respo
 type Description = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
 
 /** Reads the served description once, and holds every answer against it. */
-export async function createAnswerChecker(url: string): Promise<AnswerChecker> {
-  const response = await fetch(`${url}/api/v1/openapi.json`)
+export async function createAnswerChecker(url: string, base = '/api/v1'): Promise<AnswerChecker> {
+  const response = await fetch(`${url}${base}/openapi.json`)
   if (response.status !== 200) throw new Error(`the description was answered with ${response.status}`)
   const description = (await response.json()) as Description
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })

@@ -7,6 +7,7 @@ const root = resolve(import.meta.dir, '../..')
 /** Where each API describes itself, and the module that is made of it. */
 const sources = [
   { description: '/api/v1/openapi.json', file: 'src/console/client/customer.ts', name: '/api/v1' },
+  { description: '/auth/v1/openapi.json', file: 'src/console/client/sign-in.ts', name: '/auth/v1' },
 ] as const
 
 export type Made = { readonly file: string; readonly text: string }

@@ -55,7 +55,11 @@ function toType(schema: Schema): string {
   if (schema.const !== undefined) return toLiteral(schema.const)
   const alternatives = schema.properties ? [] : alternativesOf(schema)
   if (alternatives.length > 0) return [...new Set(alternatives.map(toType))].join(' | ')
-  if (schema.allOf) return schema.allOf.filter((each) => each.$ref ?? each.type).map(toType).join(' & ')
+  if (schema.allOf)
+    return schema.allOf
+      .filter((each) => each.$ref ?? each.type)
+      .map(toType)
+      .join(' & ')
   const types = [schema.type ?? []].flat()
   const named = types.filter((type) => type !== 'null').map((type) => toPlain(type, schema))
   const all = [...named, ...(types.includes('null') ? ['null'] : [])]
@@ -77,7 +81,9 @@ function toPlain(type: string, schema: Schema): string {
 
 function toOperation(method: string, path: string, of: Described): string {
   const given = (place: string) =>
-    (of.parameters ?? []).filter((each) => each.in === place).map((each) => [each.name, !!each.required, each.schema] as const)
+    (of.parameters ?? [])
+      .filter((each) => each.in === place)
+      .map((each) => [each.name, !!each.required, each.schema] as const)
   const data = of.responses['200']?.content?.['application/json']?.schema.properties?.['data']
   const body = of.requestBody?.content['application/json']?.schema
   const parts = [

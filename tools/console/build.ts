@@ -35,7 +35,10 @@ export async function buildConsole(folder = builtConsole): Promise<void> {
   const fresh = `${folder}-${process.pid}`
   mkdirSync(fresh, { recursive: true })
   const files = await Promise.all(
-    built.outputs.map(async (output) => ({ name: basename(output.path), content: new Uint8Array(await output.arrayBuffer()) })),
+    built.outputs.map(async (output) => ({
+      name: basename(output.path),
+      content: new Uint8Array(await output.arrayBuffer()),
+    })),
   )
   const icon = await Bun.file(join(source, 'icon.svg')).bytes()
   files.push({ name: `icon-${Bun.hash(icon).toString(36)}.svg`, content: icon })

@@ -18,7 +18,11 @@ const scenes: readonly Scene[] = [
   {
     name: 'vpn-setup',
     path: '#/vpn',
-    prepare: (page) => page.getByRole('button', { name: /^(Set up|Настроить)/ }).first().click(),
+    prepare: (page) =>
+      page
+        .getByRole('button', { name: /^(Set up|Настроить)/ })
+        .first()
+        .click(),
   },
   { name: 'orders', path: '#/orders' },
   { name: 'money', path: '#/money' },

@@ -104,6 +104,8 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   ledger: [],
   pricing: [],
   customers: ['ledger'],
+  operators: [],
+  signin: [...ground, 'operators'],
   events: ground,
   orders: [...ground, 'events'],
   stock: [...ground, 'events', 'orders', ...middle],

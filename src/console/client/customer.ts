@@ -8,6 +8,7 @@ export type Refusal = {
     code:
       | 'invalid_request'
       | 'invalid_token'
+      | 'sign_in_failed'
       | 'insufficient_funds'
       | 'forbidden'
       | 'not_found'
@@ -138,6 +139,22 @@ export type Event = {
   order_id: string | null
   data: Readonly<Record<string, unknown>>
 }
+
+export type Token = {
+  token_id: string
+  begins: string
+  name: string
+  scopes: readonly string[]
+  cap_rub: number | null
+  from: readonly string[]
+  created_at: string
+  expires_at: string | null
+  revoked_at: string | null
+  used_at: string | null
+  used_from: string | null
+}
+
+export type NewToken = Token & { token: string }
 
 export type Operations = {
   /** GET /balance */
@@ -762,6 +779,23 @@ export type Operations = {
     body: {}
     answer: { events: readonly Event[]; next_cursor: string | null }
   }
+  /** GET /tokens */
+  listTokens: { params: {}; query: {}; body: {}; answer: { tokens: readonly Token[] } }
+  /** POST /tokens/create */
+  createToken: {
+    params: {}
+    query: {}
+    body: {
+      name?: string | undefined
+      scopes?: readonly ('read' | 'trade')[] | undefined
+      cap_rub?: number | null | undefined
+      from?: readonly string[] | undefined
+      expires_at?: string | null | undefined
+    }
+    answer: NewToken
+  }
+  /** POST /tokens/revoke */
+  revokeToken: { params: {}; query: {}; body: { token_id: string }; answer: { token_id: string; revoked: boolean } }
 }
 
 export const operations = {
@@ -817,4 +851,7 @@ export const operations = {
   listOrders: ['GET', '/orders'],
   getOrder: ['GET', '/orders/{order_id}'],
   listEvents: ['GET', '/events'],
+  listTokens: ['GET', '/tokens'],
+  createToken: ['POST', '/tokens/create'],
+  revokeToken: ['POST', '/tokens/revoke'],
 } as const

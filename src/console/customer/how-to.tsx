@@ -42,13 +42,15 @@ const ru: typeof en = {
     'Включите прокси с этим адресом и портом.',
     'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
   ],
-  chromeSocks: 'Chrome не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
+  chromeSocks:
+    'Chrome не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
   firefoxSteps: [
     'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
     'Выберите «Ручная настройка прокси», впишите адрес и порт; для HTTP отметьте «Использовать этот прокси и для HTTPS».',
     'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
   ],
-  firefoxSocks: 'Firefox не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
+  firefoxSocks:
+    'Firefox не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
   telegramHttp: 'Telegram нужен SOCKS5. Выберите протокол SOCKS5 или оба.',
   telegram: 'Одно нажатие: Telegram спросит, использовать ли прокси.',
   telegramOpen: 'Открыть в Telegram',
@@ -95,10 +97,7 @@ export function HowTo({ of }: { readonly of: Entrance }) {
     ['Firefox', () => browser('Firefox', words.firefoxSteps, words.firefoxSocks)],
     ['Telegram', () => <Telegram of={of} />],
     ['curl', () => <Listing text={`curl -x '${url}' ${target}`} label="curl" />],
-    [
-      'Python',
-      () => <Listing text={toPython(url, isSocks)} label="Python" />,
-    ],
+    ['Python', () => <Listing text={toPython(url, isSocks)} label="Python" />],
   ]
   return (
     <Tabs defaultValue="Chrome" keepMounted={false}>

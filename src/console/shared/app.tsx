@@ -3,8 +3,8 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { Component, lazy, type ReactNode, Suspense } from 'react'
 import { CallRefused } from '../client/call.ts'
 import { useSession } from '../client/session.ts'
-import { Empty } from './parts.tsx'
 import { LanguageProvider, useWords } from './language.tsx'
+import { Empty } from './parts.tsx'
 import { SignIn } from './sign-in.tsx'
 import { theme, variables } from './theme.ts'
 import { sharedWords } from './words.ts'
@@ -59,12 +59,7 @@ function Part() {
 }
 
 export const App = ({ nonce }: { readonly nonce: string }) => (
-  <MantineProvider
-    theme={theme}
-    cssVariablesResolver={variables}
-    defaultColorScheme="auto"
-    getStyleNonce={() => nonce}
-  >
+  <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
     <LanguageProvider>
       <QueryClientProvider client={queries}>
         <Boundary>

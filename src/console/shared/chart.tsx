@@ -41,7 +41,10 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
       cursor: { show: false },
       legend: { show: false },
       padding: [12, 8, 0, 0],
-      scales: { x: { time: true, range: (_, from, to) => [from - edge, to + edge] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      scales: {
+        x: { time: true, range: (_, from, to) => [from - edge, to + edge] },
+        y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+      },
       axes: [
         { ...axis, grid: { show: false }, space: 70, size: 30, values: (_, at) => at.map(toTime) },
         {

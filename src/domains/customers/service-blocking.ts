@@ -14,9 +14,13 @@ export function createBlocking(deps: {
   customers: Pick<Customers, 'setBlocked'>
   touched: readonly Touched[]
 }) {
-  return (id: CustomerId, blocked: boolean): Promise<void> =>
-    deps.db.transact(async (tx) => {
-      await deps.customers.setBlocked(tx, id, blocked)
-      for (const each of deps.touched) each.touch(tx, id)
-    })
+  /** In the caller's transaction. */
+  async function within(tx: Tx, id: CustomerId, blocked: boolean): Promise<void> {
+    await deps.customers.setBlocked(tx, id, blocked)
+    for (const each of deps.touched) each.touch(tx, id)
+  }
+  return {
+    within,
+    setBlocked: (id: CustomerId, blocked: boolean): Promise<void> => deps.db.transact((tx) => within(tx, id, blocked)),
+  }
 }

@@ -1,10 +1,11 @@
 import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
-import type { Address, Prefix } from '../../kernel/address.ts'
-import { type CustomerId, makeId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
+import { type Address, formatAddress, type Prefix } from '../../kernel/address.ts'
+import { type CustomerId, makeId, type RandomBytes, type SessionId, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { sameBytes, tokenRandomBytes } from '../../kernel/token-text.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import {
@@ -26,9 +27,7 @@ import {
   mayComeFrom,
   type Scope,
   type ShopMode,
-  sameBytes,
   type Token,
-  tokenRandomBytes,
   whyClosed,
 } from './rules.ts'
 import type { StandingRow } from './store.ts'
@@ -40,10 +39,11 @@ const mostRemembered = 10_000
 
 export type Customers = ReturnType<typeof createCustomers>
 
-/** Who is calling, once a token has let them in. */
+/** Who is calling, once a token or a session has let them in. What a session buys is charged through no token. */
 export type Caller = {
   readonly customer: CustomerId
-  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null }
+  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null } | null
+  readonly session?: SessionId
 }
 
 export type TokenWish = {
@@ -73,6 +73,16 @@ export function createCustomers(deps: {
     most: mostRemembered,
     isWorthKeeping: (found) => found !== undefined,
   })
+  /** Whether customers are blocked, for sessions: many requests share a look. */
+  const present = remember({
+    ask: (id: CustomerId) => store.findCustomer(db, id),
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+  })
+  /** When tokens were used since that was last written down. */
+  const uses = new Map<TokenId, { readonly at: number; readonly from: string | null }>()
+
   /** The one text without a checksum that is let through to the look-up, in a sandbox that was given it. */
   let sandboxText: string | undefined
 
@@ -85,7 +95,13 @@ export function createCustomers(deps: {
 
   async function addCustomer(tx: Tx, name: string): Promise<Customer> {
     const nowMs = clock()
-    const customer: Customer = { id: makeId('customer', nowMs, random), name, createdAt: nowMs, blockedAt: null }
+    const customer: Customer = {
+      id: makeId('customer', nowMs, random),
+      name,
+      createdAt: nowMs,
+      blockedAt: null,
+      note: null,
+    }
     store.insertCustomer(tx, customer)
     deps.ledger.open(tx, customer.id)
     return customer
@@ -104,6 +120,8 @@ export function createCustomers(deps: {
       createdAt: nowMs,
       expiresAt: wish.expiresAt ?? null,
       revokedAt: null,
+      usedAt: null,
+      usedFrom: null,
     }
     store.insertToken(tx, token, deps.sha256(text))
     return token
@@ -120,7 +138,32 @@ export function createCustomers(deps: {
       if (known.blocked) throw customerBlocked()
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
+      uses.set(token.id, { at: clock(), from: from ? formatAddress(from) : null })
       return { customer: token.customer, token: { id: token.id, cap: token.cap } }
+    },
+
+    /** Refuses a customer who is blocked or not there, as known half a second ago at most. */
+    async assertOpen(id: CustomerId): Promise<void> {
+      const customer = await present.get(id)
+      if (!customer) throw noSuchCustomer()
+      if (customer.blockedAt !== null) throw customerBlocked()
+    },
+
+    /** The same as the caller's transaction sees it. */
+    async assertOpenIn(tx: Tx, id: CustomerId): Promise<void> {
+      const customer = await store.findCustomer(tx, id)
+      if (!customer) throw noSuchCustomer()
+      if (customer.blockedAt !== null) throw customerBlocked()
+    },
+
+    /** Writes down which tokens were used since the last time. A crash loses a minute of it, which nobody pays by. */
+    async noteUses(): Promise<void> {
+      const noted = [...uses]
+      uses.clear()
+      if (noted.length === 0) return
+      await db.transact(async (tx) => {
+        for (const [id, { at, from }] of noted) await store.noteUse(tx, id, at, from)
+      })
     },
 
     /**
@@ -160,6 +203,23 @@ export function createCustomers(deps: {
       }),
 
     list: (after: string, limit: number): Promise<Customer[]> => store.listCustomers(db, after, limit),
+
+    /** Those whose id, name or note has this text in it, and those who were found by something else. */
+    search: (of: { text: string; found: readonly string[]; after: string; limit: number }): Promise<Customer[]> =>
+      store.searchCustomers(db, of),
+
+    async setNote(id: CustomerId, note: string | null): Promise<void> {
+      if (!(await db.transact((tx) => store.setNote(tx, id, note)))) throw noSuchCustomer()
+    },
+
+    /** Forgets who a customer was and revokes his tokens, in the caller's transaction; `forget` follows its commit. */
+    erase: (tx: Tx, id: CustomerId): Promise<void> => store.erase(tx, id, 'deleted', clock()),
+
+    /** All is asked anew from now on. */
+    forget(): void {
+      tokens.forget()
+      present.forget()
+    },
 
     async load(id: CustomerId): Promise<Customer> {
       const customer = await store.findCustomer(db, id)
@@ -203,6 +263,18 @@ export function createCustomers(deps: {
       const found = await db.transact((tx) => store.revokeToken(tx, id, clock()))
       if (!found) throw noSuchToken()
       tokens.forget()
+    },
+
+    /** Revokes one of a customer's own. */
+    async revokeOwnToken(customer: CustomerId, id: TokenId): Promise<void> {
+      if (!(await db.transact((tx) => store.revokeOwnToken(tx, customer, id, clock())))) throw noSuchToken()
+      tokens.forget()
+    },
+
+    /** The customer of a sandbox, where this is one. */
+    async findSandboxCustomer(): Promise<CustomerId | undefined> {
+      if ((await store.findMode(db)) !== 'sandbox') return undefined
+      return (await store.listCustomers(db, '', 1))[0]?.id
     },
 
     /** Makes the sandbox customer's token: the text that scripts were promised, or a fresh one. */

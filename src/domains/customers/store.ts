@@ -1,11 +1,17 @@
-import { chunked, list, numberOrNull, padded } from '../../db/rows.ts'
+import { chunked, containing, list, numberOrNull, padded } from '../../db/rows.ts'
 import type { Question, Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { Customer, Scope, ShopMode, Token } from './rules.ts'
 
-type CustomerRow = { id: string; name: string; created_at: bigint; blocked_at: bigint | null }
+type CustomerRow = {
+  id: string
+  name: string
+  created_at: bigint
+  blocked_at: bigint | null
+  note: string | null
+}
 
 type TokenRow = {
   id: string
@@ -18,6 +24,8 @@ type TokenRow = {
   created_at: bigint
   expires_at: bigint | null
   revoked_at: bigint | null
+  used_at: bigint | null
+  used_from: string | null
 }
 
 const toCustomer = (row: CustomerRow): Customer => ({
@@ -25,6 +33,7 @@ const toCustomer = (row: CustomerRow): Customer => ({
   name: row.name,
   createdAt: Number(row.created_at),
   blockedAt: numberOrNull(row.blocked_at),
+  note: row.note,
 })
 
 const toToken = (row: TokenRow): Token => ({
@@ -38,6 +47,8 @@ const toToken = (row: TokenRow): Token => ({
   createdAt: Number(row.created_at),
   expiresAt: numberOrNull(row.expires_at),
   revokedAt: numberOrNull(row.revoked_at),
+  usedAt: numberOrNull(row.used_at),
+  usedFrom: row.used_from,
 })
 
 function toPrefixes(text: string): Prefix[] {
@@ -98,6 +109,36 @@ export async function listCustomers(reader: Reader, after: string, limit: number
     limit,
   ])
   return rows.map(toCustomer)
+}
+
+/**
+ * Those whose id, name or note has this text in it, and those who were found otherwise; oldest first. Asked for as it was
+ * written too: SQLite knows small letters of the Latin alphabet only.
+ */
+export async function searchCustomers(
+  reader: Reader,
+  of: { readonly text: string; readonly found: readonly string[]; readonly after: string; readonly limit: number },
+): Promise<Customer[]> {
+  const found = padded(of.found.length === 0 ? [''] : of.found)
+  const rows = await reader.all<CustomerRow>(
+    `SELECT * FROM customers WHERE id > $1 AND
+       (id = $2 OR LOWER(name) LIKE $3 ESCAPE '!' OR name LIKE $5 ESCAPE '!' OR LOWER(note) LIKE $3 ESCAPE '!' OR
+        note LIKE $5 ESCAPE '!' OR
+        id IN (${list(found.length, 5)}))
+     ORDER BY id LIMIT $4`,
+    [of.after, of.text, containing(of.text.toLowerCase()), of.limit, containing(of.text), ...found],
+  )
+  return rows.map(toCustomer)
+}
+
+export async function setNote(tx: Tx, id: CustomerId, note: string | null): Promise<boolean> {
+  return (await tx.run('UPDATE customers SET note = $2 WHERE id = $1', [id, note])) === 1
+}
+
+/** What a customer who has gone is called, and nothing that was noted about him. */
+export async function erase(tx: Tx, id: CustomerId, name: string, nowMs: number): Promise<void> {
+  await tx.run('UPDATE customers SET name = $2, note = NULL WHERE id = $1', [id, name])
+  await tx.run('UPDATE tokens SET revoked_at = $2 WHERE customer_id = $1 AND revoked_at IS NULL', [id, nowMs])
 }
 
 export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): Promise<boolean> {
@@ -185,6 +226,23 @@ export async function listTokens(reader: Reader, customer: CustomerId): Promise<
 /** The first revocation stands, so that its time stays true. */
 export async function revokeToken(tx: Tx, id: TokenId, nowMs: number): Promise<boolean> {
   return (await tx.run('UPDATE tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, nowMs])) === 1
+}
+
+/** One of this customer's own. */
+export async function revokeOwnToken(tx: Tx, customer: CustomerId, id: TokenId, nowMs: number): Promise<boolean> {
+  const changed = await tx.run(
+    'UPDATE tokens SET revoked_at = COALESCE(revoked_at, $3) WHERE id = $1 AND customer_id = $2',
+    [id, customer, nowMs],
+  )
+  return changed === 1
+}
+
+export async function noteUse(tx: Tx, id: string, atMs: number, from: string | null): Promise<void> {
+  await tx.run('UPDATE tokens SET used_at = $2, used_from = $3 WHERE id = $1 AND COALESCE(used_at, 0) < $2', [
+    id,
+    atMs,
+    from,
+  ])
 }
 
 /** Every token that may not spend without end. */

@@ -8,8 +8,9 @@ import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import { readAddress, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
+import { tokenRandomBytes } from '../../kernel/token-text.ts'
 import type { Services } from '../../main/shop/services.ts'
-import { makeTokenText, tokenRandomBytes } from './rules.ts'
+import { makeTokenText } from './rules.ts'
 
 /** The same database, with every question it is asked written down. */
 function overheard(db: Database): { db: Database; questions: string[] } {

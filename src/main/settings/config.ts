@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { type LogLevel, logLevels } from '../../adapters/log.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './console.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
@@ -30,7 +31,8 @@ export type Config = {
   readonly localNodes: readonly NodeKind[]
   readonly log: LogLevel
 } & VpnConfig &
-  GatewayConfig
+  GatewayConfig &
+  ConsoleConfig
 
 /** All settings, in the order in which help lists them. */
 export const settings = {
@@ -170,6 +172,7 @@ export const settings = {
     meaning: 'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn',
   },
   ...vpnSettings,
+  ...consoleSettings,
   log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
 } as const satisfies Record<keyof Config, Setting>
 
@@ -225,6 +228,7 @@ export function readConfig(
     log,
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
+    ...readConsoleConfig(reading),
   }
 }
 

@@ -1,4 +1,7 @@
+import { createAlong } from '../../adapters/along.ts'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
+import { codes } from '../../adapters/codes.ts'
+import { createPasswords } from '../../adapters/passwords.ts'
 import { randomBytes } from '../../adapters/random.ts'
 import { sha256 } from '../../adapters/sha256.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
@@ -27,10 +30,18 @@ import {
   type Places,
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
+import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
+import {
+  createIdentities,
+  createRegistration,
+  createSignIn,
+  createSignInVerifier,
+  type Mail,
+} from '../../domains/signin/index.ts'
 import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
@@ -67,6 +78,8 @@ export type Arrangements = {
   readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
+  /** How customers come by themselves; they do not, and no letter is sent, unless said. */
+  readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
 
 export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
@@ -91,7 +104,9 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
 /** All domains, wired to one database. */
 export type Services = ReturnType<typeof createServices>
 
-export function createServices(db: Database, around: Surroundings, arranged: Arrangements) {
+export function createServices(plainDb: Database, around: Surroundings, arranged: Arrangements) {
+  const acting = createActing({ db: plainDb, ...around, along: createAlong<Acting>() })
+  const { db } = acting
   const ledger = createLedger({ db, ...around })
   const history = createRowHistory(around)
   const ledgerAudit = createLedgerAudit({ db, ...around, history })
@@ -116,8 +131,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     db,
     ...around,
     fleet,
-    placeIds: createCounter(db, 'place'),
-    rangeIds: createCounter(db, 'range'),
+    placeIds: createCounter(plainDb, 'place'),
+    rangeIds: createCounter(plainDb, 'range'),
   })
   const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet })
   const outageDeps = { db, ledger, orders, events, pricing, ...around }
@@ -136,7 +151,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     ports,
     ...around,
     vault: arranged.vault,
-    proxyIds: createCounter(db, 'proxy'),
+    proxyIds: createCounter(plainDb, 'proxy'),
   })
   const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
   const once = createOnce({ db, ...around })
@@ -206,6 +221,8 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
     createEventsVerifier({ db }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
+    createOperatorsVerifier({ db, ...around }),
+    createSignInVerifier({ db, ...around, vault: arranged.vault }),
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
     createHistoryVerifier({ db }),
@@ -213,7 +230,19 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
   /** Asked about an unknown credential in this order. */
   const gateways = createGatewaySide({ db, ...around, usualEndpoint: arranged.gateway })
   const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
-  const setBlocked = createBlocking({ db, customers, touched: nodeSides })
+  const blocking = createBlocking({ db, customers, touched: nodeSides })
+  const operators = createOperators({ db, ...around })
+  const signInDeps = { db, ...around, vault: arranged.vault, passwords: createPasswords(), codes, customers, operators }
+  const signIn = createSignIn(signInDeps)
+  const identities = createIdentities({ ...signInDeps, signIn })
+  const registration = createRegistration({
+    ...signInDeps,
+    ...(arranged.joining ?? { isOpen: false, mail: undefined, siteUrl: () => '' }),
+    signIn,
+    identities,
+    ledger,
+    block: blocking.within,
+  })
   return {
     db,
     ledger,
@@ -238,7 +267,12 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     vpn,
     premium,
     nodeSides,
-    setBlocked,
+    setBlocked: blocking.setBlocked,
+    acting,
+    operators,
+    signIn,
+    identities,
+    registration,
     arranged,
     verifiers,
   }

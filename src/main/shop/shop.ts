@@ -1,14 +1,18 @@
 import manifest from '../../../package.json' with { type: 'json' }
+import { createMail } from '../../adapters/mail.ts'
 import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
+import { createCustomerSessions } from '../../api/auth/customer-sessions.ts'
+import { authApi } from '../../api/auth/routes.ts'
+import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
+import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
-import { openConsole } from '../../api/console.ts'
-import { createHttp } from '../../api/http.ts'
+import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, serve } from '../../api/serve.ts'
@@ -16,6 +20,7 @@ import { banner } from '../../cli/banner.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
+import type { Session } from '../../domains/signin/rules.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
 import { eventChores } from '../../jobs/events.ts'
@@ -23,10 +28,13 @@ import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { outageChores } from '../../jobs/outages.ts'
 import { premiumChores } from '../../jobs/premium.ts'
+import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
+import { signInChores } from '../../jobs/signin.ts'
 import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Log } from '../../kernel/log.ts'
+import { Refusal } from '../../kernel/refusal.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
 import { openConfigured, readMigrations } from './database.ts'
@@ -58,7 +66,11 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
   const { vault, confirm } = await openVault(config, db)
-  const services = createServices(db, around, arrangementsOf(config, vault))
+  const mail =
+    config.smtpUrl === undefined ? undefined : createMail({ url: config.smtpUrl, from: config.mailFrom }, log)
+  let site = ''
+  const joining = { isOpen: config.registration, mail, siteUrl: () => site }
+  const services = createServices(db, around, { ...arrangementsOf(config, vault), joining })
   const adopted = await services.stock.ranges.adopt()
   if (adopted > 0) log.info('stock put into ranges', { addresses: adopted })
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
@@ -70,6 +82,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const keys = joinKeysIn(config.folder)
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const api = openApi(config, services, around, log)
+  site = config.publicUrl ?? api.url
   const local = await openLocalSocket(config, api.toNodes, log)
   const all = [
     ...moneyChores(services, log),
@@ -80,19 +93,22 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...fleetChores({ ...services, ...around }, log),
     ...outageChores(services, log),
     ...eventChores(services),
+    ...signInChores(services),
     ...localChores,
   ]
   const chores = startChores(all, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
-    banner: banner(api.url, token),
+    banner: banner(api.url, token, await makeSandboxLinks(services)),
     token,
     services,
     pending: api.pending,
     async stop() {
       await Promise.all([api.stop(), local?.stop(drainMs)])
       await chores.stop()
+      await mail?.close()
+      await services.customers.noteUses()
       await db.close()
       log.info('shop closed')
     },
@@ -113,6 +129,16 @@ async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
 const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
   openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
 
+/** What an operator changes about himself is in the audit log, as all that he does is. */
+const actingAs =
+  ({ acting, operators }: Services) =>
+  async (session: Session, operation: string, work: () => Promise<void>): Promise<void> => {
+    const operator = session.owner.kind === 'operator' ? await operators.findPresent(session.owner.id) : undefined
+    if (!operator) throw new Refusal('unauthenticated', 'invalid_token', 'This operator was removed.')
+    const actor = { operator: operator.id, name: operator.name, role: operator.role, source: session.source }
+    await acting.act({ actor, operation, request: '{}' }, work)
+  }
+
 /** What customers and nodes call, on its port. */
 function openApi(config: Config, services: Services, around: Surroundings, log: Log) {
   let isStopping = false
@@ -130,6 +156,8 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     ...around,
     ...common,
     customers: services.customers,
+    sessions: createCustomerSessions({ ...services, publicUrl }),
+    others: [mount(authApi({ ...services, ...around, publicUrl, drawSvg: drawing.svg, actAs: actingAs(services) }))],
     bound: [
       ...accountOperations(services),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
@@ -137,6 +165,7 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
       ...eventOperations(services),
+      ...tokenOperations(services),
     ],
     console: openConsole(builtConsole, around.random),
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],

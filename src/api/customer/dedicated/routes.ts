@@ -115,7 +115,7 @@ export function dedicatedOperations(deps: {
     }),
 
     bind(owned.setAutoRenew, async ({ caller, body }) => {
-      await dedicated.setRenewal(caller.customer, body.ids, body.period, caller.token.id)
+      await dedicated.setRenewal(caller.customer, body.ids, body.period, caller.token?.id ?? null)
       return { period: body.period, updated: body.ids }
     }),
 

@@ -125,11 +125,7 @@ export const listCountries = operation({
 
 type Periods = { readonly periods: readonly number[]; readonly prolongPeriods: readonly number[] }
 
-export const toCountries = (
-  ipv: Ipv,
-  of: Periods,
-  found: readonly { code: CountryCode; available: number }[],
-) => ({
+export const toCountries = (ipv: Ipv, of: Periods, found: readonly { code: CountryCode; available: number }[]) => ({
   ipv,
   periods: [...of.periods],
   prolong_periods: [...of.prolongPeriods],

@@ -84,7 +84,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     ),
 
     bind(setVpnAutoRenew, async ({ caller, body }) => {
-      const wish = { uuid: body.uuid, enabled: body.enabled, months: periodOf(body), token: caller.token.id }
+      const wish = { uuid: body.uuid, enabled: body.enabled, months: periodOf(body), token: caller.token?.id ?? null }
       return toSubscription(await vpn.setAutoRenew(caller.customer, wish), publicUrl())
     }),
 

@@ -42,12 +42,7 @@ export function BulkBar({ picked, onDone }: { readonly picked: readonly Proxy[];
     <div className="chosen" role="toolbar" aria-label={words.selected(picked.length, format)}>
       <span>{words.selected(picked.length, format)}</span>
       {(Object.keys(titles) as Task[]).map((each) => (
-        <Button
-          key={each}
-          size="xs"
-          variant={each === 'prolong' ? 'filled' : 'default'}
-          onClick={() => setTask(each)}
-        >
+        <Button key={each} size="xs" variant={each === 'prolong' ? 'filled' : 'default'} onClick={() => setTask(each)}>
           {titles[each]}
         </Button>
       ))}
@@ -114,13 +109,7 @@ export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { read
   )
 }
 
-export function AutoRenewForm({
-  picked,
-  onDone,
-}: {
-  readonly picked: readonly Proxy[]
-  readonly onDone: () => void
-}) {
+export function AutoRenewForm({ picked, onDone }: { readonly picked: readonly Proxy[]; readonly onDone: () => void }) {
   const words = useWords(dedicatedWords)
   const format = useFormat()
   const change = useChange('setAutoRenew')

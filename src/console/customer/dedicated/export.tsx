@@ -27,7 +27,9 @@ export function ExportButton({ label, ids }: { readonly label: string; readonly 
   const shared = useWords(sharedWords)
   const [isOpen, setOpen] = useState(false)
   const [way, setWay] = useState<Way>('1')
-  const made = useMutation({ mutationFn: (chosen: Way) => api.read('exportDedicated', { query: toQuery(chosen, ids) }) })
+  const made = useMutation({
+    mutationFn: (chosen: Way) => api.read('exportDedicated', { query: toQuery(chosen, ids) }),
+  })
   const choose = (chosen: Way) => {
     setWay(chosen)
     made.mutate(chosen)

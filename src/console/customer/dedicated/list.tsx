@@ -56,7 +56,8 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
   const found = useMemo(() => all.filter((each) => isSought(each, sought)), [all, sought])
   const picked = found.filter((each) => chosen.has(each.id))
-  const toggle = (id: number) => setChosen((before) => (before.has(id) ? without(before, id) : new Set([...before, id])))
+  const toggle = (id: number) =>
+    setChosen((before) => (before.has(id) ? without(before, id) : new Set([...before, id])))
   const areAll = found.length > 0 && picked.length === found.length
   return (
     <>
@@ -122,10 +123,7 @@ function Filters({
       <NativeSelect
         label={words.country}
         value={sought.country}
-        data={[
-          { value: '', label: words.any },
-          ...countries.map((value) => ({ value, label: format.country(value) })),
-        ]}
+        data={[{ value: '', label: words.any }, ...countries.map((value) => ({ value, label: format.country(value) }))]}
         onChange={(event) => onSeek({ ...sought, country: event.currentTarget.value })}
       />
       <NativeSelect

@@ -23,11 +23,7 @@ export function ProlongForm({ picked, onDone }: { readonly picked: readonly Prox
   const [chosen, setChosen] = useState(30)
   const period = periods.includes(chosen) ? chosen : (periods[0] ?? 0)
   const ids = picked.map((each) => each.id)
-  const quote = useRead(
-    'quoteProlonging',
-    { query: { ids: ids.join(','), period } },
-    { isWanted: period > 0 },
-  )
+  const quote = useRead('quoteProlonging', { query: { ids: ids.join(','), period } }, { isWanted: period > 0 })
   const purchase = usePurchase('prolongDedicated')
   const isCurrent = quote.data?.period === period && !quote.isPlaceholderData
   const [first] = quote.data?.items ?? []
@@ -52,11 +48,7 @@ export function ProlongForm({ picked, onDone }: { readonly picked: readonly Prox
         )}
       </Reading>
       <RefusalNotice error={purchase.error} />
-      <Button
-        disabled={!isCurrent}
-        loading={purchase.isPending}
-        onClick={() => purchase.buy({ ids, period }, onDone)}
-      >
+      <Button disabled={!isCurrent} loading={purchase.isPending} onClick={() => purchase.buy({ ids, period }, onDone)}>
         {words.prolong}
       </Button>
     </div>

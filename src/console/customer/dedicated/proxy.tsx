@@ -171,10 +171,7 @@ function Settings({ proxy }: { readonly proxy: Proxy }) {
       <Facts
         of={[
           [words.protocol, words.protocols[proxy.port_type]],
-          [
-            words.autoRenew,
-            proxy.auto_renew === null ? words.off : words.every(words.days(proxy.auto_renew, format)),
-          ],
+          [words.autoRenew, proxy.auto_renew === null ? words.off : words.every(words.days(proxy.auto_renew, format))],
           [words.comment, proxy.comment === '' ? words.noComment : proxy.comment],
         ]}
       />

@@ -68,7 +68,8 @@ const en = {
   works: (ms: string) => `It works: a connection took ${ms} ms.`,
   worksNot: 'It does not work',
   replace: 'Replace the address',
-  replaceAbout: 'You get another address of the same kind and country. This one is given back and will not return to you.',
+  replaceAbout:
+    'You get another address of the same kind and country. This one is given back and will not return to you.',
   replaced: 'Replaced',
   access: 'Access',
   settings: 'Settings',

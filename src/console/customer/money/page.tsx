@@ -121,11 +121,7 @@ function Movements() {
             <div className="stack">
               <Rows label={words.transactions} columns={columns} rows={rows} keyOf={(row) => row.id} />
               {pages.hasNextPage && (
-                <Button
-                  variant="default"
-                  loading={pages.isFetchingNextPage}
-                  onClick={() => void pages.fetchNextPage()}
-                >
+                <Button variant="default" loading={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
                   {shared.more}
                 </Button>
               )}

@@ -121,7 +121,10 @@ function Figures({
         <Figure label={words.traffic} value={trafficGb === undefined ? '…' : format.gigabytes(trafficGb)} />
       </Panel>
       <Panel>
-        <Figure label={words.vpn} value={vpnUntil === null ? <Text c="dimmed">{words.noVpn}</Text> : format.day(vpnUntil)} />
+        <Figure
+          label={words.vpn}
+          value={vpnUntil === null ? <Text c="dimmed">{words.noVpn}</Text> : format.day(vpnUntil)}
+        />
       </Panel>
     </div>
   )

@@ -129,7 +129,12 @@ function Whitelist() {
 
 /** The first line of a rotating list, taken apart: what a browser is to be given. */
 function UseIt() {
-  const body = { pool_type: 'residential', type: 'rotating', quantity: 1, format: '{host} {port} {login} {password}' } as const
+  const body = {
+    pool_type: 'residential',
+    type: 'rotating',
+    quantity: 1,
+    format: '{host} {port} {login} {password}',
+  } as const
   const made = useRead('generateProxies', { body })
   return (
     <Reading of={made}>

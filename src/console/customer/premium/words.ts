@@ -27,7 +27,8 @@ const en = {
   bought: (gb: string, left: string) => `Added ${gb}. There are ${left} in the pool now.`,
   tooPoor: 'The balance does not cover this.',
   generate: 'Proxy list',
-  generateAbout: 'Lines to paste into your program. Everything about a proxy is in its login, so lists need not be kept.',
+  generateAbout:
+    'Lines to paste into your program. Everything about a proxy is in its login, so lists need not be kept.',
   country: 'Country',
   anyCountry: 'Any',
   city: 'City',

@@ -8,7 +8,8 @@ import { useRead } from '../api.ts'
 import { vpnWords } from './words.ts'
 
 /** A file name that every system takes. WireGuard makes the tunnel's name of it: fifteen characters at most. */
-const toFileName = (name: string): string => `${name.replace(/[^A-Za-z0-9_=+.-]+/g, '').slice(0, 15) || 'turnpike'}.conf`
+const toFileName = (name: string): string =>
+  `${name.replace(/[^A-Za-z0-9_=+.-]+/g, '').slice(0, 15) || 'turnpike'}.conf`
 
 const toPicture = (svg: string): string =>
   `data:image/svg+xml;base64,${btoa(String.fromCharCode(...new TextEncoder().encode(svg)))}`

@@ -10,14 +10,16 @@ import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { sharedWords } from '../../shared/words.ts'
 import { useChange, usePurchase } from '../api.ts'
-import { Setup } from './setup.tsx'
 import { TermChoice, usePrices } from './page.tsx'
+import { Setup } from './setup.tsx'
 import { vpnWords } from './words.ts'
 
 const tones: Readonly<Record<string, Tone>> = { ACTIVE: 'good', LIMITED: 'warn', DISABLED: 'bad' }
 
 /** What is open over the page, and for which device. */
-type Open = { readonly form: 'renew' | 'add' | 'end' } | { readonly form: 'setup' | 'remove'; readonly device: VpnDevice }
+type Open =
+  | { readonly form: 'renew' | 'add' | 'end' }
+  | { readonly form: 'setup' | 'remove'; readonly device: VpnDevice }
 
 export function Subscription({ of }: { readonly of: VpnSubscription }) {
   const words = useWords(vpnWords)

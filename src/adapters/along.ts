@@ -1,0 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** What goes along with a piece of work through everything that it waits for. */
+export function createAlong<Carried>() {
+  const storage = new AsyncLocalStorage<Carried>()
+  return {
+    run: <Result>(carried: Carried, work: () => Promise<Result>): Promise<Result> => storage.run(carried, work),
+    get: (): Carried | undefined => storage.getStore(),
+  }
+}

@@ -1,0 +1,24 @@
+import type { Customers } from '../../domains/customers/index.ts'
+import type { SignIn } from '../../domains/signin/index.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { CustomerSessions } from '../http.ts'
+import { readSessionText } from '../session.ts'
+
+const readOnly = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'An operator who looks at a customer’s pages changes nothing there.', {
+    charged: false,
+  })
+
+/** Lets a customer's browser in where a program would send a token. What it buys is charged through no token. */
+export const createCustomerSessions =
+  (deps: { signIn: SignIn; customers: Customers; publicUrl: () => string }): CustomerSessions =>
+  async (request, scope) => {
+    const text = readSessionText(request, 'customer', deps.publicUrl())
+    if (text === undefined) return undefined
+    const session = await deps.signIn.load('customer', text)
+    if (session.owner.kind !== 'customer') throw new Error('a customer’s session is not a customer’s')
+    await deps.customers.assertOpen(session.owner.id)
+    if (!session.scopes.includes(scope)) throw readOnly()
+    await deps.signIn.touch(session)
+    return { customer: session.owner.id, token: null, session: session.id }
+  }

@@ -1,0 +1,241 @@
+import type { Customers } from '../../domains/customers/index.ts'
+import type { Operators } from '../../domains/operators/index.ts'
+import type { Identities, Opened, Registration, SignIn, Visitor } from '../../domains/signin/index.ts'
+import type { Owner, OwnerKind, Session } from '../../domains/signin/rules.ts'
+import type { Address } from '../../kernel/address.ts'
+import { readId } from '../../kernel/ids.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import { type Clock, toIso } from '../../kernel/time.ts'
+import { type Admitted, type Api, type Bound, bind, bindCookie } from '../http.ts'
+import type { Operation } from '../operation.ts'
+import { assertSameOrigin, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
+import { confirmAddress, forgotPassword, leave, register, resetPassword, signInShapes, toSession } from './shapes.ts'
+
+export type AuthDeps = {
+  readonly signIn: SignIn
+  readonly identities: Identities
+  readonly registration: Registration
+  readonly customers: Customers
+  readonly operators: Operators
+  readonly clock: Clock
+  readonly publicUrl: () => string
+  readonly drawSvg: (text: string) => string
+  /** Does something as an operator, so that it is in the audit log. */
+  readonly actAs: (session: Session, operation: string, work: () => Promise<void>) => Promise<void>
+}
+
+/** Whoever calls: a stranger, or somebody who has signed in. */
+type Guest = { readonly visitor: Visitor; readonly session: Session | undefined }
+
+/** What signs people in. It knows no tokens: whoever has one needs no session. */
+export function authApi(deps: AuthDeps): Api<Guest> {
+  return {
+    base: '/auth/v1',
+    bound: [...signInOperations(deps, 'customer'), ...signInOperations(deps, 'operator'), ...customerOperations(deps)],
+    words: {
+      title: 'Turnpike: signing in',
+      description:
+        'How browsers sign in, as a customer or as an operator. A session is a cookie; every request with it carries ' +
+        'the header `X-Turnpike-Console: 1`. It then opens `/api/v1` or `/admin/v1` in place of a token.',
+      token: undefined,
+      cookie: 'turnpike_customer',
+    },
+    letIn: (request, from, operation) => letIn(deps, request, from, operation),
+  }
+}
+
+async function letIn(
+  deps: AuthDeps,
+  request: Request,
+  from: Address | undefined,
+  operation: Operation,
+): Promise<Admitted<Guest>> {
+  const visitor = visitorOf(request, from)
+  if (operation.access === 'public') {
+    assertSameOrigin(request, deps.publicUrl())
+    return { by: { visitor, session: undefined }, name: visitor.household }
+  }
+  const kind: OwnerKind = operation.path.startsWith('/operator/') ? 'operator' : 'customer'
+  const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
+  const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
+  if (session.openedBy !== null && isChange) throw onlyLooking()
+  await deps.signIn.touch(session)
+  return { by: { visitor, session }, name: session.id }
+}
+
+const onlyLooking = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'An operator who looks at a customer’s pages changes nothing there.')
+
+/** The session of a request that was let in with one. */
+function sessionOf({ session }: Guest): Session {
+  if (!session) throw new Error('an operation for sessions was called without one')
+  return session
+}
+
+const createCookies = (deps: AuthDeps) => ({
+  opened: ({ secret, session }: Opened): string =>
+    toCookie(session.owner.kind, { secret, forMs: session.expiresAt - deps.clock() }, isTls(deps.publicUrl())),
+  closed: (kind: OwnerKind): string => toCookie(kind, { secret: '', forMs: 0 }, isTls(deps.publicUrl())),
+})
+
+const createWho = (deps: AuthDeps) => async (session: Session) => {
+  const { owner } = session
+  const profile = await deps.identities.profile(owner)
+  const operator = owner.kind === 'operator' ? await deps.operators.findPresent(owner.id) : undefined
+  const customer = owner.kind === 'customer' ? await deps.customers.load(owner.id) : undefined
+  return {
+    kind: owner.kind,
+    id: owner.id,
+    name: operator?.name ?? customer?.name ?? '',
+    role: operator?.role ?? null,
+    scopes: [...session.scopes],
+    login: profile.login,
+    email: profile.email,
+    has_password: profile.hasPassword,
+    has_factor: profile.hasFactor,
+    session_id: session.id,
+    expires_at: toIso(session.expiresAt),
+    viewed_by: session.openedBy,
+  }
+}
+
+function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest>[] {
+  const shapes = signInShapes(kind)
+  const cookies = createCookies(deps)
+  const toWho = createWho(deps)
+  const entered = async (opened: Opened) => ({
+    data: await toWho(opened.session),
+    cookie: cookies.opened(opened),
+  })
+  return [
+    bind(shapes.offers, async () =>
+      kind === 'customer' ? deps.registration.offers : { registration: false, mail: false },
+    ),
+    bindCookie(shapes.signIn, async ({ caller, body }) =>
+      entered(await deps.signIn.byPassword(kind, body, caller.visitor)),
+    ),
+    bindCookie(shapes.byLink, async ({ caller, body }) =>
+      entered(await deps.signIn.byLink(kind, body.link, caller.visitor)),
+    ),
+    bindCookie(shapes.signOut, async ({ caller }) => {
+      const { owner, id } = sessionOf(caller)
+      await deps.signIn.end(owner, id)
+      return { data: { done: true }, cookie: cookies.closed(kind) }
+    }),
+    bind(shapes.session, async ({ caller }) => toWho(sessionOf(caller))),
+    bind(shapes.sessions, async ({ caller }) => {
+      const { owner, id } = sessionOf(caller)
+      return { sessions: (await deps.signIn.list(owner)).map((each) => toSession(each, id)) }
+    }),
+    ...changeOperations(deps, kind, shapes),
+  ]
+}
+
+/** What somebody changes about how he signs in. An operator's changes are in the audit log. */
+function changeOperations(
+  deps: AuthDeps,
+  kind: OwnerKind,
+  shapes: ReturnType<typeof signInShapes>,
+): readonly Bound<Guest>[] {
+  const { identities } = deps
+  async function act<Result>(session: Session, operation: Operation, work: () => Promise<Result>): Promise<Result> {
+    if (kind === 'customer') return work()
+    let result: { readonly of: Result } | undefined
+    await deps.actAs(session, operation.id, async () => {
+      result = { of: await work() }
+    })
+    if (!result) throw new Error('an action has ended without being done')
+    return result.of
+  }
+
+  return [
+    bind(shapes.endSessions, async ({ caller, body }) => {
+      const session = sessionOf(caller)
+      const id = body.session_id === undefined ? undefined : readId('session', body.session_id)
+      if (body.session_id !== undefined && !id) throw new Refusal('missing', 'not_found', 'There is no such session.')
+      return act(session, shapes.endSessions, async () => {
+        if (!id) return { ended: await deps.signIn.endOthers(session.owner, session.id) }
+        await deps.signIn.end(session.owner, id)
+        return { ended: 1 }
+      })
+    }),
+    bind(shapes.password, async ({ caller, body }) => {
+      const session = sessionOf(caller)
+      const wish = {
+        login: await loginOf(deps, session.owner, body.login),
+        current: body.current_password,
+        password: body.password,
+        household: caller.visitor.household,
+      }
+      const { ended } = await act(session, shapes.password, () =>
+        identities.setPassword(session.owner, wish, session.id),
+      )
+      return { sessions_ended: ended }
+    }),
+    bind(shapes.beginFactor, async ({ caller, body }) => {
+      const session = sessionOf(caller)
+      const { household } = caller.visitor
+      const made = await act(session, shapes.beginFactor, () =>
+        identities.beginFactor(session.owner, body.current_password, household),
+      )
+      return { ...made, qr: deps.drawSvg(made.uri) }
+    }),
+    bind(shapes.confirmFactor, async ({ caller, body }) => {
+      const session = sessionOf(caller)
+      const { household } = caller.visitor
+      await act(session, shapes.confirmFactor, () => identities.confirmFactor(session.owner, body.code, household))
+      return { done: true }
+    }),
+    bind(shapes.removeFactor, async ({ caller, body }) => {
+      const session = sessionOf(caller)
+      const { household } = caller.visitor
+      await act(session, shapes.removeFactor, () =>
+        identities.removeFactor(session.owner, body.current_password, household),
+      )
+      return { done: true }
+    }),
+  ]
+}
+
+/** An operator signs in with his name, so that the audit log and the login never part. */
+async function loginOf(deps: AuthDeps, owner: Owner, wished: string | undefined): Promise<string | undefined> {
+  if (owner.kind === 'customer') return wished
+  return (await deps.operators.findPresent(owner.id))?.name
+}
+
+function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
+  const { registration } = deps
+  const cookies = createCookies(deps)
+  const toWho = createWho(deps)
+  return [
+    bindCookie(register, async ({ caller, body }) => {
+      const opened = await registration.register(body, caller.visitor)
+      return {
+        data: { confirm: !opened, who: opened ? await toWho(opened.session) : null },
+        cookie: opened && cookies.opened(opened),
+      }
+    }),
+    bindCookie(confirmAddress, async ({ caller, body }) => {
+      const opened = await registration.confirm(body.link, caller.visitor)
+      return { data: await toWho(opened.session), cookie: cookies.opened(opened) }
+    }),
+    bind(forgotPassword, async ({ caller, body }) => {
+      await registration.askReset(body.email, caller.visitor)
+      return { done: true }
+    }),
+    bind(resetPassword, async ({ body }) => {
+      await deps.identities.resetPassword(body.link, body.password)
+      return { done: true }
+    }),
+    bindCookie(leave, async ({ caller, body }) => {
+      const { owner } = sessionOf(caller)
+      if (owner.kind !== 'customer') throw new Error('only customers leave')
+      await registration.leave(owner.id, {
+        password: body.current_password,
+        giveUpBalance: body.give_up_balance,
+        household: caller.visitor.household,
+      })
+      return { data: { done: true }, cookie: cookies.closed('customer') }
+    }),
+  ]
+}

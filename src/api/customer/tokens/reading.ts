@@ -1,0 +1,16 @@
+import type { TokenWish } from '../../../domains/customers/index.ts'
+import type { Scope } from '../../../domains/customers/rules.ts'
+import { type Prefix, readPrefix } from '../../../kernel/address.ts'
+import { kopecks } from '../../../kernel/money.ts'
+import { readIso } from '../../../kernel/time.ts'
+import type { z } from '../../operation.ts'
+import type { tokenWish } from './shapes.ts'
+
+/** A token as it was wished for, in the words of the shop. */
+export const readTokenWish = (body: z.output<typeof tokenWish>): TokenWish => ({
+  name: body.name,
+  ...(body.scopes && { scopes: [...new Set(body.scopes)] as Scope[] }),
+  allowedFrom: (body.from ?? []).map((text) => readPrefix(text)).filter((each): each is Prefix => each !== undefined),
+  cap: body.cap_rub == null ? null : kopecks(BigInt(Math.round(body.cap_rub * 100))),
+  expiresAt: body.expires_at == null ? null : (readIso(body.expires_at) ?? null),
+})

@@ -1,0 +1,129 @@
+import { z } from '@hono/zod-openapi'
+import { allScopes, type Token } from '../../../domains/customers/rules.ts'
+import { formatPrefix, readPrefix } from '../../../kernel/address.ts'
+import { toRoubles } from '../../../kernel/money.ts'
+import { readIso, toIso } from '../../../kernel/time.ts'
+import { exampleAt, flag, moment, roubles, text } from '../../fields.ts'
+import { operation } from '../../operation.ts'
+
+const tag = 'API tokens'
+const exampleId = 'tok_01k73sf8000000000000000000'
+
+export const token = z
+  .object({
+    token_id: text('Its id.', exampleId),
+    begins: text('The first characters of its text, to tell tokens apart.', 'tp_live_0000'),
+    name: text('What it is for.', 'my program'),
+    scopes: z.array(z.string()).openapi({ description: 'What it may do.', example: ['read', 'trade'] }),
+    cap_rub: roubles('The most it may spend in all; null without a cap.', 1000).nullable(),
+    from: z
+      .array(z.string())
+      .openapi({ description: 'Addresses it may be used from; anywhere if empty.', example: [] }),
+    created_at: moment('When it was made.'),
+    expires_at: moment('When it stops; null for never.').nullable(),
+    revoked_at: moment('When it was revoked; null if it was not.').nullable(),
+    used_at: moment('When it was last used, to the minute; null for never.').nullable(),
+    used_from: text('From where.', '203.0.113.7').nullable(),
+  })
+  .openapi('Token')
+
+const example = {
+  token_id: exampleId,
+  begins: 'tp_live_0000',
+  name: 'my program',
+  scopes: ['read', 'trade'],
+  cap_rub: 1000,
+  from: ['203.0.113.0/24'],
+  created_at: toIso(exampleAt),
+  expires_at: null,
+  revoked_at: null,
+  used_at: toIso(exampleAt),
+  used_from: '203.0.113.7',
+}
+
+const momentOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
+
+export const toToken = (of: Token): z.input<typeof token> => ({
+  token_id: of.id,
+  begins: of.hint,
+  name: of.name,
+  scopes: [...of.scopes],
+  cap_rub: of.cap === null ? null : toRoubles(of.cap),
+  from: of.allowedFrom.map(formatPrefix),
+  created_at: toIso(of.createdAt),
+  expires_at: momentOrNull(of.expiresAt),
+  revoked_at: momentOrNull(of.revokedAt),
+  used_at: momentOrNull(of.usedAt),
+  used_from: of.usedFrom,
+})
+
+export const listOwnTokens = operation({
+  id: 'listTokens',
+  method: 'GET',
+  path: '/tokens',
+  tag,
+  summary: 'List your API tokens',
+  access: 'session',
+  answer: z.object({ tokens: z.array(token).openapi({ description: 'All of them, oldest first.' }) }),
+  example: { tokens: [example] },
+})
+
+/** What a token is wished like: the same for customers and for operators. */
+export const tokenWish = z.object({
+  name: z
+    .string()
+    .regex(/^[^\p{Cc}\p{Cs}]{1,200}$/u, 'must be 1 to 200 printable characters')
+    .default('token')
+    .openapi({ description: 'What it is for.', example: 'my program' }),
+  scopes: z
+    .array(z.enum([...allScopes] as [string, ...string[]]))
+    .min(1, 'must name at least one scope')
+    .optional()
+    .openapi({ description: 'What it may do; all unless said.', example: ['read'] }),
+  cap_rub: z
+    .number()
+    .min(0)
+    .max(1_000_000_000)
+    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
+    .nullish()
+    .openapi({ description: 'The most it may spend in all; without a cap unless said.', example: 1000 }),
+  from: z
+    .array(z.string().refine((value) => readPrefix(value) !== undefined, 'must be an address or a prefix'))
+    .max(100)
+    .optional()
+    .openapi({ description: 'Addresses it may be used from; anywhere unless said.', example: ['203.0.113.0/24'] }),
+  expires_at: z
+    .string()
+    .refine((value) => readIso(value) !== undefined, 'must be a moment like 2027-01-31T12:00:00Z')
+    .nullish()
+    .openapi({ description: 'When it stops; never unless said.', example: '2027-01-31T12:00:00Z' }),
+})
+
+const made = token.extend({ token: text('Its text, shown this once.', 'tp_live_…') }).openapi('NewToken')
+
+export const createOwnToken = operation({
+  id: 'createToken',
+  method: 'POST',
+  path: '/tokens/create',
+  tag,
+  summary: 'Make an API token and see it, this once',
+  access: 'session',
+  body: tokenWish,
+  exampleBody: { name: 'my program', scopes: ['read'] },
+  answer: made,
+  example: { ...example, token: 'tp_live_…' },
+})
+
+export const revokeOwnToken = operation({
+  id: 'revokeToken',
+  method: 'POST',
+  path: '/tokens/revoke',
+  tag,
+  summary: 'Stop one of your API tokens, for good',
+  access: 'session',
+  body: z.object({ token_id: z.string().openapi({ description: 'Which one.', example: exampleId }) }),
+  exampleBody: { token_id: exampleId },
+  answer: z.object({ token_id: text('Which one.', exampleId), revoked: flag('Whether it is revoked.') }),
+  example: { token_id: exampleId, revoked: true },
+  codes: ['not_found'],
+})

@@ -1,0 +1,74 @@
+import type { Visitor } from '../domains/signin/index.ts'
+import type { OwnerKind } from '../domains/signin/rules.ts'
+import { type Address, formatAddress } from '../kernel/address.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import { sourceName } from './answers.ts'
+
+/** Sent with every request of a session: a page of another origin cannot send it without being asked first. */
+export const consoleHeader = 'X-Turnpike-Console'
+
+/** Behind TLS a cookie that only this host can set, and only over TLS; else the same without that promise. */
+export const cookieName = (kind: OwnerKind, isSecure: boolean): string => `${isSecure ? '__Host-' : ''}turnpike_${kind}`
+
+/** A cookie for the browser alone: no script reads it and no other site sends it. An empty one takes it back. */
+export function toCookie(
+  kind: OwnerKind,
+  of: { readonly secret: string; readonly forMs: number },
+  isSecure: boolean,
+): string {
+  const parts = [
+    `${cookieName(kind, isSecure)}=${of.secret}`,
+    'Path=/',
+    'HttpOnly',
+    'SameSite=Strict',
+    `Max-Age=${Math.max(0, Math.floor(of.forMs / 1000))}`,
+    ...(isSecure ? ['Secure'] : []),
+  ]
+  return parts.join('; ')
+}
+
+const foreign = (problem: string): Refusal => new Refusal('forbidden', 'forbidden', problem, { charged: false })
+
+/**
+ * What the cookie of a session holds, where a request has one. A request that a page of another origin has made is
+ * refused: SameSite=Strict keeps browsers from sending the cookie, and this holds where that does not.
+ */
+export function readSessionText(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
+  const secret = findCookie(request, cookieName(kind, isTls(publicUrl)))
+  if (secret === undefined) return undefined
+  if (request.headers.get(consoleHeader) === null) throw foreign(`Send the header ${consoleHeader}: 1 with a session.`)
+  assertSameOrigin(request, publicUrl)
+  return secret
+}
+
+/** Refuses what a page of another origin has sent. A program sends no Origin. */
+export function assertSameOrigin(request: Request, publicUrl: string): void {
+  const site = request.headers.get('sec-fetch-site')
+  if (site !== null && site !== 'same-origin' && site !== 'none') throw foreign('This was sent by another site.')
+  const origin = request.headers.get('origin')
+  if (origin === null) return
+  const host = URL.parse(origin)?.host
+  const own = [URL.parse(publicUrl)?.host, URL.parse(request.url)?.host]
+  if (host === undefined || !own.includes(host)) throw foreign('This was sent by a page of another origin.')
+}
+
+export const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')
+
+const mostCookieBytes = 8192
+
+function findCookie(request: Request, name: string): string | undefined {
+  const text = request.headers.get('cookie') ?? ''
+  if (text.length > mostCookieBytes) return undefined
+  for (const part of text.split(';')) {
+    const [key, value] = part.trim().split('=', 2)
+    if (key === name) return value
+  }
+  return undefined
+}
+
+/** Where a browser is, as far as it tells. */
+export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({
+  source: from ? formatAddress(from) : null,
+  household: from ? sourceName(from) : '',
+  agent: request.headers.get('user-agent'),
+})

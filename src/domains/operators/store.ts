@@ -1,0 +1,205 @@
+import { numberOrNull } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import { type Chain, emptyChain, endingWith } from '../../kernel/chain.ts'
+import type { OperatorId, OperatorTokenId } from '../../kernel/ids.ts'
+import type { Entry, Operator, OperatorToken, Role } from './rules.ts'
+
+type OperatorRow = { id: string; name: string; role: string; created_at: bigint; removed_at: bigint | null }
+
+type TokenRow = {
+  id: string
+  operator_id: string
+  hint: string
+  name: string
+  created_at: bigint
+  expires_at: bigint | null
+  revoked_at: bigint | null
+}
+
+type EntryRow = {
+  seq: bigint
+  at: bigint
+  operator_id: string | null
+  name: string
+  role: string
+  action: string
+  request: string
+  source: string | null
+  hash: Uint8Array
+}
+
+const toOperator = (row: OperatorRow): Operator => ({
+  id: row.id as OperatorId,
+  name: row.name,
+  role: row.role as Role,
+  createdAt: Number(row.created_at),
+  removedAt: numberOrNull(row.removed_at),
+})
+
+const toToken = (row: TokenRow): OperatorToken => ({
+  id: row.id as OperatorTokenId,
+  operator: row.operator_id as OperatorId,
+  hint: row.hint,
+  name: row.name,
+  createdAt: Number(row.created_at),
+  expiresAt: numberOrNull(row.expires_at),
+  revokedAt: numberOrNull(row.revoked_at),
+})
+
+const toEntry = (row: EntryRow): Entry => ({
+  seq: Number(row.seq),
+  at: Number(row.at),
+  operator: row.operator_id as OperatorId | null,
+  name: row.name,
+  role: row.role,
+  action: row.action,
+  request: row.request,
+  source: row.source,
+  hash: row.hash,
+})
+
+export function insertOperator(tx: Tx, operator: Operator): void {
+  tx.send('INSERT INTO operators (id, name, role, created_at, removed_at) VALUES ($1, $2, $3, $4, $5)', [
+    operator.id,
+    operator.name,
+    operator.role,
+    operator.createdAt,
+    operator.removedAt,
+  ])
+}
+
+export async function findOperator(reader: Reader, id: OperatorId): Promise<Operator | undefined> {
+  const row = await reader.first<OperatorRow>('SELECT * FROM operators WHERE id = $1', [id])
+  return row && toOperator(row)
+}
+
+/** One who is there: a name that was removed is nobody's. */
+export async function findByName(reader: Reader, name: string): Promise<Operator | undefined> {
+  const row = await reader.first<OperatorRow>('SELECT * FROM operators WHERE name = $1 AND removed_at IS NULL', [name])
+  return row && toOperator(row)
+}
+
+/** All who are there, oldest first, locked until the commit: whether one is the last owner stays true so long. */
+export async function lockOperators(tx: Tx): Promise<Operator[]> {
+  const rows = await tx.all<OperatorRow>('SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id FOR UPDATE')
+  return rows.map(toOperator)
+}
+
+export async function listOperators(reader: Reader): Promise<Operator[]> {
+  const rows = await reader.all<OperatorRow>('SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id')
+  return rows.map(toOperator)
+}
+
+export async function setRole(tx: Tx, id: OperatorId, role: Role): Promise<void> {
+  await tx.run('UPDATE operators SET role = $2 WHERE id = $1', [id, role])
+}
+
+export async function remove(tx: Tx, id: OperatorId, nowMs: number): Promise<void> {
+  await tx.run('UPDATE operators SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL', [id, nowMs])
+  await tx.run('UPDATE operator_tokens SET revoked_at = $2 WHERE operator_id = $1 AND revoked_at IS NULL', [id, nowMs])
+}
+
+export function insertToken(tx: Tx, token: OperatorToken, digest: Uint8Array): void {
+  tx.send(
+    `INSERT INTO operator_tokens (id, operator_id, digest, hint, name, created_at, expires_at, revoked_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [token.id, token.operator, digest, token.hint, token.name, token.createdAt, token.expiresAt, token.revokedAt],
+  )
+}
+
+/** The token with this digest, and whose it is, in one look. */
+export async function findByDigest(
+  reader: Reader,
+  digest: Uint8Array,
+): Promise<{ token: OperatorToken; digest: Uint8Array; operator: Operator } | undefined> {
+  const row = await reader.first<
+    TokenRow & { digest: Uint8Array; who: string; role: string; removed_at: bigint | null }
+  >(
+    `SELECT operator_tokens.*, operators.name AS who, operators.role, operators.removed_at
+     FROM operator_tokens JOIN operators ON operators.id = operator_tokens.operator_id
+     WHERE operator_tokens.digest = $1`,
+    [digest],
+  )
+  if (!row) return undefined
+  const operator = { id: row.operator_id, name: row.who, role: row.role, created_at: 0n, removed_at: row.removed_at }
+  return { token: toToken(row), digest: row.digest, operator: toOperator(operator) }
+}
+
+export async function listTokens(reader: Reader, operator: OperatorId): Promise<OperatorToken[]> {
+  const rows = await reader.all<TokenRow>('SELECT * FROM operator_tokens WHERE operator_id = $1 ORDER BY id', [
+    operator,
+  ])
+  return rows.map(toToken)
+}
+
+/** The first revocation stands, so that its time stays true. */
+export async function revokeToken(tx: Tx, id: OperatorTokenId, nowMs: number): Promise<boolean> {
+  const changed = await tx.run('UPDATE operator_tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [
+    id,
+    nowMs,
+  ])
+  return changed === 1
+}
+
+type EndRow = { seq: bigint; head: Uint8Array; last_at: bigint }
+
+const toEnd = (row: EndRow | undefined): Chain =>
+  row ? { seq: Number(row.seq), head: row.head, lastAt: Number(row.last_at) } : emptyChain
+
+export async function findEnd(reader: Reader): Promise<Chain> {
+  return toEnd(await reader.first<EndRow>('SELECT seq, head, last_at FROM audit_log_end WHERE one = 1'))
+}
+
+/** Where the log ends, held until the commit: entries stand in the order in which they become visible. */
+export async function lockEnd(tx: Tx): Promise<Chain> {
+  await tx.run(
+    'INSERT INTO audit_log_end (one, seq, head, last_at) VALUES (1, 0, $1, 0) ON CONFLICT (one) DO NOTHING',
+    [emptyChain.head],
+  )
+  return toEnd(await tx.first<EndRow>('SELECT seq, head, last_at FROM audit_log_end WHERE one = 1 FOR UPDATE'))
+}
+
+export function appendEntry(tx: Tx, entry: Entry): void {
+  tx.send(
+    `INSERT INTO audit_log (seq, at, operator_id, name, role, action, request, source, hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      entry.seq,
+      entry.at,
+      entry.operator,
+      entry.name,
+      entry.role,
+      entry.action,
+      entry.request,
+      entry.source,
+      entry.hash,
+    ],
+  )
+  const end = endingWith(entry)
+  tx.send('UPDATE audit_log_end SET seq = $1, head = $2, last_at = $3 WHERE one = 1', [end.seq, end.head, end.lastAt])
+}
+
+/** Newest first; of one operator, or of all. */
+export async function listEntries(
+  reader: Reader,
+  of: {
+    readonly before: number
+    readonly operator: OperatorId | null
+    readonly action: string
+    readonly limit: number
+  },
+): Promise<Entry[]> {
+  const rows = await reader.all<EntryRow>(
+    `SELECT * FROM audit_log
+     WHERE seq < $1 AND (CAST($2 AS TEXT) IS NULL OR operator_id = $2) AND (CAST($3 AS TEXT) = '' OR action = $3)
+     ORDER BY seq DESC LIMIT $4`,
+    [of.before, of.operator, of.action, of.limit],
+  )
+  return rows.map(toEntry)
+}
+
+/** In their order, for `verify`. */
+export async function entriesAfter(reader: Reader, seq: number, limit: number): Promise<Entry[]> {
+  const rows = await reader.all<EntryRow>('SELECT * FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2', [seq, limit])
+  return rows.map(toEntry)
+}

@@ -1,0 +1,38 @@
+import type { Database } from '../../db/transaction.ts'
+import { type Audit, attempt, type Finding, type Verifier } from '../../kernel/finding.ts'
+import { sameBytes } from '../../kernel/token-text.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import { namedText } from './rules.ts'
+import * as store from './store.ts'
+
+const page = 500
+
+/** Logins are what their digest in the history says, and second factors can be opened. */
+export const createSignInVerifier = (deps: {
+  readonly db: Database
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+}): Verifier => ({
+  name: 'sign-in',
+  verify: () =>
+    deps.db.snapshot(async (reader): Promise<Audit> => {
+      const findings: Finding[] = []
+      let count = 0
+      for (let after = ''; ; ) {
+        const batch = await store.identitiesAfter(reader, after, page)
+        for (const each of batch) {
+          const where = { promise: 'sign-in', where: `login of ${each.owner.id}` }
+          if (!sameBytes(deps.sha256(namedText(each.owner.id, each.login, each.email)), each.named)) {
+            findings.push({ ...where, problem: 'login or address is not what was written' })
+          }
+          await attempt(findings, where, () => {
+            if (each.totp) deps.vault.open(each.totp, `totp of ${each.owner.id}`)
+          })
+        }
+        count += batch.length
+        const last = batch.at(-1)
+        if (!last || batch.length < page) return { findings, covered: { logins: count } }
+        after = last.owner.id
+      }
+    }),
+})

@@ -1,0 +1,129 @@
+import type { Tx } from '../../db/transaction.ts'
+import { createBuckets } from '../../kernel/buckets.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { toRoubles } from '../../kernel/money.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import { badEmail, balanceLeft, loginTaken, noMail, registrationClosed, tooManyAttempts } from './errors.ts'
+import { letterOf } from './letters.ts'
+import type { Mail } from './ports.ts'
+import { isEmail, toLogin } from './rules.ts'
+import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
+import type { Identities } from './service-identity.ts'
+
+/** Letters to one address, and to whatever addresses for one household, in an hour. */
+const toAddress = { perSecond: 3 / 3600, burst: 3 }
+const forHousehold = { perSecond: 10 / 3600, burst: 10 }
+
+/** What waits for its address to be confirmed: the password as it will be kept. */
+type Waiting = { readonly email: string; readonly password: string }
+
+export type Registration = ReturnType<typeof createRegistration>
+
+/** Customers who come and go by themselves. */
+export function createRegistration(
+  deps: Omit<SignInDeps, 'customers'> & {
+    readonly signIn: SignIn
+    readonly identities: Identities
+    readonly customers: Customers
+    readonly ledger: Pick<Ledger, 'balance'>
+    readonly mail: Mail | undefined
+    readonly isOpen: boolean
+    /** Blocks a customer with all that he has. */
+    readonly block: (tx: Tx, id: CustomerId, blocked: boolean) => Promise<void>
+    readonly siteUrl: () => string
+  },
+) {
+  const { db, signIn, identities, customers, mail } = deps
+  const addresses = createBuckets(toAddress, deps.clock)
+  const households = createBuckets(forHousehold, deps.clock)
+
+  function readEmail(text: string): string {
+    const email = toLogin(text)
+    if (!isEmail(email)) throw badEmail()
+    return email
+  }
+
+  function limit(email: string, { household }: Visitor): void {
+    if (!households.take(household) || !addresses.take(email)) throw tooManyAttempts()
+  }
+
+  async function admit(tx: Tx, { email, password }: Waiting, visitor: Visitor): Promise<Opened> {
+    // Under a name that says nothing: what he is called here outlives him in the history.
+    const customer = await customers.addCustomer(tx, 'registered')
+    const owner = { kind: 'customer', id: customer.id } as const
+    await identities.create(tx, owner, { login: email, email, password })
+    return signIn.open(tx, owner, visitor)
+  }
+
+  return {
+    /** What a page may offer to somebody who has not signed in. */
+    offers: { registration: deps.isOpen, mail: mail !== undefined },
+
+    /**
+     * Takes a new customer in: at once where no mail is sent, else by a link to his address. Whoever has an address is
+     * told so by a letter, and nobody else learns it.
+     */
+    async register(wish: { email: string; password: string }, visitor: Visitor): Promise<Opened | undefined> {
+      if (!deps.isOpen) throw registrationClosed()
+      const email = readEmail(wish.email)
+      limit(email, visitor)
+      const password = await identities.hash(wish.password, email)
+      const known = await identities.findByLogin('customer', email)
+      if (!mail) {
+        if (known) throw loginTaken()
+        return db.transact((tx) => admit(tx, { email, password }, visitor))
+      }
+      if (known) {
+        mail.post(letterOf('known', email, deps.siteUrl()))
+        return undefined
+      }
+      const payload = JSON.stringify({ email, password } satisfies Waiting)
+      const link = await db.transact(async (tx) =>
+        signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }),
+      )
+      mail.post(letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`))
+      return undefined
+    },
+
+    confirm: (text: string, visitor: Visitor): Promise<Opened> =>
+      db.transact(async (tx) => {
+        const link = await signIn.useLink(tx, text, 'confirm')
+        return admit(tx, JSON.parse(link.payload ?? '{}') as Waiting, visitor)
+      }),
+
+    /** Sends a link to whoever has this address. The answer is the same if nobody has. */
+    async askReset(text: string, visitor: Visitor): Promise<void> {
+      if (!mail) throw noMail()
+      const email = readEmail(text)
+      limit(email, visitor)
+      const known = await identities.findByLogin('customer', email)
+      if (!known?.email) return
+      const link = await db.transact(async (tx) =>
+        signIn.issueLink(tx, { kind: 'customer', owner: known.owner.id, purpose: 'reset' }),
+      )
+      mail.post(letterOf('reset', known.email, `${deps.siteUrl()}/#reset=${link.text}`))
+    },
+
+    /**
+     * A customer who goes: his name, login and address are forgotten, his tokens revoked, his sessions ended, and all
+     * that he has stops. What moved his money stays in the books, under his number.
+     */
+    async leave(
+      customer: CustomerId,
+      wish: { password: string | undefined; giveUpBalance: boolean; household: string },
+    ): Promise<void> {
+      const owner = { kind: 'customer', id: customer } as const
+      await identities.confirm(owner, wish.password, wish.household)
+      const { balance } = await deps.ledger.balance(customer)
+      if (balance > 0n && !wish.giveUpBalance) throw balanceLeft(toRoubles(balance))
+      await db.transact(async (tx) => {
+        await deps.block(tx, customer, true)
+        await customers.erase(tx, customer)
+        await identities.remove(tx, owner)
+      })
+      customers.forget()
+      signIn.forget()
+    },
+  }
+}

@@ -1,0 +1,270 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import { type BucketRate, createBuckets } from '../../kernel/buckets.ts'
+import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../kernel/ids.ts'
+import { remember } from '../../kernel/remember.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { sameBytes, tokenRandomBytes } from '../../kernel/token-text.ts'
+import type { Vault } from '../../kernel/vault.ts'
+import type { Customers } from '../customers/index.ts'
+import { allScopes, type Scope } from '../customers/rules.ts'
+import type { Operators } from '../operators/index.ts'
+import {
+  codeRequired,
+  invalidLink,
+  invalidSession,
+  noSuchSession,
+  signInFailed,
+  tooBusy,
+  tooManyAttempts,
+} from './errors.ts'
+import type { Codes, Passwords } from './ports.ts'
+import {
+  type Identity,
+  isLinkText,
+  isOpen,
+  isSessionText,
+  type LinkPurpose,
+  linkMs,
+  makeLinkText,
+  makeSessionText,
+  mostSessions,
+  type OneTimeLink,
+  type Owner,
+  type OwnerKind,
+  type Session,
+  sessionMs,
+  toLogin,
+  viewMs,
+} from './rules.ts'
+import * as store from './store.ts'
+
+/** How long a look-up is believed. A session that another process has ended is known after this long at most. */
+const rememberMs = 500
+const mostRemembered = 10_000
+/** How exactly the last use of a session is kept. */
+const touchEveryMs = 60_000
+const keptAfterMs = 30 * 86_400_000
+
+/** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
+const ofName: BucketRate = { perSecond: 20 / 900, burst: 20 }
+const ofSource: BucketRate = { perSecond: 60 / 900, burst: 60 }
+
+/** Where a browser is, as far as it tells. `household` is what is limited: one that has IPv6 has many addresses. */
+export type Visitor = { readonly source: string | null; readonly household: string; readonly agent: string | null }
+
+/** A session, and what its cookie holds: it is in this answer and nowhere else. */
+export type Opened = { readonly secret: string; readonly session: Session }
+
+export type SignInDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  readonly passwords: Passwords
+  readonly codes: Codes
+  readonly customers: Pick<Customers, 'assertOpenIn'>
+  readonly operators: Pick<Operators, 'assertPresentIn'>
+}
+
+export type SignIn = ReturnType<typeof createSignIn>
+
+export function createSignIn(deps: SignInDeps) {
+  const { db, clock, random, sha256 } = deps
+  const names = createBuckets(ofName, clock)
+  const households = createBuckets(ofSource, clock)
+  const known = remember({
+    ask: async (secret: string) => {
+      const digest = sha256(secret)
+      const found = await store.findSession(db, digest)
+      return found && sameBytes(found.digest, digest) ? found.session : undefined
+    },
+    clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+    isWorthKeeping: (found) => found !== undefined,
+  })
+
+  /** Takes an attempt from whoever tries and from the name that is tried. One that succeeds is given back. */
+  function attempt(name: string, household: string): { readonly succeeded: () => void } {
+    if (!households.take(household)) throw tooManyAttempts()
+    if (!names.take(name)) {
+      households.give(household)
+      throw tooManyAttempts()
+    }
+    return {
+      succeeded() {
+        names.give(name)
+        households.give(household)
+      },
+    }
+  }
+
+  /** Whether a password is this identity's, or nobody's; it takes the same time either way. */
+  async function assertPassword(of: Identity | undefined, password: string): Promise<Identity> {
+    const isRight = await deps.passwords.isRight(password, of?.password ?? undefined)
+    if (isRight === undefined) throw tooBusy()
+    if (!of || !isRight) throw signInFailed()
+    return of
+  }
+
+  /** Takes a code, once. */
+  async function assertCode(tx: Tx, identity: Identity, code: string | undefined): Promise<void> {
+    const locked = await store.lockIdentity(tx, identity.owner.id)
+    if (!locked?.totp || locked.totpSince === null) return
+    if (code === undefined) throw codeRequired()
+    const secret = deps.vault.open(locked.totp, `totp of ${locked.owner.id}`)
+    const step = deps.codes.findStep(secret, code, clock())
+    if (step === undefined || !(await store.noteStep(tx, locked.owner.id, step))) throw signInFailed()
+  }
+
+  async function open(
+    tx: Tx,
+    owner: Owner,
+    visitor: Visitor,
+    as: { readonly scopes: readonly Scope[]; readonly openedBy: OperatorId | null; readonly forMs: number },
+  ): Promise<Opened> {
+    const nowMs = clock()
+    const secret = makeSessionText(random(tokenRandomBytes))
+    const session: Session = {
+      id: makeId('session', nowMs, random),
+      owner,
+      scopes: as.scopes,
+      openedBy: as.openedBy,
+      source: visitor.source,
+      agent: visitor.agent?.slice(0, 200) ?? null,
+      createdAt: nowMs,
+      usedAt: nowMs,
+      expiresAt: nowMs + as.forMs,
+      endedAt: null,
+    }
+    if (as.openedBy === null) {
+      const others = await store.listSessions(tx, owner.id, nowMs)
+      for (const old of others.slice(mostSessions - 1)) await store.endSession(tx, owner.id, old.id, nowMs)
+    }
+    store.insertSession(tx, session, sha256(secret))
+    return { secret, session }
+  }
+
+  /** One who was removed, or is blocked, has nothing to sign in to. */
+  async function openOwn(tx: Tx, owner: Owner, visitor: Visitor): Promise<Opened> {
+    if (owner.kind === 'customer') await deps.customers.assertOpenIn(tx, owner.id)
+    else await deps.operators.assertPresentIn(tx, owner.id)
+    const scopes = owner.kind === 'customer' ? allScopes : []
+    return open(tx, owner, visitor, { scopes, openedBy: null, forMs: sessionMs[owner.kind] })
+  }
+
+  function issueLink(
+    tx: Tx,
+    of: { readonly kind: OwnerKind; readonly owner: string | null; readonly purpose: LinkPurpose; payload?: string },
+  ): { readonly text: string; readonly expiresAt: number } {
+    const nowMs = clock()
+    const text = makeLinkText(random(tokenRandomBytes))
+    const link: OneTimeLink = {
+      id: makeId('link', nowMs, random),
+      kind: of.kind,
+      owner: of.owner,
+      purpose: of.purpose,
+      payload: of.payload ?? null,
+      createdAt: nowMs,
+      expiresAt: nowMs + linkMs[of.purpose],
+      usedAt: null,
+    }
+    store.insertLink(tx, link, sha256(text))
+    return { text, expiresAt: link.expiresAt }
+  }
+
+  async function useLink(tx: Tx, text: string, purpose: LinkPurpose): Promise<OneTimeLink> {
+    const link = isLinkText(text) ? await store.useLink(tx, sha256(text), purpose, clock()) : undefined
+    if (!link) throw invalidLink()
+    return link
+  }
+
+  return {
+    attempt,
+    assertPassword,
+    assertCode,
+    open: openOwn,
+    useLink,
+
+    /** Makes a link that works once, in the caller's transaction. Its text is in the answer and nowhere else. */
+    issueLink,
+
+    /** Opens a session by login and password, and by the second factor where there is one. */
+    async byPassword(
+      kind: OwnerKind,
+      given: { readonly login: string; readonly password: string; readonly code?: string | undefined },
+      visitor: Visitor,
+    ): Promise<Opened> {
+      const login = toLogin(given.login)
+      const tried = attempt(`${kind} ${login}`, visitor.household)
+      const identity = await assertPassword(await store.findByLogin(db, kind, login), given.password)
+      const opened = await db.transact(async (tx) => {
+        await assertCode(tx, identity, given.code)
+        return openOwn(tx, identity.owner, visitor)
+      })
+      tried.succeeded()
+      return opened
+    },
+
+    /** Opens a session by a link that was given to its owner; it works once. */
+    async byLink(kind: OwnerKind, text: string, visitor: Visitor): Promise<Opened> {
+      const tried = attempt(`${kind} link`, visitor.household)
+      const opened = await db.transact(async (tx) => {
+        const link = await useLink(tx, text, 'enter')
+        if (link.kind !== kind || link.owner === null) throw invalidLink()
+        return openOwn(tx, store.toOwner(kind, link.owner), visitor)
+      })
+      tried.succeeded()
+      return opened
+    },
+
+    /** Lets an operator look at a customer's pages for an hour, and change nothing there. */
+    openView: (by: OperatorId, customer: CustomerId, visitor: Visitor): Promise<Opened> =>
+      db.transact((tx) =>
+        open(tx, { kind: 'customer', id: customer }, visitor, { scopes: ['read'], openedBy: by, forMs: viewMs }),
+      ),
+
+    /** The session that a cookie names, or a refusal. */
+    async load(kind: OwnerKind, secret: string | undefined): Promise<Session> {
+      if (secret === undefined || !isSessionText(secret)) throw invalidSession()
+      const session = await known.get(secret)
+      const nowMs = clock()
+      if (!session || session.owner.kind !== kind || !isOpen(session, session.endedAt, nowMs)) throw invalidSession()
+      return session
+    },
+
+    /** Notes that a session is in use, once a minute. */
+    async touch(session: Session): Promise<void> {
+      const nowMs = clock()
+      if (nowMs - session.usedAt < touchEveryMs) return
+      await db.transact((tx) => store.touchSession(tx, session.id, nowMs))
+      known.forget()
+    },
+
+    list: (owner: Owner): Promise<Session[]> => store.listSessions(db, owner.id, clock()),
+
+    async end(owner: Owner, id: SessionId): Promise<void> {
+      const found = await db.transact((tx) => store.endSession(tx, owner.id, id, clock()))
+      if (!found) throw noSuchSession()
+      known.forget()
+    },
+
+    /** Ends all of somebody's sessions but one, in the caller's transaction; `forget` follows its commit. */
+    endAll: (tx: Tx, owner: Owner, except: SessionId | null): Promise<number> =>
+      store.endSessions(tx, owner.id, except, clock()),
+
+    async endOthers(owner: Owner, except: SessionId | null): Promise<number> {
+      const ended = await db.transact((tx) => store.endSessions(tx, owner.id, except, clock()))
+      known.forget()
+      return ended
+    },
+
+    /** All is asked anew from now on. */
+    forget: () => known.forget(),
+
+    /** Sessions and links that ended a month ago are gone; tells how many. */
+    forgetEnded: (limit: number): Promise<number> =>
+      db.transact((tx) => store.forgetEnded(tx, clock() - keptAfterMs, limit)),
+  }
+}

@@ -1,0 +1,271 @@
+import { containing, list, numberOrNull, padded } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { CustomerId, LinkId, OperatorId, SessionId } from '../../kernel/ids.ts'
+import type { Scope } from '../customers/rules.ts'
+import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'
+
+type IdentityRow = {
+  owner_id: string
+  kind: string
+  login: string
+  email: string | null
+  named: Uint8Array
+  password: string | null
+  totp: Uint8Array | null
+  totp_since: bigint | null
+  totp_step: bigint
+  created_at: bigint
+  changed_at: bigint
+}
+
+type SessionRow = {
+  id: string
+  kind: string
+  owner_id: string
+  digest: Uint8Array
+  scopes: string
+  opened_by: string | null
+  source: string | null
+  agent: string | null
+  created_at: bigint
+  used_at: bigint
+  expires_at: bigint
+  ended_at: bigint | null
+}
+
+type LinkRow = {
+  id: string
+  kind: string
+  owner_id: string | null
+  purpose: string
+  digest: Uint8Array
+  payload: string | null
+  created_at: bigint
+  expires_at: bigint
+  used_at: bigint | null
+}
+
+export const toOwner = (kind: string, id: string): Owner =>
+  kind === 'operator' ? { kind, id: id as OperatorId } : { kind: 'customer', id: id as CustomerId }
+
+const toIdentity = (row: IdentityRow): Identity => ({
+  owner: toOwner(row.kind, row.owner_id),
+  login: row.login,
+  email: row.email,
+  password: row.password,
+  totp: row.totp,
+  totpSince: numberOrNull(row.totp_since),
+  totpStep: Number(row.totp_step),
+  createdAt: Number(row.created_at),
+  changedAt: Number(row.changed_at),
+})
+
+const toSession = (row: SessionRow): Session => ({
+  id: row.id as SessionId,
+  owner: toOwner(row.kind, row.owner_id),
+  scopes: row.scopes.split(' ').filter(Boolean) as Scope[],
+  openedBy: row.opened_by as OperatorId | null,
+  source: row.source,
+  agent: row.agent,
+  createdAt: Number(row.created_at),
+  usedAt: Number(row.used_at),
+  expiresAt: Number(row.expires_at),
+  endedAt: numberOrNull(row.ended_at),
+})
+
+const toLink = (row: LinkRow): OneTimeLink => ({
+  id: row.id as LinkId,
+  kind: row.kind as OwnerKind,
+  owner: row.owner_id,
+  purpose: row.purpose as LinkPurpose,
+  payload: row.payload,
+  createdAt: Number(row.created_at),
+  expiresAt: Number(row.expires_at),
+  usedAt: numberOrNull(row.used_at),
+})
+
+export async function findIdentity(reader: Reader, owner: string): Promise<Identity | undefined> {
+  const row = await reader.first<IdentityRow>('SELECT * FROM identities WHERE owner_id = $1', [owner])
+  return row && toIdentity(row)
+}
+
+/** Held until the commit: a code is used once, however many try it at the same moment. */
+export async function lockIdentity(tx: Tx, owner: string): Promise<Identity | undefined> {
+  const row = await tx.first<IdentityRow>('SELECT * FROM identities WHERE owner_id = $1 FOR UPDATE', [owner])
+  return row && toIdentity(row)
+}
+
+export async function findByLogin(reader: Reader, kind: OwnerKind, login: string): Promise<Identity | undefined> {
+  const row = await reader.first<IdentityRow>('SELECT * FROM identities WHERE kind = $1 AND login = $2', [kind, login])
+  return row && toIdentity(row)
+}
+
+/** Writes how somebody signs in, for the first time or anew. The last code that was used never goes back. */
+export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Promise<void> {
+  await tx.run(
+    `INSERT INTO identities
+       (owner_id, kind, login, email, named, password, totp, totp_since, totp_step, created_at, changed_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     ON CONFLICT (owner_id) DO UPDATE SET login = excluded.login, email = excluded.email, named = excluded.named,
+       password = excluded.password, totp = excluded.totp, totp_since = excluded.totp_since,
+       totp_step = excluded.totp_step, changed_at = excluded.changed_at`,
+    [
+      of.owner.id,
+      of.owner.kind,
+      of.login,
+      of.email,
+      named,
+      of.password,
+      of.totp,
+      of.totpSince,
+      of.totpStep,
+      of.createdAt,
+      of.changedAt,
+    ],
+  )
+}
+
+export async function noteStep(tx: Tx, owner: string, step: number): Promise<boolean> {
+  return (
+    (await tx.run('UPDATE identities SET totp_step = $2 WHERE owner_id = $1 AND totp_step < $2', [owner, step])) === 1
+  )
+}
+
+export async function removeIdentity(tx: Tx, owner: string): Promise<void> {
+  await tx.run('DELETE FROM identities WHERE owner_id = $1', [owner])
+}
+
+export async function searchLogins(reader: Reader, text: string, limit: number): Promise<Map<string, string>> {
+  const rows = await reader.all<{ owner_id: string; login: string }>(
+    `SELECT owner_id, login FROM identities
+     WHERE kind = 'customer' AND (login LIKE $1 ESCAPE '!' OR email LIKE $1 ESCAPE '!') ORDER BY owner_id LIMIT $2`,
+    [containing(text), limit],
+  )
+  return new Map(rows.map((row) => [row.owner_id, row.login]))
+}
+
+export async function loginsOf(reader: Reader, owners: readonly string[]): Promise<Map<string, string>> {
+  if (owners.length === 0) return new Map()
+  const asked = padded(owners)
+  const rows = await reader.all<{ owner_id: string; login: string }>(
+    `SELECT owner_id, login FROM identities WHERE owner_id IN (${list(asked.length)})`,
+    asked,
+  )
+  return new Map(rows.map((row) => [row.owner_id, row.login]))
+}
+
+/** All of them, for `verify`. */
+export async function identitiesAfter(
+  reader: Reader,
+  owner: string,
+  limit: number,
+): Promise<(Identity & { readonly named: Uint8Array })[]> {
+  const rows = await reader.all<IdentityRow>(
+    'SELECT * FROM identities WHERE owner_id > $1 ORDER BY owner_id LIMIT $2',
+    [owner, limit],
+  )
+  return rows.map((row) => ({ ...toIdentity(row), named: row.named }))
+}
+
+export function insertSession(tx: Tx, of: Session, digest: Uint8Array): void {
+  tx.send(
+    `INSERT INTO console_sessions
+       (id, kind, owner_id, digest, scopes, opened_by, source, agent, created_at, used_at, expires_at, ended_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    [
+      of.id,
+      of.owner.kind,
+      of.owner.id,
+      digest,
+      of.scopes.join(' '),
+      of.openedBy,
+      of.source,
+      of.agent,
+      of.createdAt,
+      of.usedAt,
+      of.expiresAt,
+      of.endedAt,
+    ],
+  )
+}
+
+export async function findSession(
+  reader: Reader,
+  digest: Uint8Array,
+): Promise<{ session: Session; digest: Uint8Array } | undefined> {
+  const row = await reader.first<SessionRow>('SELECT * FROM console_sessions WHERE digest = $1', [digest])
+  return row && { session: toSession(row), digest: row.digest }
+}
+
+/** Those that are open, newest first. An operator's look at a customer's pages is not the customer's. */
+export async function listSessions(reader: Reader, owner: string, nowMs: number): Promise<Session[]> {
+  const rows = await reader.all<SessionRow>(
+    `SELECT * FROM console_sessions
+     WHERE owner_id = $1 AND opened_by IS NULL AND ended_at IS NULL AND expires_at > $2 ORDER BY id DESC`,
+    [owner, nowMs],
+  )
+  return rows.map(toSession)
+}
+
+/** The first end stands. */
+export async function endSession(tx: Tx, owner: string, id: SessionId, nowMs: number): Promise<boolean> {
+  const changed = await tx.run(
+    'UPDATE console_sessions SET ended_at = $3 WHERE id = $1 AND owner_id = $2 AND ended_at IS NULL',
+    [id, owner, nowMs],
+  )
+  return changed === 1
+}
+
+/** All of somebody's but one. An operator who may no longer look at anything stops looking at customers' pages too. */
+export async function endSessions(tx: Tx, owner: string, except: SessionId | null, nowMs: number): Promise<number> {
+  return tx.run(
+    `UPDATE console_sessions SET ended_at = $3
+     WHERE (owner_id = $1 OR opened_by = $1) AND ended_at IS NULL AND id <> COALESCE($2, '')`,
+    [owner, except, nowMs],
+  )
+}
+
+export async function touchSession(tx: Tx, id: string, nowMs: number): Promise<void> {
+  await tx.run('UPDATE console_sessions SET used_at = $2 WHERE id = $1 AND used_at < $2', [id, nowMs])
+}
+
+export function insertLink(tx: Tx, of: OneTimeLink, digest: Uint8Array): void {
+  tx.send(
+    `INSERT INTO console_links (id, kind, owner_id, purpose, digest, payload, created_at, expires_at, used_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [of.id, of.kind, of.owner, of.purpose, digest, of.payload, of.createdAt, of.expiresAt, of.usedAt],
+  )
+}
+
+/** Uses a link up. Undefined for one that was used, is too old, or is for something else: of two who try, one gets it. */
+export async function useLink(
+  tx: Tx,
+  digest: Uint8Array,
+  purpose: LinkPurpose,
+  nowMs: number,
+): Promise<OneTimeLink | undefined> {
+  const row = await tx.first<LinkRow>(
+    `UPDATE console_links SET used_at = $3 WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3
+     RETURNING *`,
+    [digest, purpose, nowMs],
+  )
+  return row && toLink(row)
+}
+
+/** Nobody comes in any more by what was sent before. */
+export async function voidLinks(tx: Tx, owner: string, nowMs: number): Promise<void> {
+  await tx.run('UPDATE console_links SET used_at = $2 WHERE owner_id = $1 AND used_at IS NULL', [owner, nowMs])
+}
+
+/** Sessions and links that ended long ago tell nobody anything. */
+export async function forgetEnded(tx: Tx, beforeMs: number, limit: number): Promise<number> {
+  const sessions = await tx.run(
+    'DELETE FROM console_sessions WHERE id IN (SELECT id FROM console_sessions WHERE expires_at < $1 LIMIT $2)',
+    [beforeMs, limit],
+  )
+  const links = await tx.run(
+    'DELETE FROM console_links WHERE id IN (SELECT id FROM console_links WHERE expires_at < $1 LIMIT $2)',
+    [beforeMs, limit],
+  )
+  return sessions + links
+}

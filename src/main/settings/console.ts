@@ -1,0 +1,47 @@
+import { givenOf, type Reading, type Setting } from './reading.ts'
+
+/** What an operator can set about signing in. */
+export type ConsoleConfig = {
+  readonly registration: boolean
+  readonly smtpUrl: string | undefined
+  readonly mailFrom: string
+}
+
+export const consoleSettings = {
+  registration: {
+    env: 'TURNPIKE_REGISTRATION',
+    flag: 'registration',
+    value: 'on|off',
+    fallback: 'off',
+    meaning: 'whether customers may sign up by themselves',
+  },
+  smtpUrl: {
+    env: 'TURNPIKE_SMTP_URL',
+    flag: 'smtp-url',
+    value: 'URL',
+    fallback: '',
+    meaning:
+      'smtp://user:password@host:port or smtps://…, through which letters to customers are sent; none without it',
+  },
+  mailFrom: {
+    env: 'TURNPIKE_MAIL_FROM',
+    flag: 'mail-from',
+    value: 'ADDRESS',
+    fallback: 'turnpike@localhost',
+    meaning: 'whom letters to customers are from',
+  },
+} as const satisfies Record<keyof ConsoleConfig, Setting>
+
+type Name = keyof typeof consoleSettings
+
+export function readConsoleConfig({ text, bad }: Reading<Name>): ConsoleConfig {
+  const registration = text('registration')
+  if (!['on', 'off'].includes(registration)) throw bad('registration', 'must be on or off')
+  const smtpUrl = text('smtpUrl')
+  if (smtpUrl !== '' && !/^smtps?:$/.test(URL.parse(smtpUrl)?.protocol ?? '')) {
+    throw bad('smtpUrl', 'must be an smtp:// or smtps:// address')
+  }
+  const mailFrom = text('mailFrom')
+  if (!/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u.test(mailFrom)) throw bad('mailFrom', 'must be an e-mail address')
+  return { registration: registration === 'on', smtpUrl: givenOf(smtpUrl), mailFrom }
+}

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Secret, TOTP } from 'otpauth'
+import { codes } from '../../src/adapters/codes.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+
+const password = 'correct horse battery'
+
+describe.each([...engines])('signing in on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.stop())
+
+  const browser = (): Promise<BrowserSession> => createBrowserSession(service.url)
+
+  const linkFor = async (customer: CustomerId): Promise<string> => {
+    const { db, signIn } = service.services
+    return db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' }).text)
+  }
+
+  let made = 0
+  /** A customer with a password, and a browser in which he has signed in by link. */
+  async function newcomer(roubles = 0n) {
+    made += 1
+    const login = `customer-${made}`
+    const { customer, token } = await service.newCustomer(roubles)
+    const page = await browser()
+    await page.post('/auth/v1/customer/sign-in/link', { link: await linkFor(customer) })
+    const set = await page.post('/auth/v1/customer/password', { login, password })
+    expect(set.status).toBe(200)
+    return { customer, token, login, page }
+  }
+
+  const codeNow = (secret: string): string =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: service.clock.nowMs })
+
+  test('a link opens the console once, as the customer it was made for', async () => {
+    const { customer } = await service.newCustomer()
+    const link = await linkFor(customer)
+    const page = await browser()
+    const opened = await page.post('/auth/v1/customer/sign-in/link', { link })
+    expect(opened.data).toMatchObject({ kind: 'customer', id: customer, has_password: false, viewed_by: null })
+    expect(page.setCookie()).toMatch(/^turnpike_customer=tps_\w+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/)
+    expect((await page.get('/api/v1/balance')).data).toEqual({ balance_rub: 0, api_spent_rub: 0 })
+    expect((await (await browser()).post('/auth/v1/customer/sign-in/link', { link })).status).toBe(404)
+    expect(
+      (await (await browser()).post('/auth/v1/operator/sign-in/link', { link: await linkFor(customer) })).status,
+    ).toBe(404)
+  })
+
+  test('login and password sign in; a wrong one and an unknown name get the same answer', async () => {
+    const { login } = await newcomer()
+    const page = await browser()
+    const wrong = await page.post('/auth/v1/customer/sign-in', { login, password: 'not the password' })
+    const unknown = await page.post('/auth/v1/customer/sign-in', { login: 'nobody-here', password })
+    expect([wrong.status, wrong.error.code]).toEqual([401, 'sign_in_failed'])
+    expect(wrong.text).toBe(unknown.text)
+    expect(page.cookies.size).toBe(0)
+    const right = await page.post('/auth/v1/customer/sign-in', { login: login.toUpperCase(), password })
+    expect(right.data).toMatchObject({ login, has_password: true })
+    expect((await page.get('/auth/v1/customer/session')).data).toEqual(right.data)
+  })
+
+  test('what is bought in a session is not what was spent through the API', async () => {
+    const { page } = await newcomer(1000n)
+    const bought = await page.post('/api/v1/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
+    expect(bought.status).toBe(200)
+    const { data } = await page.get('/api/v1/balance')
+    expect(data).toEqual({ balance_rub: 1000 - bought.data.price_rub, api_spent_rub: 0 })
+  })
+
+  test('a page of another origin, and a request without the header, get nothing', async () => {
+    const { page, login } = await newcomer(100n)
+    const body = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    for (const headers of [{ Origin: 'https://evil.example' }, { 'Sec-Fetch-Site': 'cross-site' }]) {
+      expect((await page.post('/api/v1/dedicated/buy', body, headers)).status).toBe(403)
+      expect((await page.post('/auth/v1/customer/sign-in', { login, password }, headers)).status).toBe(403)
+    }
+    const bare = await fetch(`${service.url}/api/v1/balance`, {
+      headers: { Cookie: [...page.cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+    })
+    expect(bare.status).toBe(403)
+  })
+
+  test('sessions are listed and ended, one or all others; an ended one opens nothing', async () => {
+    const { page, login } = await newcomer()
+    const other = await browser()
+    const third = await browser()
+    for (const each of [other, third]) {
+      service.clock.advance(1)
+      await each.post('/auth/v1/customer/sign-in', { login, password })
+    }
+    const { sessions } = (await page.get('/auth/v1/customer/sessions')).data
+    expect(sessions.map((each: { current: boolean }) => each.current)).toEqual([false, false, true])
+    const ended = await page.post('/auth/v1/customer/sessions/end', { session_id: sessions[0].session_id })
+    expect(ended.data).toEqual({ ended: 1 })
+    expect((await third.get('/api/v1/balance')).status).toBe(401)
+    expect((await page.post('/auth/v1/customer/sessions/end')).data).toEqual({ ended: 1 })
+    expect((await other.get('/api/v1/balance')).status).toBe(401)
+    expect((await page.post('/auth/v1/customer/sign-out')).data).toEqual({ done: true })
+    expect(page.cookies.size).toBe(0)
+    expect((await page.get('/api/v1/balance')).status).toBe(401)
+  })
+
+  test("somebody else's session is not there", async () => {
+    const { page } = await newcomer()
+    const { page: other } = await newcomer()
+    const { session_id } = (await other.get('/auth/v1/customer/session')).data
+    expect((await page.post('/auth/v1/customer/sessions/end', { session_id })).status).toBe(404)
+    expect((await other.get('/api/v1/balance')).status).toBe(200)
+  })
+
+  test('a new password ends other sessions and wants the old one', async () => {
+    const { page, login } = await newcomer()
+    const other = await browser()
+    await other.post('/auth/v1/customer/sign-in', { login, password })
+    const blind = await page.post('/auth/v1/customer/password', { password: 'another good one' })
+    expect(blind.error.code).toBe('sign_in_failed')
+    const short = await page.post('/auth/v1/customer/password', { password: 'short', current_password: password })
+    expect([short.status, short.error.details[0].field]).toEqual([400, 'password'])
+    const set = await page.post('/auth/v1/customer/password', {
+      password: 'another good one',
+      current_password: password,
+    })
+    expect(set.data).toEqual({ sessions_ended: 1 })
+    expect((await other.get('/api/v1/balance')).status).toBe(401)
+    expect((await page.get('/api/v1/balance')).status).toBe(200)
+    expect((await other.post('/auth/v1/customer/sign-in', { login, password })).status).toBe(401)
+  })
+
+  test('a login is one customer’s only', async () => {
+    const { login } = await newcomer()
+    const { customer } = await service.newCustomer()
+    const page = await browser()
+    await page.post('/auth/v1/customer/sign-in/link', { link: await linkFor(customer) })
+    expect((await page.post('/auth/v1/customer/password', { login, password })).status).toBe(409)
+  })
+
+  test('with a second factor signing in takes a code, and each code once', async () => {
+    const { page, login } = await newcomer()
+    expect((await page.post('/auth/v1/customer/factor')).status).toBe(401)
+    const { data } = await page.post('/auth/v1/customer/factor', { current_password: password })
+    expect(data.uri).toStartWith('otpauth://totp/Turnpike:')
+    expect((await page.post('/auth/v1/customer/factor/confirm', { code: '000000' })).status).toBe(400)
+    const signIn = async (given: object) => {
+      const fresh = await browser()
+      return fresh.post('/auth/v1/customer/sign-in', { login, password, ...given })
+    }
+    expect((await signIn({})).status).toBe(200)
+    expect((await page.post('/auth/v1/customer/factor/confirm', { code: codeNow(data.secret) })).status).toBe(200)
+    expect((await signIn({})).error.details).toEqual({ code_required: true })
+    expect((await signIn({ password: 'not the password' })).error.details).toEqual({ code_required: false })
+    expect((await signIn({ code: codeNow(data.secret) })).status).toBe(401)
+    service.clock.advance(30_000)
+    const code = codeNow(data.secret)
+    expect((await signIn({ code })).status).toBe(200)
+    expect((await signIn({ code })).status).toBe(401)
+    await page.post('/auth/v1/customer/factor/remove', { current_password: password })
+    expect((await signIn({})).status).toBe(200)
+    expect(codes.findStep(data.secret, '12345', 0)).toBeUndefined()
+  })
+
+  test('passwords are guessed twenty times and no more, and signing in rightly costs none of them', async () => {
+    const { login } = await newcomer()
+    const page = await browser()
+    const tries = (given: string) => page.post('/auth/v1/customer/sign-in', { login, password: given })
+    for (let count = 0; count < 25; count += 1) expect((await tries(password)).status).toBe(200)
+    const statuses: number[] = []
+    for (let count = 0; count < 21; count += 1) statuses.push((await tries(`guess number ${count}`)).status)
+    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 401), 429])
+    expect((await tries(password)).status).toBe(429)
+    service.clock.advance(60_000)
+    expect((await tries(password)).status).toBe(200)
+  })
+
+  test('a blocked customer’s session does nothing from that moment on', async () => {
+    const { page, customer, login } = await newcomer()
+    await service.services.setBlocked(customer, true)
+    service.clock.advance(1000)
+    expect((await page.get('/api/v1/balance')).status).toBe(403)
+    expect((await page.post('/auth/v1/customer/sign-in', { login, password })).status).toBe(403)
+  })
+
+  test('a session ends by itself after two weeks', async () => {
+    const { page } = await newcomer()
+    service.clock.advance(14 * 86_400_000 - 1000)
+    expect((await page.get('/api/v1/balance')).status).toBe(200)
+    service.clock.advance(1000)
+    expect((await page.get('/api/v1/balance')).status).toBe(401)
+  })
+
+  test('customers make, see and revoke their own tokens; a token cannot', async () => {
+    const { page, token } = await newcomer(100n)
+    const wish = { name: 'shop window', scopes: ['read'], cap_rub: 99.9, from: ['127.0.0.0/8'] }
+    const made = (await page.post('/api/v1/tokens/create', wish)).data
+    expect(made).toMatchObject({
+      name: 'shop window',
+      scopes: ['read'],
+      cap_rub: 99.9,
+      from: ['127.0.0.0/8'],
+      used_at: null,
+    })
+    expect((await service.get('/balance', { token: made.token })).status).toBe(200)
+    expect((await service.post('/dedicated/buy', {}, { token: made.token })).status).toBe(403)
+    await service.services.customers.noteUses()
+    const { tokens } = (await page.get('/api/v1/tokens')).data
+    const listed = tokens.find((each: { token_id: string }) => each.token_id === made.token_id)
+    expect(listed).toMatchObject({ used_from: '127.0.0.1', used_at: new Date(service.clock.nowMs).toISOString() })
+    for (const answer of [
+      await service.get('/tokens', { token }),
+      await service.post('/tokens/create', wish, { token }),
+      await service.post('/tokens/revoke', { token_id: made.token_id }, { token }),
+    ]) {
+      expect([answer.status, answer.error.code]).toEqual([403, 'forbidden'])
+    }
+    const { page: stranger } = await newcomer()
+    expect((await stranger.post('/api/v1/tokens/revoke', { token_id: made.token_id })).status).toBe(404)
+    expect((await page.post('/api/v1/tokens/revoke', { token_id: made.token_id })).status).toBe(200)
+    expect((await service.get('/balance', { token: made.token })).status).toBe(401)
+  })
+
+  test('a customer who leaves takes his name with him, and his money stays behind only if he says so', async () => {
+    const { page, customer, login, token } = await newcomer(10n)
+    const asked = await page.post('/auth/v1/customer/leave', { current_password: password })
+    expect([asked.status, asked.error.details]).toEqual([409, { balance_rub: 10 }])
+    const left = await page.post('/auth/v1/customer/leave', { current_password: password, give_up_balance: true })
+    expect(left.data).toEqual({ done: true })
+    expect((await service.get('/balance', { token })).status).toBe(401)
+    expect((await page.post('/auth/v1/customer/sign-in', { login, password })).status).toBe(401)
+    const { name, blockedAt } = await service.services.customers.load(customer)
+    expect([name, blockedAt !== null]).toEqual(['deleted', true])
+  })
+
+  test('no password, secret or link is in the log or lies open in the database', async () => {
+    const { page } = await newcomer()
+    const { data } = await page.post('/auth/v1/customer/factor', { current_password: password })
+    const secret = [...page.cookies.values()][0] ?? 'none'
+    const rows = await Promise.all(
+      ['identities', 'console_sessions', 'console_links', 'row_history'].map((table) =>
+        service.services.db.all(`SELECT * FROM ${table}`),
+      ),
+    )
+    const shown = Bun.inspect(rows, { depth: 10 }) + service.log.join('\n')
+    for (const hidden of [password, data.secret, secret]) expect(shown).not.toContain(hidden)
+  })
+
+  test('nobody signs up where registration is not open', async () => {
+    const page = await browser()
+    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: false, mail: false })
+    const refused = await page.post('/auth/v1/customer/register', { email: 'new@example.com', password })
+    expect(refused.status).toBe(403)
+  })
+})
