@@ -1,13 +1,14 @@
 import type { ReactNode } from 'react'
-import { leave } from '../client/session.ts'
+import { leave, useWho } from '../client/session.ts'
 import { useFormat } from '../shared/format.ts'
 import { Frame, type Way } from '../shared/frame.tsx'
 import { useWords } from '../shared/language.tsx'
 import { NoSuchPage } from '../shared/no-such-page.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { useRoute } from '../shared/route.ts'
+import { CustomerAccount } from './account.tsx'
 import { useRead } from './api.ts'
-import { ApiPage } from './api-page.tsx'
+import { ApiPage } from './api-page/page.tsx'
 import { BuyDedicated } from './dedicated/buy.tsx'
 import { DedicatedList } from './dedicated/list.tsx'
 import { DedicatedProxy } from './dedicated/proxy.tsx'
@@ -25,6 +26,13 @@ function Balance() {
   return <Figure label={words.balance} value={data ? format.exactMoney(data.balance_rub) : '…'} />
 }
 
+/** An operator who looks at a customer's pages is told so: nothing can be changed. */
+function Viewed() {
+  const words = useWords(customerWords)
+  const viewer = useWho()?.viewed_by ?? null
+  return viewer === null ? null : <div className="notice warn viewed">{words.viewed}</div>
+}
+
 /** The page of a path; each `:id` is a part of it. */
 const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNode])[] = [
   [/^\/$/, () => <Overview />],
@@ -37,6 +45,7 @@ const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNod
   [/^\/orders\/(\w+)$/, (id) => <OrderPage key={id} id={id} />],
   [/^\/money$/, () => <MoneyPage />],
   [/^\/api$/, () => <ApiPage />],
+  [/^\/account$/, () => <CustomerAccount />],
 ]
 
 function findPage(path: string): ReactNode {
@@ -58,9 +67,11 @@ export default function Customer() {
     { path: '/orders', label: words.orders, icon: 'receipt' },
     { path: '/money', label: words.money, icon: 'wallet' },
     { path: '/api', label: words.api, icon: 'code' },
+    { path: '/account', label: words.account, icon: 'people' },
   ]
   return (
-    <Frame ways={ways} foot={<Balance />} onLeave={leave}>
+    <Frame ways={ways} foot={<Balance />} onLeave={() => void leave()}>
+      <Viewed />
       {findPage(path)}
     </Frame>
   )

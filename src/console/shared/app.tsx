@@ -1,11 +1,11 @@
 import { MantineProvider, Skeleton } from '@mantine/core'
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { Component, lazy, type ReactNode, Suspense } from 'react'
+import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-query'
+import { Component, lazy, type ReactNode, Suspense, useMemo } from 'react'
 import { CallRefused } from '../client/call.ts'
-import { useSession } from '../client/session.ts'
+import { part, recognise, useEntered } from '../client/session.ts'
 import { LanguageProvider, useWords } from './language.tsx'
 import { Empty } from './parts.tsx'
-import { SignIn } from './sign-in.tsx'
+import { SignIn } from './sign-in/page.tsx'
 import { theme, variables } from './theme.ts'
 import { sharedWords } from './words.ts'
 
@@ -17,14 +17,15 @@ const mostRepeats = 2
 const freshForMs = 5_000
 
 /** A refusal is an answer and stands; what was lost on its way is asked for again. */
-const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: freshForMs,
-      retry: (failures, error) => !(error instanceof CallRefused) && failures < mostRepeats,
+const createQueries = () =>
+  new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: freshForMs,
+        retry: (failures, error) => !(error instanceof CallRefused) && failures < mostRepeats,
+      },
     },
-  },
-})
+  })
 
 function Failed() {
   const words = useWords(sharedWords)
@@ -48,12 +49,27 @@ class Boundary extends Component<{ readonly children: ReactNode }, { readonly ha
   }
 }
 
+/** Asks who this is, once, where there was a session before. */
+function Recognising() {
+  const asked = useQuery({ queryKey: ['recognise'], queryFn: () => recognise().then(() => true), staleTime: 0 })
+  return asked.error === null ? null : <Failed />
+}
+
+/** What one has read is not for whoever comes next: each entrance begins with nothing. */
+function Queries({ children }: { readonly children: ReactNode }) {
+  const entered = useEntered()
+  const isIn = typeof entered === 'object'
+  const queries = useMemo(() => ({ isIn, client: createQueries() }), [isIn])
+  return <QueryClientProvider client={queries.client}>{children}</QueryClientProvider>
+}
+
 function Part() {
-  const session = useSession()
-  if (session === undefined) return <SignIn onEntered={() => queries.clear()} />
+  const entered = useEntered()
+  if (entered === 'unknown') return <Recognising />
+  if (entered === 'nobody') return <SignIn />
   return (
     <Suspense fallback={<Skeleton height="100vh" radius={0} animate={false} />}>
-      {session.part === 'operator' ? <Operator /> : <Customer />}
+      {part === 'operator' ? <Operator /> : <Customer />}
     </Suspense>
   )
 }
@@ -61,11 +77,11 @@ function Part() {
 export const App = ({ nonce }: { readonly nonce: string }) => (
   <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
     <LanguageProvider>
-      <QueryClientProvider client={queries}>
-        <Boundary>
+      <Boundary>
+        <Queries>
           <Part />
-        </Boundary>
-      </QueryClientProvider>
+        </Queries>
+      </Boundary>
     </LanguageProvider>
   </MantineProvider>
 )

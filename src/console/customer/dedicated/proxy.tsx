@@ -10,6 +10,7 @@ import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { sharedWords } from '../../shared/words.ts'
 import { useChange } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
+import { AddMyAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProtocolForm } from './bulk.tsx'
 import { ProxyStatus } from './list.tsx'
 import { ProlongForm } from './prolong.tsx'
@@ -237,6 +238,7 @@ function Whitelist({ proxy }: { readonly proxy: Proxy }) {
         <Button type="submit" variant="default" loading={add.isPending} disabled={ip.trim() === ''}>
           {words.add}
         </Button>
+        <AddMyAddress allowed={proxy.whitelist} onAdd={(mine) => add.mutate({ body: { ids, ip: mine } })} />
       </form>
       <RefusalNotice error={add.error ?? remove.error} />
     </Panel>

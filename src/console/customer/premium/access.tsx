@@ -8,6 +8,7 @@ import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { useChange, useRead } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
+import { AddMyAddress } from '../my-address.tsx'
 import { premiumWords } from './words.ts'
 
 export function AccessTab() {
@@ -121,6 +122,10 @@ function Whitelist() {
         <Button type="submit" variant="default" loading={add.isPending} disabled={ip.trim() === ''}>
           {words.add}
         </Button>
+        <AddMyAddress
+          allowed={read.data?.ips.map((each) => each.ip) ?? []}
+          onAdd={(mine) => add.mutate({ body: { ip: mine } })}
+        />
       </form>
       <RefusalNotice error={add.error ?? remove.error} />
     </Panel>

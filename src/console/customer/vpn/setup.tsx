@@ -4,15 +4,13 @@ import { Copy, Listing } from '../../shared/copy.tsx'
 import { download } from '../../shared/download.ts'
 import { useWords } from '../../shared/language.tsx'
 import { Reading } from '../../shared/parts.tsx'
+import { toPicture } from '../../shared/picture.ts'
 import { useRead } from '../api.ts'
 import { vpnWords } from './words.ts'
 
 /** A file name that every system takes. WireGuard makes the tunnel's name of it: fifteen characters at most. */
 const toFileName = (name: string): string =>
   `${name.replace(/[^A-Za-z0-9_=+.-]+/g, '').slice(0, 15) || 'turnpike'}.conf`
-
-const toPicture = (svg: string): string =>
-  `data:image/svg+xml;base64,${btoa(String.fromCharCode(...new TextEncoder().encode(svg)))}`
 
 /** How a device is set up: a code for a phone, a file for a computer. */
 export function Setup({ uuid, device }: { readonly uuid: string; readonly device: VpnDevice }) {
