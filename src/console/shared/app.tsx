@@ -14,14 +14,12 @@ const Customer = lazy(() => import('../customer/index.tsx'))
 const Operator = lazy(() => import('../operator/index.tsx'))
 
 const mostRepeats = 2
-const freshForMs = 5_000
 
 /** A refusal is an answer and stands; what was lost on its way is asked for again. */
 const createQueries = () =>
   new QueryClient({
     defaultOptions: {
       queries: {
-        staleTime: freshForMs,
         retry: (failures, error) => !(error instanceof CallRefused) && failures < mostRepeats,
       },
     },

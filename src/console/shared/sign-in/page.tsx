@@ -11,12 +11,21 @@ import { signInWords } from './words.ts'
 /** What a stranger may do here. */
 export type Way = 'password' | 'token' | 'register' | 'forgotten' | 'link'
 
-/** The link that somebody came with is taken once, before anything else looks at the address. */
-const came = takeLink()
+/** The link that somebody came with: taken before anything else looks at the address, and used once. */
+let came = takeLink()
+
+function useLink() {
+  return useState(() => {
+    const link = came
+    came = undefined
+    return link
+  })[0]
+}
 
 export function SignIn() {
   const words = useWords(signInWords)
-  const [way, setWay] = useState<Way>(came ? 'link' : 'password')
+  const link = useLink()
+  const [way, setWay] = useState<Way>(link ? 'link' : 'password')
   const titles: Readonly<Record<Way, string>> = {
     password: part === 'operator' ? words.operatorTitle : words.title,
     token: part === 'operator' ? words.operatorTitle : words.title,
@@ -29,7 +38,7 @@ export function SignIn() {
     token: () => <TokenForm onWay={setWay} />,
     register: () => <RegisterForm onWay={setWay} />,
     forgotten: () => <ForgottenForm onWay={setWay} />,
-    link: () => came && <ByLink link={came} onWay={setWay} />,
+    link: () => link && <ByLink link={link} onWay={setWay} />,
   }
   return <Door title={titles[way]}>{forms[way]()}</Door>
 }
