@@ -72,6 +72,8 @@ export type ApiWords = {
   readonly token: string | undefined
   /** The cookie of a session; undefined where there are none. */
   readonly cookie: string | undefined
+  /** Whether operations name the role that they want. */
+  readonly hasRoles?: boolean
 }
 
 export const customerWords: ApiWords = {
@@ -149,6 +151,7 @@ function pathOf(operation: Operation, words: ApiWords): Route {
     tags: [operation.tag],
     summary: operation.summary,
     ...securityOf(operation, words),
+    ...(words.hasRoles && { 'x-role': operation.role }),
     ...(operation.description && { description: operation.description }),
     request: {
       params: operation.params,

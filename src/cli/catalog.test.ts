@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { refusalOf } from '../../test/harness/failure.ts'
 import { applyCatalogue, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
 import { runTurnpike } from '../../test/harness/turnpike.ts'
-import { catalogCommands, difference } from './catalog.ts'
+import { catalogCommands } from './catalog.ts'
 import { type Outcome, readGiven } from './command.ts'
 
 function dearer() {
@@ -101,14 +101,4 @@ describe('the operator’s price list', () => {
     expect((await refusalOf(type('show', '--version', 'x'))).code).toBe('usage')
     expect((await type('show')).json).toEqual(before)
   })
-})
-
-test('a difference names every leaf that was taken away, changed or added', () => {
-  expect(difference(undefined, { a: { b: 1 } })).toEqual(['+ a.b: 1'])
-  expect(difference({ a: { b: 1, c: [1, 2] } }, { a: { b: 2, c: [1], d: 'x' } })).toEqual([
-    '- a.c.1: 2',
-    '~ a.b: 1 -> 2',
-    '+ a.d: "x"',
-  ])
-  expect(difference({ a: [] }, { a: {} })).toEqual([])
 })

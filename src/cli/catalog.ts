@@ -12,14 +12,14 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'catalog apply',
+      operation: 'applyCatalogue',
       summary: 'Judges a price list whole, shows what it changes, and puts it in force.',
       takes: [fileWord],
       options: [],
       run: (given) =>
         open(given, async ({ pricing, applyCatalogue }) => {
           const value = await readFile(given.words[0] ?? '')
-          pricing.check(value)
-          const changes = difference((await pricing.show())?.value, value)
+          const changes = await pricing.changesOf(value)
           if (changes.length === 0) return { json: { version: null, changes }, lines: ['Nothing would change.'] }
           const version = await applyCatalogue(value)
           return { json: { version, changes }, lines: [...changes, `Version ${version} is in force.`] }
@@ -27,19 +27,20 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'catalog diff',
+      operation: 'compareCatalogue',
       summary: 'Shows what a price list would change, and changes nothing.',
       takes: [fileWord],
       options: [],
       run: (given) =>
         open(given, async ({ pricing }) => {
           const value = await readFile(given.words[0] ?? '')
-          pricing.check(value)
-          const changes = difference((await pricing.show())?.value, value)
+          const changes = await pricing.changesOf(value)
           return { json: { changes }, lines: changes.length > 0 ? changes : ['Nothing would change.'] }
         }),
     },
     {
       name: 'catalog show',
+      operation: 'getCatalogue',
       summary: 'Writes the price list in force, or an older version, as YAML.',
       takes: [],
       options: [
@@ -72,26 +73,4 @@ async function readFile(path: string): Promise<unknown> {
   } catch (error) {
     throw mistyped(`${path} is not YAML: ${error instanceof Error ? error.message : 'it cannot be read'}`)
   }
-}
-
-/** Every leaf that one list has and the other has not, or has otherwise. */
-export function difference(before: unknown, after: unknown): string[] {
-  const old = leaves(before, '')
-  const fresh = leaves(after, '')
-  const removed = [...old].filter(([path]) => !fresh.has(path)).map(([path, value]) => `- ${path}: ${value}`)
-  const added = [...fresh].filter(([path]) => !old.has(path)).map(([path, value]) => `+ ${path}: ${value}`)
-  const changed = [...fresh]
-    .filter(([path, value]) => old.has(path) && old.get(path) !== value)
-    .map(([path, value]) => `~ ${path}: ${old.get(path)} -> ${value}`)
-  return [...removed, ...changed, ...added]
-}
-
-function leaves(value: unknown, path: string): Map<string, string> {
-  if (value === undefined) return new Map()
-  if (typeof value !== 'object' || value === null) return new Map([[path, JSON.stringify(value)]])
-  const found = new Map<string, string>()
-  for (const [name, child] of Object.entries(value)) {
-    for (const [place, leaf] of leaves(child, path === '' ? name : `${path}.${name}`)) found.set(place, leaf)
-  }
-  return found
 }

@@ -5,6 +5,8 @@ export type Command = {
   /** As typed: `customer create`. */
   readonly name: string
   readonly summary: string
+  /** The operation of `/admin/v1` that does the same; none for what only the machine itself can do. */
+  readonly operation?: string
   /** What must follow the name, in order. */
   readonly takes: readonly { readonly name: string; readonly meaning: string; readonly optional?: boolean }[]
   readonly options: readonly Option[]
@@ -23,6 +25,8 @@ export type Given = {
   readonly words: readonly string[]
   readonly flags: Readonly<Record<string, string | undefined>>
   readonly has: (flag: string) => boolean
+  /** The command that was named. */
+  readonly command: Pick<Command, 'name' | 'operation'>
 }
 
 /** What a command answers: plain JSON for programs, lines for people, and how the process ends. */
@@ -68,7 +72,7 @@ export function readGiven(
   const missing = command.takes[words.length]
   if (words.length < least && missing) throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning}.`)
   if (words.length > command.takes.length) throw mistyped(`"${words[command.takes.length]}" is one word too many.`)
-  return { command, given: { words, flags, has: (flag) => flag in flags } }
+  return { command, given: { words, flags, has: (flag) => flag in flags, command } }
 }
 
 function noSuchCommand(commands: readonly Command[], typed: readonly string[]): Refusal {

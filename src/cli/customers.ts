@@ -20,6 +20,7 @@ export function customerCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'customer create',
+      operation: 'createCustomer',
       summary: 'Adds a customer with an empty account.',
       takes: [{ name: 'NAME', meaning: 'how you call the customer, up to 200 characters' }],
       options: [],
@@ -31,6 +32,7 @@ export function customerCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'customer list',
+      operation: 'listCustomers',
       summary: 'Lists customers and their balances, oldest first.',
       takes: [],
       options: [
@@ -60,6 +62,7 @@ export function customerCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'customer block',
+      operation: 'blockCustomer',
       summary: "Stops all of a customer's tokens, proxies and devices within a second; --undo lets them work again.",
       takes: [customerWord],
       options: [{ flag: 'undo', meaning: 'unblock' }],
@@ -78,6 +81,7 @@ export function tokenCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'token create',
+      operation: 'createCustomerToken',
       summary: 'Makes an API token and shows it, this once.',
       takes: [customerWord],
       options: [
@@ -98,6 +102,7 @@ export function tokenCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'token list',
+      operation: 'listCustomerTokens',
       summary: "Lists a customer's tokens.",
       takes: [customerWord],
       options: [],
@@ -117,6 +122,7 @@ export function tokenCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'token revoke',
+      operation: 'revokeCustomerToken',
       summary: 'Stops a token within a second, for good.',
       takes: [{ name: 'TOKEN', meaning: "the token's id, tok_…" }],
       options: [],

@@ -7,6 +7,7 @@ export function eventCommands(open: Opened<{ events: Events }>): readonly Comman
   return [
     {
       name: 'event list',
+      operation: 'listCustomerEvents',
       summary: 'Lists what a customer was told of his things, oldest first; it is kept for 30 days.',
       takes: [customerWord],
       options: [

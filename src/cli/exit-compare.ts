@@ -8,6 +8,7 @@ import { type Opened, readTextFile } from './typed.ts'
 export function compareCommand(open: Opened<{ premium: Premium }>): Command {
   return {
     name: 'exit compare',
+    operation: 'compareExit',
     summary: 'Compares what a supplier counted with what went through its exit here, by days in UTC.',
     takes: [{ name: 'EXIT', meaning: "the exit's id, ext_…" }],
     options: [
@@ -26,25 +27,17 @@ export function compareCommand(open: Opened<{ premium: Premium }>): Command {
         const [from, to] = [readDay(given, 'from'), readDay(given, 'to')]
         if (to < from || to - from > mostDays * dayMs) throw mistyped(`--to is at most ${mostDays} days after --from.`)
         const supplied = await readSupplied(given.flags['supplied'] ?? '', from, to)
-        const days = new Map((await premium.exits.days(id, from, to)).map((each) => [each.day, each]))
-        const rows = [...new Set([...days.keys(), ...supplied.byDay.keys()])]
-          .toSorted((a, b) => a - b)
-          .map((day) => {
-            const { received = 0n, sent = 0n } = days.get(day) ?? {}
-            return { day: toIso(day).slice(0, 10), carried: received + sent, supplied: supplied.byDay.get(day) ?? null }
-          })
-        const carried = rows.reduce((sum, row) => sum + row.carried, 0n)
-        const difference = supplied.total - carried
-        const share = carried === 0n ? null : Number((difference * 10_000n) / carried) / 100
+        const { rows, carried, difference, percent } = await premium.exits.compare(id, { from, to, ...supplied })
+        const dayOf = (at: number): string => toIso(at).slice(0, 10)
         return {
           json: {
             exit: id,
             carried_bytes: Number(carried),
             supplied_bytes: Number(supplied.total),
             difference_bytes: Number(difference),
-            difference_percent: share,
+            difference_percent: percent,
             days: rows.map((row) => ({
-              day: row.day,
+              day: dayOf(row.day),
               carried_bytes: Number(row.carried),
               supplied_bytes: row.supplied === null ? null : Number(row.supplied),
             })),
@@ -53,14 +46,14 @@ export function compareCommand(open: Opened<{ premium: Premium }>): Command {
             ...table(
               ['DAY', 'CARRIED', 'SUPPLIED', 'DIFFERENCE'],
               rows.map(({ day, carried: ours, supplied: theirs }) => [
-                day,
+                dayOf(day),
                 String(ours),
                 theirs === null ? '' : String(theirs),
                 theirs === null ? '' : String(theirs - ours),
               ]),
             ),
             `In all: ${carried} bytes here, ${supplied.total} at the supplier: ${difference} bytes` +
-              `${share === null ? '' : ` (${share} %)`} more there.`,
+              `${percent === null ? '' : ` (${percent} %)`} more there.`,
           ],
         }
       }),

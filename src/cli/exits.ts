@@ -16,6 +16,7 @@ export function exitCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'exit add',
+      operation: 'addExit',
       summary: 'Adds an exit to a pool: a local address to leave from, or an upstream proxy.',
       takes: [{ name: 'POOL', meaning: 'which pool, as "pool list" shows it' }],
       options: [
@@ -60,6 +61,7 @@ export function exitCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'exit list',
+      operation: 'listExits',
       summary: 'Lists exits, and whether gateways can leave through them.',
       takes: [],
       options: [
@@ -116,6 +118,7 @@ export function exitCommands(open: Opened<Deps>): readonly Command[] {
     compareCommand(open),
     {
       name: 'exit drain',
+      operation: 'drainExit',
       summary: 'Takes an exit out of service; --undo puts it back.',
       takes: [{ name: 'EXIT', meaning: "the exit's id, ext_…" }],
       options: [{ flag: 'undo', meaning: 'serve again' }],

@@ -1,8 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
-import type { Adjustment, KeptCheckpoint, Ledger, LedgerAudit } from '../domains/ledger/index.ts'
+import {
+  type Adjustment,
+  createKeptVerifier,
+  type KeptCheckpoint,
+  type Ledger,
+  type LedgerAudit,
+} from '../domains/ledger/index.ts'
 import type { Posting } from '../domains/ledger/rules.ts'
 import type { Refunds, Told } from '../domains/orders/index.ts'
-import { adviceFor, auditOf, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
+import { type Verifier, verifyAll } from '../kernel/finding.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { type Kopecks, readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
@@ -45,6 +51,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
     }),
     {
       name: 'transaction list',
+      operation: 'listMovements',
       summary: "Lists a customer's movements of money, newest first, with the payments' references.",
       takes: [customerWord],
       options: [
@@ -55,6 +62,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'refund',
+      operation: 'refundOrder',
       summary:
         'Gives back what an order cost, whole or in part, once; with --end it also ends what the order has bought.',
       takes: [orderWord],
@@ -73,6 +81,7 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'verify',
+      operation: 'startVerify',
       summary: 'Recomputes every promise on the live database; says what is wrong and ends with 1 if anything is.',
       takes: [],
       options: [
@@ -86,12 +95,13 @@ export function moneyCommands(open: Opened<Deps>): readonly Command[] {
       run: (given) => {
         const kept = given.flags['against'] === undefined ? undefined : readKept(given.flags['against'])
         return open(given, ({ verifiers, ledgerAudit }) =>
-          verify(kept === undefined ? verifiers : [...verifiers, againstVerifier(ledgerAudit, kept)]),
+          verify(kept === undefined ? verifiers : [...verifiers, createKeptVerifier(ledgerAudit, kept)]),
         )
       },
     },
     {
       name: 'checkpoint',
+      operation: 'makeCheckpoint',
       summary:
         "Writes down a digest of every account's history now. Keep its hash elsewhere: it shows a rewritten past.",
       takes: [],
@@ -117,6 +127,7 @@ const adjusting = (
   of: { readonly kind: Adjustment['kind']; summary: string; note: string; done: string },
 ): Command => ({
   name: of.kind,
+  operation: `${of.kind}Customer`,
   summary: of.summary,
   takes: [customerWord, { name: 'ROUBLES', meaning: 'how much, like 1000 or 99.90' }],
   options: [
@@ -201,14 +212,6 @@ const toRefund = (told: Told): Outcome => ({
 
 const rub = (amount: unknown): string => Number(amount).toFixed(2)
 
-const againstVerifier = (ledgerAudit: LedgerAudit, kept: readonly KeptCheckpoint[]): Verifier => ({
-  name: 'checkpoints kept elsewhere',
-  async verify() {
-    const { findings, compared } = await ledgerAudit.compareWith(kept)
-    return { findings, covered: { 'checkpoints kept elsewhere': compared } }
-  },
-})
-
 /** A hash, or a file with one on each line, as the shop appends them. */
 function readKept(text: string): KeptCheckpoint[] {
   if (/^[0-9a-f]{64}$/i.test(text)) return [{ number: undefined, hash: text.toLowerCase() }]
@@ -233,34 +236,23 @@ function showProgress(name: string): { readonly tell: (done: number) => void; re
   return { tell: (done) => write(`${name} … ${done}`), end: () => write('') }
 }
 
-async function verify(verifiers: readonly Verifier[]) {
-  const findings: Finding[] = []
-  const covered: Record<string, number> = {}
-  const notes: string[] = []
-  for (const verifier of verifiers) {
-    const progress = showProgress(verifier.name)
-    const audit = await auditOf(verifier, progress.tell)
+async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
+  let progress = showProgress('')
+  const verdict = await verifyAll(verifiers, (name) => {
     progress.end()
-    findings.push(...audit.findings)
-    Object.assign(covered, audit.covered)
-    notes.push(...(audit.notes ?? []))
-  }
-  const shown = findings.slice(0, mostFindings)
+    progress = showProgress(name)
+    return progress.tell
+  })
+  progress.end()
+  const { ok, findings, found, covered, notes } = verdict
   const counts = Object.entries(covered).map(([name, count]) => `${count} ${name}`)
-  const ok = findings.length === 0
   return {
-    json: {
-      ok,
-      findings: shown.map((each) => ({ ...each, advice: adviceFor(each) })),
-      found: findings.length,
-      covered,
-      notes,
-    },
+    json: verdict,
     lines: [
-      ...shown.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
-      ...[...new Set(shown.map(adviceFor))].map((advice) => `TO DO  ${advice}.`),
+      ...findings.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
+      ...[...new Set(findings.map((each) => each.advice))].map((advice) => `TO DO  ${advice}.`),
       ...notes.map((note) => `NOTE   ${note}`),
-      ok ? `All promises hold: ${counts.join(', ')}.` : `${findings.length} wrong, among ${counts.join(', ')}.`,
+      ok ? `All promises hold: ${counts.join(', ')}.` : `${found} wrong, among ${counts.join(', ')}.`,
     ],
     exit: ok ? 0 : 1,
   }

@@ -1,4 +1,4 @@
-import type { Fleet, NewNode, NodeSide } from '../domains/fleet/index.ts'
+import type { createForgetting, Fleet, NewNode } from '../domains/fleet/index.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { readCountry } from '../kernel/country.ts'
@@ -13,7 +13,7 @@ type Deps = {
   shopUrl: string
   addNode: (wish: NewNode) => Promise<Node>
   traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }
-  nodeSides: readonly NodeSide[]
+  forgetUsage: ReturnType<typeof createForgetting>
 }
 
 /** The command that runs a node of each kind. */
@@ -36,6 +36,7 @@ export function nodeCommands(open: Opened<Deps>): readonly Command[] {
 function listCommand(open: Opened<Deps>): Command {
   return {
     name: 'node list',
+    operation: 'listNodes',
     summary: 'Lists the machines that carry traffic, and whether they are up.',
     takes: [],
     options: [],
@@ -82,6 +83,7 @@ function listCommand(open: Opened<Deps>): Command {
 function addCommand(open: Opened<Deps>): Command {
   return {
     name: 'node add',
+    operation: 'addNode',
     summary: 'Adds a machine that carries traffic, and shows the key that lets it join, this once.',
     takes: [{ name: 'NAME', meaning: 'how you call it: small letters, digits, dots and dashes' }],
     options: [
@@ -104,6 +106,7 @@ function addCommand(open: Opened<Deps>): Command {
 function keyCommand(open: Opened<Deps>): Command {
   return {
     name: 'node key',
+    operation: 'keyNode',
     summary: 'Makes a new key that lets a node join, once and within a day, and shows it this once.',
     takes: [nameWord],
     options: [],
@@ -115,6 +118,7 @@ function keyCommand(open: Opened<Deps>): Command {
 function linkCommand(open: Opened<Deps>): Command {
   return {
     name: 'node link',
+    operation: 'linkNode',
     summary: "Says what a node's network carries at most. What the node claims beyond that is not believed.",
     takes: [nameWord, { name: 'MBIT', meaning: 'megabits a second, both directions together' }],
     options: [],
@@ -129,6 +133,7 @@ function linkCommand(open: Opened<Deps>): Command {
 function forgetCommand(open: Opened<Deps>): Command {
   return {
     name: 'node forget-usage',
+    operation: 'forgetUsage',
     summary: 'Gives customers back all that a node, which is shut out, has claimed to have carried for them.',
     takes: [nameWord],
     options: [
@@ -140,18 +145,12 @@ function forgetCommand(open: Opened<Deps>): Command {
       { flag: 'dry-run', meaning: 'only tell what would be given back' },
     ],
     run: (given) =>
-      open(given, async ({ fleet, nodeSides }) => {
+      open(given, async ({ forgetUsage }) => {
         const text = given.flags['since']
         const since = text === undefined ? 0 : readIso(text)
         if (since === undefined) throw mistyped('--since is a date or a moment, like 2026-01-31 or 2026-01-31T12:00Z.')
         const dryRun = given.has('dry-run')
-        const node = await fleet.loadClosed(given.words[0] ?? '')
-        let [things, bytes] = [0, 0n]
-        for (const side of nodeSides.filter((each) => each.kind === node.kind)) {
-          const forgotten = await side.forgetUsage(node.id, since, dryRun)
-          things += forgotten.things
-          bytes += forgotten.bytes
-        }
+        const { node, things, bytes } = await forgetUsage(given.words[0] ?? '', since, dryRun)
         const verb = dryRun ? 'would be given back' : 'were given back'
         return {
           json: { node: node.id, name: node.name, dry_run: dryRun, things, bytes: Number(bytes) },
@@ -174,6 +173,7 @@ const verbs = [
 function stateCommands(open: Opened<Deps>): readonly Command[] {
   return verbs.map(({ verb, summary, done }) => ({
     name: `node ${verb}`,
+    operation: `${verb}Node`,
     summary,
     takes: [nameWord],
     options: [],
@@ -192,6 +192,7 @@ function stateCommands(open: Opened<Deps>): readonly Command[] {
 function drainCommand(open: Opened<Deps>): Command {
   return {
     name: 'node drain',
+    operation: 'drainNode',
     summary: 'Empties a node by and by: nothing new comes to it, and new configurations name others; --undo ends that.',
     takes: [nameWord],
     options: [{ flag: 'undo', meaning: 'use it again' }],

@@ -9,6 +9,7 @@ export function orderCommands(open: Opened<{ orders: Orders }>): readonly Comman
   return [
     {
       name: 'order list',
+      operation: 'listCustomerOrders',
       summary: "Lists a customer's orders, newest first.",
       takes: [customerWord],
       options: [
@@ -37,6 +38,7 @@ export function orderCommands(open: Opened<{ orders: Orders }>): readonly Comman
     },
     {
       name: 'order show',
+      operation: 'getOrderStory',
       summary: 'Shows one order of any customer: what was asked for and how its price came about.',
       takes: [orderWord],
       options: [],

@@ -1,13 +1,12 @@
 import type { Premium } from '../domains/premium/index.ts'
-import type { Pricing } from '../domains/pricing/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { toGigabytes } from '../kernel/bytes.ts'
-import { toRoubles, toRoubleText, zero } from '../kernel/money.ts'
+import { toRoubles, toRoubleText } from '../kernel/money.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, table } from './command.ts'
 import { type Opened, orderWord, readNote, readOrder } from './typed.ts'
 
-type Deps = { premium: Premium; pricing: Pricing; traffic: Traffic }
+type Deps = { premium: Premium; traffic: Traffic }
 
 export function premiumCommands(open: Opened<Deps>): readonly Command[] {
   return [...poolCommands(open), ...trafficCommands(open)]
@@ -17,20 +16,19 @@ function poolCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'pool list',
+      operation: 'listPools',
       summary: 'Lists the pools of premium proxies: their price and their exits. The catalogue says which there are.',
       takes: [],
       options: [],
       run: (given) =>
-        open(given, async ({ premium, pricing }) => {
-          const { pools } = (await pricing.current()).premium
-          const counts = new Map((await premium.exits.pools()).map((each) => [each.pool, each]))
-          const rows = [...new Set([...pools.keys(), ...counts.keys()])].map((name) => ({
-            pool: name,
-            sold: pools.has(name),
-            from_rub_per_gb: toRoubles(pools.get(name)?.tiers.at(-1)?.perGigabyte ?? zero),
-            expires_days: pools.get(name)?.expiresDays ?? null,
-            exits: counts.get(name)?.exits ?? 0,
-            serving: counts.get(name)?.serving ?? 0,
+        open(given, async ({ premium }) => {
+          const rows = (await premium.exits.overview()).map((each) => ({
+            pool: each.pool,
+            sold: each.isSold,
+            from_rub_per_gb: toRoubles(each.fromPerGigabyte),
+            expires_days: each.expiresDays,
+            exits: each.exits,
+            serving: each.serving,
           }))
           return {
             json: rows,
@@ -54,6 +52,7 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'traffic refund',
+      operation: 'refundTraffic',
       summary: 'Takes back what is unused of a purchase of traffic and returns that part of its price, once.',
       takes: [orderWord],
       options: [{ flag: 'note', value: 'TEXT', meaning: 'why; the customer sees it' }],
@@ -75,6 +74,7 @@ function trafficCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'usage quarantine',
+      operation: 'listQuarantined',
       summary:
         'Lists what nodes have claimed beyond their leases, or beyond what their links can carry. It is not billed.',
       takes: [],

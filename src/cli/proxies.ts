@@ -13,6 +13,7 @@ export function proxyCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'proxy show',
+      operation: 'showProxy',
       summary:
         "Shows a customer's dedicated proxy: its order, term, gateway, state, bytes, and every address it has had.",
       takes: [proxyWord],
@@ -21,6 +22,7 @@ export function proxyCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'proxy interrupted',
+      operation: 'listInterrupted',
       summary: 'Lists proxies that cannot be used now, on which gateway, since when, and why. Their terms stand still.',
       takes: [],
       options: [
@@ -58,6 +60,7 @@ export function proxyCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'proxy end',
+      operation: 'endProxy',
       summary: 'Ends a proxy now and gives back what is unused of its price. Its customer is told.',
       takes: [proxyWord],
       options: [{ flag: 'no-refund', meaning: 'give nothing back' }, noteOption, keyOption],
@@ -74,6 +77,7 @@ export function proxyCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'proxy replace',
+      operation: 'replaceProxy',
       summary: "Swaps a proxy's address for another of its kind; id, credentials and term stay. Its customer is told.",
       takes: [proxyWord],
       options: [noteOption, keyOption],

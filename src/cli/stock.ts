@@ -1,7 +1,7 @@
 import type { RangeOperator } from '../domains/dedicated/index.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { Stock, StockOperator } from '../domains/stock/index.ts'
-import { allIpv, type Ipv, type Kind, placeStates } from '../domains/stock/rules.ts'
+import { allIpv, type Ipv, type Kind, placeStates, problemOfPrefix } from '../domains/stock/rules.ts'
 import { formatAddress, type Prefix, readAddress, readPrefix } from '../kernel/address.ts'
 import { readCountry } from '../kernel/country.ts'
 import { toIso } from '../kernel/time.ts'
@@ -22,6 +22,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'stock add',
+      operation: 'addStock',
       summary: 'Adds addresses: a prefix, one address, or a CSV file with lines address,country,ipv.',
       takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file' }],
       options: [...kindOptions, nodeOption],
@@ -29,6 +30,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'stock list',
+      operation: 'listPlaces',
       summary: 'Lists places in the order they are sold.',
       takes: [],
       options: [
@@ -75,6 +77,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'stock count',
+      operation: 'countPlaces',
       summary: 'Counts places by country, kind and state. The states add up to all places.',
       takes: [],
       options: [],
@@ -92,6 +95,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'stock blocks',
+      operation: 'listBlocks',
       summary: 'Lists IPv6 blocks too large to write out; an address of theirs becomes a place when it is sold.',
       takes: [],
       options: [],
@@ -115,6 +119,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'stock retire',
+      operation: 'retireRange',
       summary: 'Takes an address or a whole range off sale; what is leased runs out, or gets other addresses.',
       takes: [whatWord],
       options: rangeOptions,
@@ -122,6 +127,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'stock quarantine',
+      operation: 'quarantineRange',
       summary: 'Keeps a free address from sale for some days; of a range sells nothing and serves nobody until --undo.',
       takes: [whatWord],
       options: [{ flag: 'days', value: 'N', meaning: 'how long, for one address; 7 unless said' }, ...rangeOptions],
@@ -207,11 +213,8 @@ function readKindIpv(text: string, where = ''): Ipv {
 }
 
 function assertVersion(prefix: Prefix, kind: Kind, where = ''): Prefix {
-  const wanted = kind.ipv === 6 ? 6 : 4
-  if (prefix.base.version !== wanted) throw mistyped(`${where}ipv ${kind.ipv} takes IPv${wanted} addresses.`)
-  if (kind.ipv === 6 ? prefix.length < 32 : prefix.length < 12) {
-    throw mistyped(kind.ipv === 6 ? 'An IPv6 block is at most a /32.' : 'An IPv4 block is at most a /12.')
-  }
+  const problem = problemOfPrefix(prefix, kind)
+  if (problem !== undefined) throw mistyped(`${where}${problem}.`)
   return prefix
 }
 

@@ -15,6 +15,7 @@ export function vpnCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'vpn show',
+      operation: 'showVpn',
       summary: 'Shows a VPN subscription, or the configuration of one of its devices.',
       takes: [uuidWord],
       options: [
@@ -35,6 +36,7 @@ export function vpnCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'vpn move',
+      operation: 'moveVpn',
       summary: 'Moves a VPN subscription to another node of its location. Keys and addresses stay what they are.',
       takes: [uuidWord],
       options: [{ flag: 'to', value: 'NODE', meaning: 'the name of a VPN node, as "node list" shows it' }],
@@ -56,6 +58,7 @@ export function vpnCommands(open: Opened<Deps>): readonly Command[] {
     ...(['disable', 'enable'] as const).map(
       (verb): Command => ({
         name: `vpn ${verb}`,
+        operation: `${verb}Vpn`,
         summary:
           verb === 'disable'
             ? 'Cuts a VPN subscription off until it is enabled. Its time runs meanwhile.'

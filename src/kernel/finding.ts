@@ -64,6 +64,38 @@ const advices: Readonly<Record<string, string>> = {
 }
 
 /** What to do about a finding. */
-export const adviceFor = (finding: Finding): string =>
+const adviceFor = (finding: Finding): string =>
   advices[finding.promise] ??
   'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'
+
+/** What all parts of `verify` came to. `found` is how many findings there are; past a thousand they are not all told. */
+export type Verdict = {
+  readonly ok: boolean
+  readonly findings: readonly (Finding & { readonly advice: string })[]
+  readonly found: number
+  readonly covered: Readonly<Record<string, number>>
+  readonly notes: readonly string[]
+}
+
+/** Runs one part after another. `onPart` hears which one begins, and is asked what hears of its progress. */
+export async function verifyAll(
+  verifiers: readonly Verifier[],
+  onPart: (name: string) => (done: number) => void,
+): Promise<Verdict> {
+  const findings: Finding[] = []
+  const covered: Record<string, number> = {}
+  const notes: string[] = []
+  for (const verifier of verifiers) {
+    const audit = await auditOf(verifier, onPart(verifier.name))
+    findings.push(...audit.findings)
+    Object.assign(covered, audit.covered)
+    notes.push(...(audit.notes ?? []))
+  }
+  return {
+    ok: findings.length === 0,
+    findings: findings.slice(0, mostFindings).map((each) => ({ ...each, advice: adviceFor(each) })),
+    found: findings.length,
+    covered,
+    notes,
+  }
+}

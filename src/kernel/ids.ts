@@ -52,6 +52,9 @@ export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
   return isBase32(text.slice(prefix.length)) ? (text as Id<K>) : undefined
 }
 
+/** Not above any id of its kind that was made from this moment on. */
+export const firstId = (of: Kind, atMs: number): string => `${prefixes[of]}_${timeText(atMs)}${'0'.repeat(16)}`
+
 /** When an id was made. */
 export const timeOfId = (id: string): number => readBase32(id.slice(id.indexOf('_') + 1).slice(0, 10))
 

@@ -7,6 +7,7 @@ import { eventCommands } from '../cli/events.ts'
 import { exitCommands } from '../cli/exits.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
+import { operatorCommands } from '../cli/operators.ts'
 import { orderCommands } from '../cli/orders.ts'
 import { premiumCommands } from '../cli/premium.ts'
 import { proxyCommands } from '../cli/proxies.ts'
@@ -14,15 +15,13 @@ import { rangeCommands } from '../cli/ranges.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
-import type { NewNode } from '../domains/fleet/index.ts'
-import type { Adjustment } from '../domains/ledger/index.ts'
-import { readPrefix } from '../kernel/address.ts'
-import type { CustomerId } from '../kernel/ids.ts'
+import { toolActor, toRequestText } from '../domains/operators/rules.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { gatewayCommand } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
-import { configOf, logOf, tellOpened, untilStopped } from './process.ts'
+import { commonOptions, configOf, logOf, tellOpened, untilStopped } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
+import { createActions } from './shop/actions.ts'
 import { openConfigured, readMigrations } from './shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services } from './shop/services.ts'
 import { openShop } from './shop/shop.ts'
@@ -30,36 +29,12 @@ import { unshownTokenIn } from './shop/unshown-token.ts'
 import { openVault } from './shop/vault.ts'
 import { upCommand } from './up.ts'
 
-/** The services, and the few actions of an operator that are a transaction of their own. */
-function createToolbox(services: Services, config: Config) {
-  const { db, fleet, ledger, pricing } = services
-  return {
-    ...services,
-    drawing,
-    now: realSurroundings.clock,
-    adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
-    shopUrl: shopUrl(config),
-    stock: stockWithin(services),
-    addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
-    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
-  }
-}
-
-/** The stock, to which only what customers could use is added. */
-const stockWithin = ({ stock, reach }: Services): Services['stock'] => ({
-  ...stock,
-  async add(prefix, ...rest) {
-    await reach.assertSellable(prefix)
-    return stock.add(prefix, ...rest)
-  },
-  async addAddresses(addresses, ...rest) {
-    const all = [...addresses]
-    for (const text of all) {
-      const prefix = readPrefix(text)
-      if (prefix) await reach.assertSellable(prefix)
-    }
-    return stock.addAddresses(all, ...rest)
-  },
+/** What commands work with: the operator's actions, and what only a terminal needs. */
+const createToolbox = (services: Services, config: Config) => ({
+  ...createActions(services),
+  drawing,
+  now: realSurroundings.clock,
+  shopUrl: shopUrl(config),
 })
 
 type Toolbox = ReturnType<typeof createToolbox>
@@ -85,10 +60,20 @@ async function withServices<Result>(given: Given, work: (services: Toolbox) => P
       )
     }
     const { vault } = await openVault(config, db)
-    return await work(createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config))
+    const toolbox = createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config)
+    const { name, operation = name } = given.command
+    // Whoever has the command line has the machine: he acts as an owner, and the audit log says so.
+    const request = toRequestText({ words: given.words, ...ownFlags(given) })
+    return await toolbox.acting.act({ actor: toolActor, operation, request }, () => work(toolbox))
   } finally {
     await db.close()
   }
+}
+
+/** What was typed besides the settings, which may hold secrets. */
+const ownFlags = (given: Given): Record<string, string | undefined> => {
+  const common = new Set(commonOptions.map((each) => each.flag))
+  return Object.fromEntries(Object.entries(given.flags).filter(([flag]) => !common.has(flag)))
 }
 
 const roleCommands: readonly Command[] = [
@@ -147,4 +132,5 @@ export const commands: readonly Command[] = [
   ...proxyCommands(withServices),
   ...stockCommands(withServices),
   ...rangeCommands(withServices),
+  ...operatorCommands(withServices),
 ]

@@ -46,6 +46,7 @@ const programs = {
   'wireguard-go': 'wireguard-go',
   nft: 'nftables',
   ip: 'iproute2',
+  aiosmtpd: 'python3-aiosmtpd',
 }
 
 /**

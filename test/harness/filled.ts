@@ -44,6 +44,7 @@ export async function fillShop(shop: Shop): Promise<void> {
   const boris = await addBuyer(shop, 'Boris', null)
   const clara = await addBuyer(shop, 'Clara', null)
   await addTokens(shop, anna)
+  await addOperators(shop, anna)
   await addNodes(shop)
   await addStock(shop)
   await addExits(shop)
@@ -98,6 +99,50 @@ async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promis
   })
   const { token } = await services.customers.issueToken(customer, { name: 'lost' })
   await services.customers.revokeToken(token.id)
+}
+
+/** Operators who came, did something and went; people who signed in, by password, by link and with a second factor. */
+async function addOperators({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
+  const { db, operators, signIn, identities, acting, customers } = services
+  const visitor = { source: '203.0.113.9', household: 'h', agent: 'a browser' }
+  const password = 'correct horse battery'
+  const [owner, gone] = await db.transact(async (tx) => [
+    await operators.add(tx, 'olga', 'owner'),
+    await operators.add(tx, 'petr', 'support'),
+  ])
+  if (!owner || !gone) throw new Error('no operator was added')
+  for (const name of ['olga', 'petr'])
+    await operators.issueToken(name, { name: 'script', expiresAt: clock.nowMs + 1e9 })
+  const { token } = await operators.issueToken('olga', { name: 'lost', expiresAt: null })
+  await operators.revokeToken(token.id)
+  for (const note of ['first', 'second', 'third']) {
+    clock.advance(1000)
+    const actor = { operator: owner.id, name: 'olga', role: 'owner', source: '203.0.113.9' } as const
+    const action = { actor, operation: 'noteCustomer', request: JSON.stringify({ note }) }
+    await acting.act(action, () => customers.setNote(customer, note))
+  }
+  const people = [
+    { owner: { kind: 'customer', id: customer }, login: 'anna@example.com' },
+    { owner: { kind: 'operator', id: owner.id }, login: 'olga' },
+  ] as const
+  for (const each of people) {
+    clock.advance(1000)
+    await identities.setPassword(each.owner, { login: each.login, current: undefined, password, household: 'h' }, null)
+    const { kind } = each.owner
+    const opened = await signIn.byPassword(kind, { login: each.login, password }, visitor)
+    await signIn.byPassword(kind, { login: each.login, password }, visitor)
+    await signIn.end(each.owner, opened.session.id)
+    for (const _ of [1, 2]) {
+      clock.advance(1000)
+      await db.transact(async (tx) => signIn.issueLink(tx, { kind, owner: each.owner.id, purpose: 'enter' }))
+    }
+  }
+  await identities.beginFactor({ kind: 'customer', id: customer }, password, 'h')
+  const payload = JSON.stringify({ email: 'new@example.com', password: 'none' })
+  await db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }))
+  await signIn.openView(owner.id, customer, visitor)
+  await db.transact((tx) => operators.remove(tx, 'petr'))
+  clock.advance(1000)
 }
 
 async function addNodes({ services, clock }: Shop): Promise<void> {

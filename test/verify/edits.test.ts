@@ -32,6 +32,8 @@ const inTurn = [
   'fleet',
   'money',
   'events',
+  'operators',
+  'sign-in',
   'dedicated',
   'vpn',
   'traffic',

@@ -262,6 +262,27 @@ export const unseen: readonly Unseen[] = [
     column: 'changed_at',
     because: 'it sorts the operator’s list of claims in quarantine, and decides nothing',
   },
+  ...['source', 'agent', 'used_at'].map((column) => ({
+    table: 'console_sessions',
+    column,
+    because: 'where a session was opened and when it was last used is for its owner’s eyes, and opens nothing',
+  })),
+  {
+    table: 'console_links',
+    column: 'payload',
+    because: 'it is an e-mail address that waits to be confirmed, which is not to outlive its day in the history',
+  },
+  {
+    table: 'identities',
+    column: 'totp_step',
+    because: 'the last code that was used lets nobody in who has neither the password nor the next code',
+  },
+  { table: 'customers', column: 'note', because: 'what operators note about a customer decides nothing' },
+  ...['used_at', 'used_from'].map((column) => ({
+    table: 'tokens',
+    column,
+    because: 'when and from where a token was last used is for its owner’s eyes, and opens nothing',
+  })),
   ...['problems', 'seen_as', 'changed_at'].map((column) => ({
     table: 'stock_trials',
     column,

@@ -71,7 +71,13 @@ export const law: Readonly<Record<Room, Sight>> = {
   door: { files: ['own/**'], packages: [] },
   wire: { files: [kernel, 'src/wire/**'], packages: ['zod'] },
   shapes: {
-    files: [kernel, 'src/api/{fields,operation}.ts', 'src/api/*/*/{fields,shapes,shapes-*}.ts', ...rules],
+    files: [
+      kernel,
+      'src/api/{fields,operation}.ts',
+      'src/api/*/fields.ts',
+      'src/api/*/*/{fields,shapes,shapes-*}.ts',
+      ...rules,
+    ],
     packages: ['@hono/zod-openapi'],
   },
   api: {

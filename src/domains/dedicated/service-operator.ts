@@ -1,7 +1,10 @@
 import type { Database } from '../../db/transaction.ts'
+import type { Address } from '../../kernel/address.ts'
+import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import { toRoubles } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
 import type { GivenBack, Once, Told } from '../orders/index.ts'
+import type { Order } from '../orders/rules.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, nothingToEnd } from './errors.ts'
@@ -29,12 +32,25 @@ export type ProxySight = {
   }[]
 }
 
+/** Somebody who held an address for a time. */
+export type Holder = {
+  readonly proxy: number
+  readonly customer: CustomerId
+  readonly order: OrderId
+  readonly username: string
+  readonly startedAt: number
+  readonly endedAt: number | null
+}
+
+/** An order of more than so many proxies is told by its first ones. */
+const mostDelivered = 200
+
 /** What an operator does with a customer's proxies. */
 export function createProxyOperator(
   deps: EndingDeps & {
     readonly db: Database
     readonly stock: Stock
-    readonly stockOperator: Pick<StockOperator, 'leasesOf'>
+    readonly stockOperator: Pick<StockOperator, 'leasesOf' | 'holdersBetween'>
     readonly traffic: Pick<Traffic, 'counts'>
     readonly once: Once
     readonly outages: Pick<Outages, 'endBySwap' | 'rule'>
@@ -64,6 +80,42 @@ export function createProxyOperator(
         sent: count?.sent ?? 0n,
         addresses: await deps.stockOperator.leasesOf(id),
       }
+    },
+
+    /** How many proxies run now, and how many of them cannot be used. */
+    countActive: () => store.countActive(db, clock()),
+
+    /** Whose proxies left from an address between two moments, and which orders they were bought with. */
+    async holdersOf(address: Address, from: number, to: number): Promise<Holder[]> {
+      const leases = await deps.stockOperator.holdersBetween(address, from, to)
+      const proxies = new Map(
+        (
+          await store.findMany(
+            db,
+            leases.map((each) => each.proxy),
+          )
+        ).map((each) => [each.id, each]),
+      )
+      return leases.flatMap((lease) => {
+        const proxy = proxies.get(lease.proxy)
+        return proxy ? [{ ...lease, customer: proxy.customer, order: proxy.order, username: proxy.username }] : []
+      })
+    },
+
+    /** What an order has bought: its proxies as they are now. */
+    async delivered(order: Order): Promise<Told[]> {
+      const ids = (await store.idsOfOrder(db, order.customer, order.id)).slice(0, mostDelivered)
+      const proxies = await store.findMany(db, ids)
+      const counts = await deps.traffic.counts.totals(db, ids.map(subjectOf))
+      return proxies.map((proxy) => ({
+        proxy: proxy.id,
+        address: proxy.address,
+        status: isHeld(proxy, clock()) ? statusAt(proxy, clock()) : 'gone',
+        started_at: toIso(proxy.startedAt),
+        expires_at: toIso(proxy.expiresAt),
+        rx_bytes: Number(counts.get(subjectOf(proxy.id))?.received ?? 0n),
+        tx_bytes: Number(counts.get(subjectOf(proxy.id))?.sent ?? 0n),
+      }))
     },
 
     /** Ends a proxy now. What its customer paid for time that it had ahead is given back, unless that is not wanted. */

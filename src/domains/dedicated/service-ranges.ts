@@ -3,7 +3,9 @@ import { formatPrefix, type Prefix } from '../../kernel/address.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Fleet } from '../fleet/index.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
+import { isServing } from '../stock/ranges/rules.ts'
 import type { Ipv, Kind, PlaceState } from '../stock/rules.ts'
 import { nothingWithin } from './errors.ts'
 import type { Outages } from './outages/service.ts'
@@ -61,7 +63,8 @@ export function createRangeOperator(
   deps: MoneyDeps & {
     readonly db: Database
     readonly clock: Clock
-    readonly stock: Pick<Stock, 'available'>
+    readonly stock: Pick<Stock, 'available' | 'ranges'>
+    readonly fleet: Pick<Fleet, 'nodes'>
     readonly stockOperator: Pick<StockOperator, 'placesWithin' | 'blocksWithin' | 'holdersOf' | 'close'>
     readonly outages: Pick<Outages, 'interrupt' | 'restore' | 'rule'>
     readonly proxyOperator: Pick<ProxyOperator, 'replace' | 'end'>
@@ -168,6 +171,19 @@ export function createRangeOperator(
     survey,
 
     /** No more of it is sold. What is leased runs out, or its customers get other addresses now. */
+    /**
+     * Moves a range to other gateways, with what was sold of it; `isDry` only tells whom it would touch. Those that it
+     * moves to prove it within seconds if they can use it; `away` are those that were not heard of lately.
+     */
+    async move(prefix: Prefix, homes: readonly string[], isDry: boolean) {
+      const { proxies, customers } = await survey(prefix)
+      const away = (await deps.fleet.nodes('gateway'))
+        .filter((node) => homes.includes(node.id) && !isServing(node, clock()))
+        .map((node) => node.name)
+      const ranges = isDry ? 0 : await deps.stock.ranges.assign(prefix, homes)
+      return { proxies, customers, away, ranges }
+    },
+
     async retire(prefix: Prefix, wish: RangeWish): Promise<RangeOutcome> {
       const places = await close(prefix, 'retired', wish.undo)
       const moved = wish.replace && !wish.undo ? await moveOut(prefix, wish) : nobody

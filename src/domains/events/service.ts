@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { unknownType } from './errors.ts'
 import { type Event, eventKeptMs, eventTypes, type Happening, isEventType } from './rules.ts'
@@ -31,6 +31,9 @@ export function createEvents(deps: { db: Database; clock: Clock }) {
       if (filter.type !== undefined && !isEventType(filter.type)) throw unknownType(eventTypes)
       return store.listEvents(db, customer, { ...filter, type: filter.type ?? '' })
     },
+
+    /** What was told of an order, the oldest first. */
+    ofOrder: (customer: CustomerId, order: OrderId): Promise<Event[]> => store.listOfOrder(db, customer, order),
 
     /** Forgets events past their time. Returns how many; call again while it is as many as asked for. */
     forget: (most: number): Promise<number> => db.transact((tx) => store.deleteEvents(tx, clock() - eventKeptMs, most)),

@@ -62,6 +62,15 @@ export async function listEvents(
 }
 
 /** Forgets the oldest, a bounded number at a time. */
+/** Those that tell of an order, the oldest first. */
+export async function listOfOrder(reader: Reader, customer: CustomerId, order: string): Promise<Event[]> {
+  const rows = await reader.all<EventRow>(
+    'SELECT * FROM events WHERE customer_id = $1 AND order_id = $2 ORDER BY seq LIMIT 1000',
+    [customer, order],
+  )
+  return rows.map(toEvent)
+}
+
 export async function deleteEvents(tx: Tx, before: number, most: number): Promise<number> {
   return tx.run(
     `DELETE FROM events WHERE (customer_id, seq) IN

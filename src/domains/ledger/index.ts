@@ -1,2 +1,8 @@
 export { type Adjustment, createLedger, type Ledger, type Payer } from './service.ts'
-export { type Charges, createLedgerAudit, type KeptCheckpoint, type LedgerAudit } from './service-audit.ts'
+export {
+  type Charges,
+  createKeptVerifier,
+  createLedgerAudit,
+  type KeptCheckpoint,
+  type LedgerAudit,
+} from './service-audit.ts'

@@ -1,6 +1,6 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { emptyHead, type Sha256 } from '../../kernel/chain.ts'
-import { attempt, type Finding } from '../../kernel/finding.ts'
+import { attempt, type Finding, type Verifier } from '../../kernel/finding.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubleText, zero } from '../../kernel/money.ts'
 import { pagesOf } from '../../kernel/pages.ts'
@@ -318,3 +318,15 @@ function checkFolds(folds: readonly Folded[]): Finding[] {
     problem: 'the accounts are not as they stood when it was made',
   }))
 }
+
+/** Looks for checkpoints that were kept elsewhere: each must be in this database. */
+export const createKeptVerifier = (
+  audit: Pick<LedgerAudit, 'compareWith'>,
+  kept: readonly KeptCheckpoint[],
+): Verifier => ({
+  name: 'checkpoints kept elsewhere',
+  async verify() {
+    const { findings, compared } = await audit.compareWith(kept)
+    return { findings, covered: { 'checkpoints kept elsewhere': compared } }
+  },
+})

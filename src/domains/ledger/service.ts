@@ -178,6 +178,12 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       return ((await store.findChargeBelow(deps.db, customer, order)) ?? 0) + 1
     },
 
+    /** What moved with an order, the oldest first. */
+    ofOrder: (customer: CustomerId, order: OrderId): Promise<Posting[]> => store.listOfOrder(deps.db, customer, order),
+
+    /** What was given back on each day from a moment on. */
+    refundsByDay: (from: number) => store.refundsByDay(deps.db, from),
+
     /** A page of postings, newest first. */
     history: (customer: CustomerId, before: number | undefined, limit: number): Promise<Posting[]> =>
       store.listPostings(deps.db, customer, before ?? Number.MAX_SAFE_INTEGER, limit),

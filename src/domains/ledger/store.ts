@@ -1,4 +1,4 @@
-import { beside, numberOrNull } from '../../db/rows.ts'
+import { beside, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Question, Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -216,4 +216,23 @@ export function writeSpent(tx: Tx, token: TokenId, spent: Kopecks): void {
 /** Takes a refund off what a capped token has spent; a token without a cap has no row and needs none. */
 export function reduceSpent(tx: Tx, token: TokenId, amount: Kopecks): void {
   tx.send('UPDATE token_spending SET spent = spent - $2 WHERE token_id = $1', [token, amount])
+}
+
+/** What moved with an order: its charge and what was given back of it, the oldest first. */
+export async function listOfOrder(reader: Reader, customer: CustomerId, order: string): Promise<Posting[]> {
+  const rows = await reader.all<PostingRow>(
+    'SELECT * FROM postings WHERE customer_id = $1 AND order_id = $2 ORDER BY seq LIMIT 1000',
+    [customer, order],
+  )
+  return rows.map(toPosting)
+}
+
+/** What was given back on each day from a moment on. */
+export async function refundsByDay(reader: Reader, from: number): Promise<{ day: number; sum: Kopecks }[]> {
+  const rows = await reader.all<{ day: bigint } & WideSum<'sum'>>(
+    `SELECT at / 86400000 AS day, ${wideSum('amount', 'sum')} FROM postings
+     WHERE refund_of IS NOT NULL AND at >= $1 GROUP BY at / 86400000 ORDER BY 1`,
+    [from],
+  )
+  return rows.map((row) => ({ day: Number(row.day) * 86_400_000, sum: kopecks(readWide(row, 'sum')) }))
 }

@@ -97,6 +97,13 @@ export function createOperators(deps: {
       return found?.removedAt === null ? found : undefined
     },
 
+    /** The same, or the refusal of somebody who may not come in. */
+    async loadPresent(id: OperatorId): Promise<Operator> {
+      const found = await known.get(id)
+      if (found?.removedAt !== null) throw invalidOperatorToken()
+      return found
+    },
+
     /** Refuses one who is not there, or no longer, as the caller's transaction sees it. */
     async assertPresentIn(tx: Tx, id: OperatorId): Promise<void> {
       const found = await store.findOperator(tx, id)

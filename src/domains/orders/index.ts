@@ -9,3 +9,4 @@ export {
   type Refunds,
   type Told,
 } from './service-operator.ts'
+export { createStories, type Delivery, type Stories, type Story } from './service-story.ts'

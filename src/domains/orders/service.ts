@@ -1,5 +1,5 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
+import { type CustomerId, firstId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -240,6 +240,9 @@ export function createOrders(deps: {
 
     /** How many orders of a product there are, for `verify`. */
     countOf: (reader: Reader, product: string): Promise<number> => store.countOf(reader, product),
+
+    /** What was sold on each day from a moment on, by product. */
+    salesByDay: (from: number) => store.salesByDay(db, firstId('order', from)),
 
     /** An order of any customer, for the operator. */
     async loadAny(id: OrderId): Promise<Order> {

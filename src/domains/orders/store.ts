@@ -1,7 +1,7 @@
-import { list, numberOrNull } from '../../db/rows.ts'
+import { list, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { kopecks } from '../../kernel/money.ts'
+import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { Order, Plain } from './rules.ts'
 
 export type OrderRow = {
@@ -134,4 +134,22 @@ export async function deleteAnswers(tx: Tx, before: number, most: number): Promi
        (SELECT customer_id, key FROM answers WHERE created_at <= $1 ORDER BY created_at LIMIT $2)`,
     [before, most],
   )
+}
+
+/** What was sold on each day from a moment on, by product. Ids grow with time, so only those days are read. */
+export async function salesByDay(
+  reader: Reader,
+  firstId: string,
+): Promise<{ day: number; product: string; orders: number; sum: Kopecks }[]> {
+  const rows = await reader.all<{ day: bigint; product: string; n: bigint } & WideSum<'sum'>>(
+    `SELECT created_at / 86400000 AS day, product, COUNT(*) AS n, ${wideSum('price', 'sum')} FROM orders
+     WHERE id >= $1 GROUP BY created_at / 86400000, product ORDER BY 1, 2`,
+    [firstId],
+  )
+  return rows.map((row) => ({
+    day: Number(row.day) * 86_400_000,
+    product: row.product,
+    orders: Number(row.n),
+    sum: kopecks(readWide(row, 'sum')),
+  }))
 }

@@ -1,6 +1,7 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { difference } from './difference.ts'
 import { noCatalogue } from './errors.ts'
 import { readCatalogue } from './reading.ts'
 import type { Catalogue } from './rules.ts'
@@ -66,8 +67,12 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
       return version
     },
 
-    /** Judges a price list without applying it. */
-    check: (value: unknown): Catalogue => readCatalogue(0, value),
+    /** Judges a price list without applying it, and says what it would change: each leaf that differs. */
+    async changesOf(value: unknown): Promise<string[]> {
+      readCatalogue(0, value)
+      const stored = await store.findLatest(db)
+      return difference(stored && JSON.parse(stored.text), value)
+    },
 
     /** A price list as it was written; the latest without a number. */
     async show(version?: number): Promise<{ version: number; value: unknown; appliedAt: number } | undefined> {

@@ -1,2 +1,3 @@
+export { lookAtRanges, type RangeSight, reasonsOf } from './ranges/service-look.ts'
 export { createStock, type Readiness, type Stock } from './service.ts'
 export { createStockOperator, type StockOperator } from './service-operator.ts'

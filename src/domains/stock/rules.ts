@@ -38,6 +38,14 @@ export const slotsOf = (ipv: Ipv): number => (ipv === 3 ? 3 : 1)
 /** A block with more addresses than this is kept as a block. */
 export const mostWrittenOut = 1n << 20n
 
+/** Why a prefix cannot be added as addresses of a kind, if it cannot. */
+export function problemOfPrefix(prefix: Prefix, { ipv }: Kind): string | undefined {
+  const wanted = ipv === 6 ? 6 : 4
+  if (prefix.base.version !== wanted) return `ipv ${ipv} takes IPv${wanted} addresses`
+  if (ipv === 6 && prefix.length < 32) return 'An IPv6 block is at most a /32'
+  return ipv !== 6 && prefix.length < 12 ? 'An IPv4 block is at most a /12' : undefined
+}
+
 export const sizeOf = (prefix: Prefix): bigint => 1n << BigInt(prefix.base.bytes.length * 8 - prefix.length)
 
 /**

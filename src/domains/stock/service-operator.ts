@@ -111,6 +111,10 @@ export function createStockOperator(deps: {
         for (const block of what.blocks) store.setBlockQuarantined(tx, block, !what.undo)
       }),
 
+    /** Who held an address between two moments: an abuse report names an address and a time. */
+    holdersBetween: (address: Address, from: number, to: number) =>
+      store.holdersBetween(db, formatAddress(address), from, to),
+
     /** Every address that a proxy has had, the oldest first. It reads all leases: for an operator's question. */
     leasesOf: (proxy: number) => store.leasesOf(db, proxy),
 

@@ -217,6 +217,26 @@ export async function leasesOf(
   }))
 }
 
+/** Who held an address between two moments, the oldest first. */
+export async function holdersBetween(
+  reader: Reader,
+  address: string,
+  from: number,
+  to: number,
+): Promise<{ proxy: number; startedAt: number; endedAt: number | null }[]> {
+  const rows = await reader.all<{ proxy_id: bigint; started_at: bigint; ended_at: bigint | null }>(
+    `SELECT leases.proxy_id, leases.started_at, leases.ended_at FROM stock JOIN leases ON leases.place_id = stock.id
+     WHERE stock.address = $1 AND leases.started_at <= $3 AND (leases.ended_at IS NULL OR leases.ended_at >= $2)
+     ORDER BY leases.started_at, leases.proxy_id LIMIT 1000`,
+    [address, from, to],
+  )
+  return rows.map((row) => ({
+    proxy: Number(row.proxy_id),
+    startedAt: Number(row.started_at),
+    endedAt: numberOrNull(row.ended_at),
+  }))
+}
+
 /** Every lease there ever was, place after place, a page at a time. */
 export async function leasesAfter(
   reader: Reader,

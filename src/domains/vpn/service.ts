@@ -2,11 +2,12 @@ import type { Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
+import { toIso } from '../../kernel/time.ts'
 import type { Node } from '../fleet/rules.ts'
 import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
-import type { Answer, Ending, PurchaseRequest, Sale } from '../orders/index.ts'
-import type { Plain } from '../orders/rules.ts'
+import type { Answer, Ending, PurchaseRequest, Sale, Told } from '../orders/index.ts'
+import type { Order, Plain } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import {
   noSuchSubscription,
@@ -258,6 +259,25 @@ export function createVpn(deps: VpnDeps) {
       db.transact((tx) => end(tx, customer, uuid, 'customer')),
 
     /** The same, as the operator ends whatever an order has bought: one that is disabled too. */
+    /** How many subscriptions run now. */
+    countActive: (): Promise<number> => store.countActive(db, clock()),
+
+    /** What an order has bought: its subscription as it is now. */
+    async delivered(order: Order): Promise<Told[]> {
+      const { uuid } = order.calculation as unknown as { uuid?: SubscriptionId }
+      const kept = uuid === undefined ? undefined : await store.findSubscription(db, uuid)
+      if (!kept) return []
+      const { subscription } = kept
+      return [
+        {
+          uuid: subscription.uuid,
+          expires_at: toIso(subscription.expiresAt),
+          rx_bytes: Number(subscription.received),
+          tx_bytes: Number(subscription.sent),
+        },
+      ]
+    },
+
     ending: {
       product,
       async endOrder(tx, order, how) {

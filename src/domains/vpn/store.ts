@@ -326,3 +326,11 @@ export async function countOf(reader: Reader, customer: CustomerId): Promise<num
   )
   return Number(row?.n ?? 0n)
 }
+
+export async function countActive(reader: Reader, nowMs: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    'SELECT COUNT(*) AS n FROM vpn_subscriptions WHERE deleted_at IS NULL AND expires_at > $1',
+    [nowMs],
+  )
+  return Number(row?.n ?? 0n)
+}

@@ -23,6 +23,7 @@ import { createEvents, createEventsVerifier } from '../../domains/events/index.t
 import {
   createFleet,
   createFleetVerifier,
+  createForgetting,
   createGatewaySide,
   createPorts,
   createReach,
@@ -31,7 +32,13 @@ import {
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
-import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
+import {
+  createMoneyVerifier,
+  createOnce,
+  createOrders,
+  createRefunds,
+  createStories,
+} from '../../domains/orders/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -170,6 +177,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   })
   const rangeOperator = createRangeOperator({
     db,
+    fleet,
     ledger,
     orders,
     stock,
@@ -201,6 +209,16 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     ports,
   })
   const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
+  const storyOf = createStories({
+    orders,
+    ledger,
+    events,
+    deliveries: [
+      { product: 'dedicated', delivered: proxyOperator.delivered },
+      { product: 'premium', delivered: premium.traffic.delivered },
+      { product: 'vpn', delivered: vpn.delivered },
+    ],
+  })
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
@@ -230,6 +248,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   /** Asked about an unknown credential in this order. */
   const gateways = createGatewaySide({ db, ...around, usualEndpoint: arranged.gateway })
   const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
+  const forgetUsage = createForgetting({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
   const signInDeps = { db, ...around, vault: arranged.vault, passwords: createPasswords(), codes, customers, operators }
@@ -262,11 +281,13 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     proxyOperator,
     rangeOperator,
     refunds,
+    storyOf,
     fleet,
     reach,
     vpn,
     premium,
     nodeSides,
+    forgetUsage,
     setBlocked: blocking.setBlocked,
     acting,
     operators,

@@ -37,6 +37,7 @@ import type { Log } from '../../kernel/log.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
+import { createAdmin } from './admin.ts'
 import { openConfigured, readMigrations } from './database.ts'
 import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
@@ -157,7 +158,10 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     ...common,
     customers: services.customers,
     sessions: createCustomerSessions({ ...services, publicUrl }),
-    others: [mount(authApi({ ...services, ...around, publicUrl, drawSvg: drawing.svg, actAs: actingAs(services) }))],
+    others: [
+      mount(authApi({ ...services, ...around, publicUrl, drawSvg: drawing.svg, actAs: actingAs(services) })),
+      mount(createAdmin(services, around, publicUrl, log)),
+    ],
     bound: [
       ...accountOperations(services),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),

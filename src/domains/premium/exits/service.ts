@@ -1,5 +1,6 @@
 import { ConstraintViolation, type Database, type Tx } from '../../../db/transaction.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
+import { zero } from '../../../kernel/money.ts'
 import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
@@ -7,13 +8,13 @@ import type { Customers } from '../../customers/index.ts'
 import type { ShopMode } from '../../customers/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { badPlace, inStock, noSuchExit, unknownPool } from '../errors.ts'
+import type { NewExit } from './reading.ts'
 import {
   contextOf,
   countPlaces,
   type Exit,
   type ExitWord,
   narrow,
-  type Offers,
   type Part,
   type PlaceCount,
   type Placed,
@@ -27,12 +28,6 @@ import * as store from './store.ts'
 const rememberMs = 1000
 
 const dayMs = 86_400_000
-
-export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
-  readonly node?: string | null
-  readonly offers?: Offers | null
-  readonly credentials: { readonly username: string; readonly password: string } | null
-}
 
 export type Exits = ReturnType<typeof createExits>
 
@@ -132,8 +127,22 @@ export function createExits(deps: {
     list: (pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
       store.listExits(db, pool, after, limit),
 
-    pools: (): Promise<{ pool: string; exits: number; serving: number }[]> =>
-      store.countByPool(db, clock() - wordLastsMs),
+    /** Every pool that is sold or has exits: what it costs at least, and how many exits serve. */
+    async overview() {
+      const { pools } = (await deps.pricing.current()).premium
+      const counts = new Map((await store.countByPool(db, clock() - wordLastsMs)).map((each) => [each.pool, each]))
+      return [...new Set([...pools.keys(), ...counts.keys()])].map((pool) => ({
+        pool,
+        isSold: pools.has(pool),
+        fromPerGigabyte: pools.get(pool)?.tiers.at(-1)?.perGigabyte ?? zero,
+        expiresDays: pools.get(pool)?.expiresDays ?? null,
+        exits: counts.get(pool)?.exits ?? 0,
+        serving: counts.get(pool)?.serving ?? 0,
+      }))
+    },
+
+    /** Whether an address is, or was, an exit of a pool. */
+    isLocal: (host: string): Promise<boolean> => store.isLocal(db, host),
 
     /** What gateways last said of these exits. */
     words: (ids: readonly string[]): Promise<ExitWord[]> => store.listWords(db, ids),
@@ -173,10 +182,28 @@ export function createExits(deps: {
       })
     },
 
-    /** What went through an exit on each day. */
-    async days(id: ExitId, from: number, to: number): Promise<store.ExitDay[]> {
+    /** The days of two books beside each other: what went through an exit here, and what its supplier counted. */
+    async compare(
+      id: ExitId,
+      of: {
+        readonly from: number
+        readonly to: number
+        readonly total: bigint
+        readonly byDay: ReadonlyMap<number, bigint>
+      },
+    ) {
       if (!(await store.knownAmong(db, [id])).has(id)) throw noSuchExit()
-      return store.listDays(db, id, from, to)
+      const days = new Map((await store.listDays(db, id, of.from, of.to)).map((each) => [each.day, each]))
+      const rows = [...new Set([...days.keys(), ...of.byDay.keys()])]
+        .toSorted((a, b) => a - b)
+        .map((day) => {
+          const { received = 0n, sent = 0n } = days.get(day) ?? {}
+          return { day, carried: received + sent, supplied: of.byDay.get(day) ?? null }
+        })
+      const carried = rows.reduce((sum, row) => sum + row.carried, 0n)
+      const difference = of.total - carried
+      const percent = carried === 0n ? null : Number((difference * 10_000n) / carried) / 100
+      return { rows, carried, supplied: of.total, difference, percent }
     },
 
     /** Takes what a gateway says of exits, dated by this clock. Of exits that are not there nothing is kept. */

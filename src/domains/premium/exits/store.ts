@@ -239,3 +239,12 @@ export async function unevenExits(reader: Reader, limit: number): Promise<string
   )
   return rows.map((row) => row.exit_id)
 }
+
+/** Whether an address is an exit of ours now. */
+export async function isLocal(reader: Reader, host: string): Promise<boolean> {
+  const row = await reader.first<{ one: bigint }>(
+    `SELECT 1 AS one FROM exits WHERE kind = 'local' AND host = $1 LIMIT 1`,
+    [host],
+  )
+  return row !== undefined
+}

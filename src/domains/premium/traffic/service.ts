@@ -3,9 +3,9 @@ import { type Bytes, bytes, bytesInGigabyte, toGigabytes } from '../../../kernel
 import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../../kernel/money.ts'
 import { addDays } from '../../../kernel/terms.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import { type Clock, toIso } from '../../../kernel/time.ts'
 import type { Ledger } from '../../ledger/index.ts'
-import type { Answer, Ending, Orders, PurchaseRequest } from '../../orders/index.ts'
+import type { Answer, Ending, Orders, PurchaseRequest, Told } from '../../orders/index.ts'
 import type { Order } from '../../orders/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/rules.ts'
@@ -203,6 +203,17 @@ export function createTrafficSales(deps: {
       db.transact(async (tx) => refund(tx, await orders.find(tx, id), note)),
 
     /** The same, as the operator ends whatever an order has bought. */
+    /** What an order has bought, and what is left of it. */
+    async delivered(order: Order): Promise<Told[]> {
+      return (await accounts.lotsWith(db, order.id)).map((lot) => ({
+        subuser: lot.subuser,
+        pool: lot.pool,
+        bought_gb: toGigabytes(bytes(lot.size)),
+        left_gb: toGigabytes(bytes(lot.rest)),
+        expires_at: lot.expiresAt >= never ? null : toIso(lot.expiresAt),
+      }))
+    },
+
     ending: {
       product,
       async endOrder(tx, order, how, note) {

@@ -127,6 +127,9 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
     /** What was bought with an order. */
     boughtWith: store.boughtWith,
 
+    /** The lots of an order, with what is left of each. */
+    lotsWith: store.allLotsOf,
+
     /** How many bytes were moved with an order, for `verify`. */
     movedWith: store.movedWith,
 

@@ -1,0 +1,77 @@
+import type { Acting, Operators } from '../../domains/operators/index.ts'
+import { type Actor, type Operator, toRequestText } from '../../domains/operators/rules.ts'
+import type { SignIn, Visitor } from '../../domains/signin/index.ts'
+import { formatAddress } from '../../kernel/address.ts'
+import { bearerOf } from '../answers.ts'
+import { type Api, type Bound, bind, type Call } from '../http.ts'
+import type { Operation, z } from '../operation.ts'
+import { readSessionText, visitorOf } from '../session.ts'
+
+/** An operator who was let in, by his token or by a session. */
+export type AdminCaller = { readonly operator: Operator; readonly visitor: Visitor }
+
+export type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
+
+/** Binds an operator's operation: what is not a look is in the audit log, by the transaction that does it. */
+export type BindAdmin = <Op extends Operation>(
+  operation: Op,
+  run: (call: Call<Op, AdminCaller>) => Promise<z.input<Op['answer']>>,
+) => Bound<AdminCaller>
+
+export const actorOf = ({ operator, visitor }: AdminCaller): Actor => ({
+  operator: operator.id,
+  name: operator.name,
+  role: operator.role,
+  source: visitor.source,
+})
+
+/** What was asked for, as the audit log keeps it. */
+export const askedOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
+  toRequestText({ ...call.params, ...call.query, ...call.body })
+
+export const createBindAdmin =
+  (act: Act): BindAdmin =>
+  (operation, run) =>
+    bind(operation, (call: Call<typeof operation, AdminCaller>) => {
+      if (operation.isRead) return run(call)
+      return act({ actor: actorOf(call.caller), operation: operation.id, request: askedOf(call) }, () => run(call))
+    })
+
+/** What operators call: with a token, or from a browser that has signed in. Each operation names the least role. */
+export const adminApi = (deps: {
+  readonly operators: Operators
+  readonly signIn: SignIn
+  readonly publicUrl: () => string
+  readonly bound: readonly Bound<AdminCaller>[]
+}): Api<AdminCaller> => ({
+  base: '/admin/v1',
+  bound: deps.bound,
+  words: {
+    title: 'Turnpike for operators',
+    description:
+      'Everything that the operator’s tool can do. Each operation names the least role that may do it in `x-role`: ' +
+      '`reader` looks, `support` deals with customers, `owner` does everything. Every action is in the audit log.',
+    token: 'An operator’s token: `Authorization: Bearer tpo_…`.',
+    cookie: 'turnpike_operator',
+    hasRoles: true,
+  },
+  async letIn(request, from, operation) {
+    const visitor = visitorOf(request, from)
+    const text = request.headers.has('authorization')
+      ? undefined
+      : readSessionText(request, 'operator', deps.publicUrl())
+    const operator =
+      text === undefined
+        ? (await deps.operators.authenticate(bearerOf(request))).operator
+        : await deps.operators.loadPresent(await ownerOf(deps.signIn, text))
+    deps.operators.assertRole(operator, operation.role)
+    return { by: { operator, visitor: { ...visitor, source: from ? formatAddress(from) : null } }, name: operator.id }
+  },
+})
+
+async function ownerOf(signIn: SignIn, text: string) {
+  const session = await signIn.load('operator', text)
+  if (session.owner.kind !== 'operator') throw new Error('an operator’s session is not an operator’s')
+  await signIn.touch(session)
+  return session.owner.id
+}

@@ -1,0 +1,29 @@
+import type { Pricing } from '../../../domains/pricing/index.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
+import { toIso } from '../../../kernel/time.ts'
+import type { Bound } from '../../http.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
+
+export function adminCatalogueOperations(
+  bind: BindAdmin,
+  deps: { readonly pricing: Pricing; readonly applyCatalogue: (value: unknown) => Promise<number> },
+): readonly Bound<AdminCaller>[] {
+  const { pricing } = deps
+  return [
+    bind(getCatalogue, async ({ query }) => {
+      const shown = await pricing.show(query.version)
+      if (!shown) throw new Refusal('missing', 'not_found', 'There is no such price list.')
+      const catalogue = shown.value as Record<string, unknown>
+      return { version: shown.version, applied_at: toIso(shown.appliedAt), catalogue }
+    }),
+    bind(listCatalogues, async () => ({
+      items: (await pricing.versions()).map((each) => ({ version: each.version, applied_at: toIso(each.appliedAt) })),
+    })),
+    bind(compareCatalogue, async ({ body }) => ({ changes: await pricing.changesOf(body.catalogue) })),
+    bind(applyCatalogue, async ({ body }) => {
+      const changes = await pricing.changesOf(body.catalogue)
+      return { version: changes.length === 0 ? null : await deps.applyCatalogue(body.catalogue), changes }
+    }),
+  ]
+}

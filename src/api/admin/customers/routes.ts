@@ -1,0 +1,220 @@
+import type { Customers } from '../../../domains/customers/index.ts'
+import type { Customer } from '../../../domains/customers/rules.ts'
+import type { Events } from '../../../domains/events/index.ts'
+import type { Adjustment, Ledger } from '../../../domains/ledger/index.ts'
+import type { Posting } from '../../../domains/ledger/rules.ts'
+import type { Orders, Refunds, Stories } from '../../../domains/orders/index.ts'
+import type { Premium } from '../../../domains/premium/index.ts'
+import type { Identities, SignIn } from '../../../domains/signin/index.ts'
+import { toGigabytes } from '../../../kernel/bytes.ts'
+import { type CustomerId, type OrderId, readId } from '../../../kernel/ids.ts'
+import { kopecks, toRoubles } from '../../../kernel/money.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
+import { type Clock, toIso } from '../../../kernel/time.ts'
+import { readTokenWish } from '../../customer/tokens/reading.ts'
+import { toToken } from '../../customer/tokens/shapes.ts'
+import { positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { type Bound, bindCookie } from '../../http.ts'
+import { isTls, toCookie } from '../../session.ts'
+import { type Act, type AdminCaller, actorOf, type BindAdmin } from '../bind.ts'
+import * as shapes from './shapes.ts'
+import * as money from './shapes-money.ts'
+
+export type AdminCustomersDeps = {
+  readonly customers: Customers
+  readonly identities: Identities
+  readonly signIn: SignIn
+  readonly ledger: Ledger
+  readonly orders: Orders
+  readonly events: Events
+  readonly refunds: Refunds
+  readonly storyOf: Stories
+  readonly premium: Premium
+  readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
+  readonly adjust: (id: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
+  readonly makeLink: (id: CustomerId) => Promise<{ text: string; expiresAt: number }>
+  readonly publicUrl: () => string
+  readonly clock: Clock
+  readonly act: Act
+}
+
+function readCustomer(text: string): CustomerId {
+  const id = readId('customer', text)
+  if (!id) throw new Refusal('missing', 'not_found', 'There is no such customer.')
+  return id
+}
+
+function readOrder(text: string): OrderId {
+  const id = readId('order', text)
+  if (!id) throw new Refusal('missing', 'not_found', 'There is no such order.')
+  return id
+}
+
+const toKopecks = (roubles: number) => kopecks(BigInt(Math.round(roubles * 100)))
+
+const createSight =
+  (deps: AdminCustomersDeps) =>
+  async (found: readonly Customer[]): Promise<shapes.CustomerSight[]> => {
+    const logins = await deps.identities.loginsOf(found.map((each) => each.id))
+    return Promise.all(
+      found.map(async (customer) => ({
+        customer,
+        balance: (await deps.ledger.balance(customer.id)).balance,
+        login: logins.get(customer.id) ?? null,
+      })),
+    )
+  }
+
+export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+  const { customers, identities } = deps
+  const sight = createSight(deps)
+  const show = async (id: CustomerId) => {
+    const [one] = await sight([await customers.load(id)])
+    if (!one) throw new Error('a customer was found and is not there')
+    return shapes.toCustomer(one)
+  }
+  return [
+    bind(shapes.listCustomers, async ({ query }) => {
+      const after = positionOf(query.cursor, (text) => readId('customer', text)) ?? ''
+      const limit = soughtFor(query.limit)
+      const search = query.search?.trim() ?? ''
+      if (search === '') return shapes.toCustomers(await sight(await customers.list(after, limit)), query.limit)
+      const found = [...(await identities.search(search, limit)).keys()]
+      return shapes.toCustomers(await sight(await customers.search({ text: search, found, after, limit })), query.limit)
+    }),
+    bind(shapes.getCustomer, ({ params }) => show(readCustomer(params.customer_id))),
+    bind(shapes.createCustomer, async ({ body }) => show((await customers.create(body.name)).id)),
+    bind(shapes.blockCustomer, async ({ params, body }) => {
+      const id = readCustomer(params.customer_id)
+      await deps.setBlocked(id, !body.undo)
+      customers.forget()
+      return show(id)
+    }),
+    bind(shapes.noteCustomer, async ({ params, body }) => {
+      const id = readCustomer(params.customer_id)
+      await customers.setNote(id, body.note === null || body.note.trim() === '' ? null : body.note)
+      return show(id)
+    }),
+    viewing(deps),
+    bind(shapes.linkCustomer, async ({ params }) => {
+      const { id } = await customers.load(readCustomer(params.customer_id))
+      const { text, expiresAt } = await deps.makeLink(id)
+      return { link: `${deps.publicUrl()}/#enter=${text}`, expires_at: toIso(expiresAt) }
+    }),
+    ...tokenOperations(bind, deps),
+    ...moneyOperations(bind, deps),
+    ...orderOperations(bind, deps),
+  ]
+}
+
+/** It leaves a cookie, so it is bound by hand; it is in the audit log as every action is. */
+function viewing(deps: AdminCustomersDeps): Bound<AdminCaller> {
+  return bindCookie(shapes.viewCustomer, ({ caller, params }) => {
+    const action = {
+      actor: actorOf(caller),
+      operation: shapes.viewCustomer.id,
+      request: JSON.stringify({ customer_id: params.customer_id }),
+    }
+    return deps.act(action, async () => {
+      const { id } = await deps.customers.load(readCustomer(params.customer_id))
+      const { secret, session } = await deps.signIn.openView(caller.operator.id, id, caller.visitor)
+      const forMs = session.expiresAt - deps.clock()
+      return {
+        data: { expires_at: toIso(session.expiresAt) },
+        cookie: toCookie('customer', { secret, forMs }, isTls(deps.publicUrl())),
+      }
+    })
+  })
+}
+
+function tokenOperations(bind: BindAdmin, { customers }: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+  return [
+    bind(shapes.listCustomerTokens, async ({ params }) => {
+      const { id } = await customers.load(readCustomer(params.customer_id))
+      return { items: (await customers.listTokens(id)).map(toToken) }
+    }),
+    bind(shapes.createCustomerToken, async ({ params, body }) => {
+      const { text, token } = await customers.issueToken(readCustomer(params.customer_id), readTokenWish(body))
+      return { token_id: token.id, token: text }
+    }),
+    bind(shapes.revokeCustomerToken, async ({ params }) => {
+      const id = readId('token', params.token_id)
+      if (!id) throw new Refusal('missing', 'not_found', 'There is no such token.')
+      await customers.revokeToken(id)
+      return { token_id: id, revoked: true }
+    }),
+  ]
+}
+
+function moneyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+  const adjusting = (operation: typeof money.creditCustomer, kind: Adjustment['kind']) =>
+    bind(operation, async ({ params, body, key }) => {
+      const { posting, isRepeat } = await deps.adjust(readCustomer(params.customer_id), {
+        kind,
+        amount: toKopecks(body.amount_rub),
+        note: body.note,
+        key: key ?? null,
+        reference: body.reference ?? null,
+      })
+      return { ...money.toMovement(posting), repeated: isRepeat }
+    })
+  return [
+    adjusting(money.creditCustomer, 'credit'),
+    adjusting(money.debitCustomer, 'debit'),
+    bind(money.listMovements, async ({ params, query }) => {
+      const id = readCustomer(params.customer_id)
+      await deps.ledger.balance(id)
+      const before = positionOf(query.cursor, readNumber)
+      return money.toMovements(await deps.ledger.history(id, before, soughtFor(query.limit)), query.limit)
+    }),
+    bind(money.refundOrder, async ({ params, body, key }) => {
+      const common = { order: readOrder(params.order_id), note: body.note, key }
+      if (body.end === undefined) {
+        const amount = body.amount_rub === undefined ? 'all' : toKopecks(body.amount_rub)
+        return { ...(await deps.refunds.refund({ ...common, amount, again: body.again })) }
+      }
+      if (body.amount_rub !== undefined || body.again) throw endSaysItself()
+      return { ...(await deps.refunds.end({ ...common, how: body.end })) }
+    }),
+    bind(money.refundTraffic, async ({ params, body }) => {
+      const id = readOrder(params.order_id)
+      const refund = await deps.premium.traffic.refund(id, body.note)
+      return {
+        order_id: id,
+        returned_gb: toGigabytes(refund.returned),
+        refunded_rub: toRoubles(refund.money),
+        balance_rub: toRoubles(refund.balance),
+      }
+    }),
+  ]
+}
+
+const endSaysItself = (): Refusal =>
+  new Refusal('malformed', 'invalid_request', 'With end, what is given back is not said.', [
+    { field: 'end', problem: 'says itself how much is given back: leave amount_rub and again out' },
+  ])
+
+function orderOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+  return [
+    bind(money.listCustomerOrders, async ({ params, query }) => {
+      const before = positionOf(query.cursor, (text) => readId('order', text))
+      const { id } = await deps.customers.load(readCustomer(params.customer_id))
+      return money.toAnyOrders(await deps.orders.list(id, before, soughtFor(query.limit)), query.limit)
+    }),
+    bind(money.listCustomerEvents, async ({ params, query }) => {
+      const { id } = await deps.customers.load(readCustomer(params.customer_id))
+      const after = positionOf(query.cursor, readNumber) ?? 0
+      const found = await deps.events.list(id, { after, type: query.type, limit: soughtFor(query.limit) })
+      return money.toAnyEvents(found, query.limit)
+    }),
+    bind(money.getAnyOrder, async ({ params }) => {
+      const story = await deps.storyOf(readOrder(params.order_id))
+      return {
+        order: money.toAnyOrder(story.order),
+        transactions: story.postings.map(money.toMovement),
+        delivered: story.delivered.map((each) => ({ ...each })),
+        events: story.events.map(money.toAnyEvent),
+      }
+    }),
+  ]
+}

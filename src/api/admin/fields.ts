@@ -1,0 +1,64 @@
+import { z } from '@hono/zod-openapi'
+import { readPrefix } from '../../kernel/address.ts'
+import { readCountry } from '../../kernel/country.ts'
+import { readIso, toIso } from '../../kernel/time.ts'
+import { exampleAt } from '../fields.ts'
+
+/** What operators' operations have in common. */
+
+export const exampleCustomer = 'cus_01k73sf8000000000000000000'
+
+export const customerParam = z.object({
+  customer_id: z.string().openapi({ description: "The customer's id.", example: exampleCustomer }),
+})
+
+export const orderParam = z.object({
+  order_id: z.string().openapi({ description: "The order's id.", example: 'ord_01k73sf8000000000000000000' }),
+})
+
+export const nodeParam = z.object({ name: z.string().openapi({ description: "The node's name.", example: 'gate-1' }) })
+
+/** Printable text in a body. */
+export const words = (description: string, most: number, example: string) =>
+  z
+    .string()
+    .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u'), `must be 1 to ${most} printable characters`)
+    .refine((text) => text.trim() !== '', 'must not be blank')
+    .openapi({ description, example })
+
+export const note = (unless: string) =>
+  words('Why; the customer sees it.', 500, unless).default(unless).openapi({ default: unless })
+
+/** Roubles in a body, more than nothing. */
+export const amount = (description: string) =>
+  z
+    .number()
+    .gt(0, 'must be more than nothing')
+    .max(1_000_000_000)
+    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
+    .openapi({ description: `${description} In roubles.`, example: 1000 })
+
+export const yes = (description: string) => z.boolean().default(false).openapi({ description, default: false })
+
+export const prefixText = (description = 'A range of addresses.') =>
+  z
+    .string()
+    .refine((text) => readPrefix(text) !== undefined, 'must be a prefix like 203.0.113.0/24')
+    .openapi({ description, example: '203.0.113.0/24' })
+
+export const countryText = () =>
+  z
+    .string()
+    .refine((text) => readCountry(text) !== undefined, 'must be two letters, like DE')
+    .openapi({ description: 'ISO 3166-1 alpha-2.', example: 'DE' })
+
+export const instant = (description: string) =>
+  z
+    .string()
+    .refine((text) => readIso(text) !== undefined, 'must be a date or a moment like 2027-01-31T12:00:00Z')
+    .openapi({ description, example: toIso(exampleAt) })
+
+export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
+
+/** What an action came to, where it is told in plain words and numbers. */
+export const told = (description: string) => z.looseObject({}).openapi({ type: 'object', description })

@@ -1,0 +1,100 @@
+import type { createForgetting, Fleet, NewNode } from '../../../domains/fleet/index.ts'
+import type { Node, NodeKind } from '../../../domains/fleet/rules.ts'
+import { reasonsOf, type Stock } from '../../../domains/stock/index.ts'
+import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
+import type { Traffic } from '../../../domains/traffic/index.ts'
+import { readCountry } from '../../../kernel/country.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
+import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
+import type { Bound } from '../../http.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { isoOrNull } from '../fields.ts'
+import * as shapes from './shapes.ts'
+
+export type AdminNodesDeps = {
+  readonly fleet: Fleet
+  readonly stock: Stock
+  readonly traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }
+  readonly addNode: (wish: NewNode) => Promise<Node>
+  readonly forgetUsage: ReturnType<typeof createForgetting>
+  readonly shopUrl: () => string
+  readonly clock: Clock
+}
+
+/** The command that runs a node of each kind. */
+const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
+
+export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
+  const { fleet } = deps
+  const refusedOf = async (): Promise<(node: Node) => bigint> => {
+    const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node as string, each.bytes]))
+    return (node) => refused.get(node.id) ?? 0n
+  }
+  const show = async (node: Node) => shapes.toNode(node, (await refusedOf())(node), deps.clock())
+  return [
+    bind(shapes.listNodes, async () => {
+      const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
+      const refused = await refusedOf()
+      return { items: nodes.map((node) => shapes.toNode(node, refused(node), deps.clock())) }
+    }),
+    bind(shapes.showNode, async ({ params }) => {
+      const node = await fleet.findByName(params.name)
+      if (!node) throw new Refusal('missing', 'not_found', 'There is no such node.')
+      return { node: await show(node), ...(await triedBy(deps, node)) }
+    }),
+    bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
+    bind(shapes.revokeNode, async ({ params }) => show(await fleet.revoke(params.name))),
+    bind(shapes.closeNode, async ({ params }) => show(await fleet.close(params.name))),
+    bind(shapes.openNode, async ({ params }) => show(await fleet.open(params.name))),
+    bind(shapes.drainNode, async ({ params, body }) => show(await fleet.drain(params.name, !body.undo))),
+    bind(shapes.forgetUsage, async ({ params, body }) => {
+      const since = body.since === undefined ? 0 : (readIso(body.since) ?? 0)
+      const { things, bytes } = await deps.forgetUsage(params.name, since, body.dry_run)
+      return { name: params.name, dry_run: body.dry_run, things, bytes: Number(bytes) }
+    }),
+    ...joiningOperations(bind, deps),
+  ]
+}
+
+async function triedBy({ stock, clock }: AdminNodesDeps, node: Node) {
+  const { ranges, trials } = await stock.ranges.overview()
+  return {
+    serves: isServing(node, clock()),
+    ranges: trials
+      .filter((each) => each.node === node.id)
+      .map((trial) => ({
+        range: ranges.find((each) => each.id === trial.range)?.prefix ?? '',
+        can_use: countOf(trial.served),
+        problems: reasonsOf(trial),
+        seen_as: trial.seenAs,
+        since: toIso(trial.changedAt),
+      })),
+  }
+}
+
+function joiningOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
+  const toKey = ({ text, node }: { text: string; node: Node }) => ({
+    node_id: node.id,
+    name: node.name,
+    kind: node.kind,
+    key: text,
+    expires_at: isoOrNull(node.key?.expiresAt ?? null),
+    command: `TURNPIKE_SHOP_URL=${deps.shopUrl()} TURNPIKE_NODE_KEY=${text} npx turnpike ${roleOf[node.kind]}`,
+  })
+  return [
+    bind(shapes.addNode, async ({ body }) => {
+      const countryCode = body.country === undefined ? undefined : readCountry(body.country)
+      const { name } = await deps.addNode({
+        kind: body.kind,
+        name: body.name,
+        location: body.location,
+        ...(countryCode !== undefined && { countryCode }),
+        ...(body.city !== undefined && { city: body.city }),
+        ...(body.endpoint !== undefined && { endpoint: body.endpoint }),
+        ...(body.link_mbit !== undefined && { linkMegabits: body.link_mbit }),
+      })
+      return toKey(await deps.fleet.issueKey(name))
+    }),
+    bind(shapes.keyNode, async ({ params }) => toKey(await deps.fleet.issueKey(params.name))),
+  ]
+}

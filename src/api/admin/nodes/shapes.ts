@@ -1,0 +1,261 @@
+import { z } from '@hono/zod-openapi'
+import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
+import { operation } from '../../operation.ts'
+import { countryText, instant, isoOrNull, nodeParam, words, yes } from '../fields.ts'
+
+const tag = 'Nodes'
+
+const node = z
+  .object({
+    node_id: text('The id.', 'nod_01k73sf8000000000000000000'),
+    name: text('The name.', 'gate-1'),
+    kind: z.enum(['gateway', 'vpn']).openapi({ description: 'What it carries.' }),
+    location: text('Where it stands, as customers choose it.', 'frankfurt'),
+    country_code: text('Its country.', 'DE').nullable(),
+    city: text('Its city.', 'Frankfurt').nullable(),
+    endpoint: z
+      .object({ host: z.string(), port: z.int() })
+      .nullable()
+      .openapi({ description: 'Where customers reach it, if not where the settings say.' }),
+    public_key: text('The WireGuard key of a VPN node.').nullable(),
+    state: z.enum(['online', 'offline', 'closed']).openapi({ description: 'Whether it is there.' }),
+    version: text('What it runs.', '0.1.0').nullable(),
+    joined_at: moment('When it joined.').nullable(),
+    last_seen_at: moment('When it was last heard of.').nullable(),
+    lag_ms: whole('How late its loop is.', 1).nullable(),
+    tunnels: whole('How many tunnels are open.', 3).nullable(),
+    carried_bytes: whole('What it has carried since it started.', 1_000_000).nullable(),
+    refused_bytes: whole('What it has claimed and was not believed.', 0),
+    link_mbit: whole('What its network carries at most.', 10_000),
+    drained_at: moment('Since when nothing new comes to it.').nullable(),
+  })
+  .openapi('Node')
+
+export const nodeExample = {
+  node_id: 'nod_01k73sf8000000000000000000',
+  name: 'gate-1',
+  kind: 'gateway' as const,
+  location: 'frankfurt',
+  country_code: 'DE',
+  city: 'Frankfurt',
+  endpoint: null,
+  public_key: null,
+  state: 'online' as const,
+  version: '0.1.0',
+  joined_at: toIso(exampleAt),
+  last_seen_at: toIso(exampleAt),
+  lag_ms: 1,
+  tunnels: 3,
+  carried_bytes: 1_000_000,
+  refused_bytes: 0,
+  link_mbit: 10_000,
+  drained_at: null,
+}
+
+export const toNode = (of: Node, refused: bigint, nowMs: number): z.input<typeof node> => ({
+  node_id: of.id,
+  name: of.name,
+  kind: of.kind,
+  location: of.location,
+  country_code: of.countryCode,
+  city: of.city,
+  endpoint: of.endpoint,
+  public_key: of.publicKey,
+  state: of.state === 'closed' ? 'closed' : isLive(of, nowMs) ? 'online' : 'offline',
+  version: of.version,
+  joined_at: isoOrNull(of.joinedAt),
+  last_seen_at: isoOrNull(of.lastSeenAt),
+  lag_ms: of.health?.lagMs ?? null,
+  tunnels: of.health?.tunnels ?? null,
+  carried_bytes: of.health?.carried ?? null,
+  refused_bytes: Number(refused),
+  link_mbit: of.linkMegabits,
+  drained_at: isoOrNull(of.drainedAt),
+})
+
+export const listNodes = operation({
+  id: 'listNodes',
+  method: 'GET',
+  path: '/nodes',
+  tag,
+  summary: 'List the machines that carry traffic, and whether they are up',
+  role: 'reader',
+  answer: z.object({ items: z.array(node).openapi({ description: 'All of them.' }) }),
+  example: { items: [nodeExample] },
+})
+
+export const showNode = operation({
+  id: 'showNode',
+  method: 'GET',
+  path: '/nodes/{name}',
+  tag,
+  summary: 'What a gateway can use of the addresses that it was told to try, and what is in the way',
+  role: 'reader',
+  params: nodeParam,
+  answer: z.object({
+    node,
+    serves: flag('Whether it is there now.'),
+    ranges: z
+      .array(
+        z.object({
+          range: text('The range.', '203.0.113.0/24'),
+          can_use: whole('How many addresses it can use.', 254),
+          problems: z.array(z.string()).openapi({ description: 'What is in the way of the rest.' }),
+          seen_as: text('The address that the shop saw it come from.').nullable(),
+          since: moment('Since when that is so.'),
+        }),
+      )
+      .openapi({ description: 'What it has tried.' }),
+  }),
+  example: { node: nodeExample, serves: true, ranges: [] },
+  codes: ['not_found'],
+})
+
+const key = z
+  .object({
+    node_id: text('The id.', nodeExample.node_id),
+    name: text('The name.', 'gate-1'),
+    kind: text('What it carries.', 'gateway'),
+    key: text('What lets it join, once; shown this once.', 'tpj_…'),
+    expires_at: moment('Until when.').nullable(),
+    command: text('What to run on that machine.', 'npx turnpike gateway'),
+  })
+  .openapi('JoinKey')
+
+const keyExample = {
+  node_id: nodeExample.node_id,
+  name: 'gate-1',
+  kind: 'gateway',
+  key: 'tpj_…',
+  expires_at: toIso(exampleAt),
+  command: 'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… npx turnpike gateway',
+}
+
+const link = () =>
+  bodyInteger({ min: 1, max: 1_000_000, example: 10_000, description: 'Mbit/s, both directions together.' }).refine(
+    isLink,
+    'must be 1 to 1000000 Mbit/s',
+  )
+
+export const addNode = operation({
+  id: 'addNode',
+  method: 'POST',
+  path: '/nodes',
+  tag,
+  summary: 'Add a machine that carries traffic, and see the key that lets it join, this once',
+  role: 'owner',
+  body: z.object({
+    name: z
+      .string()
+      .refine(isNodeName, 'must be up to 63 small letters, digits, dots and dashes')
+      .openapi({ description: 'How you call it.', example: 'gate-1' }),
+    kind: z.enum(['gateway', 'vpn']).default('gateway').openapi({ description: 'What it carries.' }),
+    location: z
+      .string()
+      .refine(isLocationName, 'must be up to 32 small letters, digits and dashes')
+      .default('local')
+      .openapi({ description: 'Where it stands.', example: 'frankfurt' }),
+    country: countryText().optional(),
+    city: words('Shown with the location.', 80, 'Frankfurt').optional(),
+    endpoint: z
+      .object({
+        host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, 'must be an address or a host name'),
+        port: z.int().min(1).max(65_535),
+      })
+      .optional()
+      .openapi({ description: 'Where customers reach it, if not where the settings say.' }),
+    link_mbit: link().optional(),
+  }),
+  exampleBody: { name: 'gate-1' },
+  answer: key,
+  example: keyExample,
+  codes: ['conflict'],
+})
+
+export const keyNode = operation({
+  id: 'keyNode',
+  method: 'POST',
+  path: '/nodes/{name}/key',
+  tag,
+  summary: 'Make a new key that lets a node join, once and within a day, and see it this once',
+  role: 'owner',
+  params: nodeParam,
+  answer: key,
+  example: keyExample,
+  codes: ['not_found', 'conflict'],
+})
+
+export const linkNode = operation({
+  id: 'linkNode',
+  method: 'POST',
+  path: '/nodes/{name}/link',
+  tag,
+  summary: "Say what a node's network carries at most; what it claims beyond that is not believed",
+  role: 'owner',
+  params: nodeParam,
+  body: z.object({ link_mbit: link() }),
+  exampleBody: { link_mbit: 10_000 },
+  answer: node,
+  example: nodeExample,
+  codes: ['not_found'],
+})
+
+const changing = (verb: 'revoke' | 'close' | 'open', summary: string) =>
+  operation({
+    id: `${verb}Node`,
+    method: 'POST',
+    path: `/nodes/{name}/${verb}`,
+    tag,
+    summary,
+    role: 'owner',
+    params: nodeParam,
+    answer: node,
+    example: nodeExample,
+    codes: ['not_found', 'conflict'],
+  })
+
+export const revokeNode = changing(
+  'revoke',
+  'Shut a node out within a second, for good: opened again it needs a new key',
+)
+export const closeNode = changing('close', 'Shut a node out within a second, until it is opened')
+export const openNode = changing('open', 'Let a closed node serve again')
+
+export const drainNode = operation({
+  id: 'drainNode',
+  method: 'POST',
+  path: '/nodes/{name}/drain',
+  tag,
+  summary: 'Empty a node by and by: nothing new comes to it; or use it again',
+  role: 'owner',
+  params: nodeParam,
+  body: z.object({ undo: yes('Use it again.') }),
+  answer: node,
+  example: nodeExample,
+  codes: ['not_found'],
+})
+
+export const forgetUsage = operation({
+  id: 'forgetUsage',
+  method: 'POST',
+  path: '/nodes/{name}/forget-usage',
+  tag,
+  summary: 'Give customers back all that a node, which is shut out, has claimed to have carried for them',
+  role: 'owner',
+  params: nodeParam,
+  body: z.object({
+    since: instant('Only from then on.').optional(),
+    dry_run: yes('Only tell what would be given back.'),
+  }),
+  exampleBody: { dry_run: true },
+  answer: z.object({
+    name: text('Which.', 'gate-1'),
+    dry_run: flag('Whether nothing was changed.'),
+    things: whole('How many devices or accounts get something back.', 3),
+    bytes: whole('How many bytes.', 1_000_000),
+  }),
+  example: { name: 'gate-1', dry_run: true, things: 3, bytes: 1_000_000 },
+  codes: ['not_found', 'conflict'],
+})

@@ -1,0 +1,89 @@
+import type { LedgerAudit } from '../../../domains/ledger/index.ts'
+import type { Operators } from '../../../domains/operators/index.ts'
+import type { Operator, Role } from '../../../domains/operators/rules.ts'
+import type { Verifier } from '../../../kernel/finding.ts'
+import { readId } from '../../../kernel/ids.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
+import { positionOf, readNumber, soughtFor } from '../../fields.ts'
+import type { Bound } from '../../http.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import * as shapes from './shapes.ts'
+import { createVerification } from './verifying.ts'
+
+/** An operator, and the link that lets him in once. */
+export type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
+
+export type AdminOperatorsDeps = {
+  readonly operators: Operators
+  readonly addOperator: (name: string, role: Role) => Promise<Invited>
+  readonly inviteOperator: (name: string) => Promise<Invited>
+  readonly removeOperator: (name: string) => Promise<Operator>
+  readonly verifiers: readonly Verifier[]
+  readonly ledgerAudit: LedgerAudit
+  readonly keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
+  readonly publicUrl: () => string
+  readonly clock: Clock
+  readonly onFault: (fault: unknown) => void
+}
+
+export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bound<AdminCaller>[] {
+  const { operators } = deps
+  const toInvited = ({ operator, text, expiresAt }: Invited) => ({
+    ...shapes.toOperator(operator),
+    link: `${deps.publicUrl()}/operator#enter=${text}`,
+    expires_at: toIso(expiresAt),
+  })
+  return [
+    bind(shapes.listOperators, async () => ({ items: (await operators.list()).map(shapes.toOperator) })),
+    bind(shapes.addOperator, async ({ body }) => toInvited(await deps.addOperator(body.name, body.role))),
+    bind(shapes.linkOperator, async ({ params }) => toInvited(await deps.inviteOperator(params.name))),
+    bind(shapes.setOperatorRole, async ({ params, body }) =>
+      shapes.toOperator(await operators.setRole(params.name, body.role)),
+    ),
+    bind(shapes.removeOperator, async ({ params }) => {
+      const { name } = await deps.removeOperator(params.name)
+      return { name, removed: true }
+    }),
+    bind(shapes.listOperatorTokens, async ({ params }) => ({
+      items: (await operators.listTokens(params.name)).map(shapes.toOperatorToken),
+    })),
+    bind(shapes.createOperatorToken, async ({ params, body }) => {
+      const expiresAt = body.expires_at === undefined ? null : (readIso(body.expires_at) ?? null)
+      const { text, token } = await operators.issueToken(params.name, { name: body.name, expiresAt })
+      return { ...shapes.toOperatorToken(token), token: text }
+    }),
+    bind(shapes.revokeOperatorToken, async ({ params }) => {
+      const id = readId('operator_token', params.token_id)
+      if (!id) throw new Refusal('missing', 'not_found', 'There is no such token.')
+      await operators.revokeToken(id)
+      return { token_id: id, revoked: true }
+    }),
+    bind(shapes.listAuditLog, async ({ query }) => {
+      const operator = query.operator_id === undefined ? undefined : readId('operator', query.operator_id)
+      if (query.operator_id !== undefined && !operator) {
+        throw malformed([{ field: 'operator_id', problem: 'must be an id like opr_…' }])
+      }
+      const before = positionOf(query.cursor, readNumber)
+      const found = await operators.log({ before, operator, action: query.action, limit: soughtFor(query.limit) })
+      return shapes.toAuditLog(found, query.limit)
+    }),
+    ...bookOperations(bind, deps),
+  ]
+}
+
+function bookOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bound<AdminCaller>[] {
+  const verification = createVerification(deps)
+  return [
+    bind(shapes.startVerify, async ({ body }) => verification.start(body.against)),
+    bind(shapes.getVerify, async () => verification.show()),
+    bind(shapes.makeCheckpoint, async () => {
+      const made = await deps.ledgerAudit.makeCheckpoint()
+      if (!made) return { checkpoint: null }
+      const { number, accounts, postings } = made
+      const hash = made.hash.toHex()
+      await deps.keepCheckpoint({ number, hash, madeAt: toIso(made.madeAt) })
+      return { checkpoint: { number, accounts, postings, hash } }
+    }),
+  ]
+}

@@ -1,0 +1,48 @@
+import { createKeptVerifier, type LedgerAudit } from '../../../domains/ledger/index.ts'
+import { type Verifier, verifyAll } from '../../../kernel/finding.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
+import { type Clock, toIso } from '../../../kernel/time.ts'
+import { noRun, type Run } from './shapes.ts'
+
+const busy = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'A verification is running. Ask GET /verify how it goes.')
+
+/** Long work that nobody waits for with an open request: one run at a time, and what the last one came to. */
+export function createVerification(deps: {
+  readonly verifiers: readonly Verifier[]
+  readonly ledgerAudit: LedgerAudit
+  readonly clock: Clock
+  readonly onFault: (fault: unknown) => void
+}) {
+  let run: Run = noRun
+
+  async function work(verifiers: readonly Verifier[]): Promise<void> {
+    try {
+      const verdict = await verifyAll(verifiers, (part) => {
+        run = { ...run, part, done: 0 }
+        return (done) => {
+          run = { ...run, done }
+        }
+      })
+      const findings = verdict.findings.map((each) => ({ ...each }))
+      const told = { ...verdict, findings, covered: { ...verdict.covered }, notes: [...verdict.notes] }
+      run = { ...run, ...told, state: 'done', part: null, ended_at: toIso(deps.clock()) }
+    } catch (fault) {
+      run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }
+      deps.onFault(fault)
+    }
+  }
+
+  return {
+    show: (): Run => run,
+
+    start(against: string | undefined): Run {
+      if (run.state === 'running') throw busy()
+      run = { ...noRun, state: 'running', started_at: toIso(deps.clock()) }
+      const kept = against === undefined ? [] : [{ number: undefined, hash: against.toLowerCase() }]
+      const also = kept.length === 0 ? [] : [createKeptVerifier(deps.ledgerAudit, kept)]
+      void work([...deps.verifiers, ...also])
+      return run
+    },
+  }
+}

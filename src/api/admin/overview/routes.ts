@@ -1,0 +1,102 @@
+import type { Customers } from '../../../domains/customers/index.ts'
+import type { ProxyOperator } from '../../../domains/dedicated/index.ts'
+import type { Fleet } from '../../../domains/fleet/index.ts'
+import { isLive } from '../../../domains/fleet/rules.ts'
+import type { Ledger } from '../../../domains/ledger/index.ts'
+import type { Orders } from '../../../domains/orders/index.ts'
+import type { StockOperator } from '../../../domains/stock/index.ts'
+import type { Vpn } from '../../../domains/vpn/index.ts'
+import { kopecks, toRoubles, total, zero } from '../../../kernel/money.ts'
+import { remember } from '../../../kernel/remember.ts'
+import { type Clock, toIso } from '../../../kernel/time.ts'
+import type { Bound } from '../../http.ts'
+import type { z } from '../../operation.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { getOverview } from './shapes.ts'
+
+export type AdminOverviewDeps = {
+  readonly customers: Customers
+  readonly orders: Orders
+  readonly ledger: Ledger
+  readonly proxyOperator: ProxyOperator
+  readonly vpn: Vpn
+  readonly stockOperator: StockOperator
+  readonly fleet: Fleet
+  readonly clock: Clock
+}
+
+type Overview = z.input<typeof getOverview.answer>
+
+const dayMs = 86_400_000
+const rememberMs = 10_000
+const mostRemembered = 10
+
+/** Many look at the first page; the figures are counted once for all of them. */
+export function adminOverviewOperations(bind: BindAdmin, deps: AdminOverviewDeps): readonly Bound<AdminCaller>[] {
+  const overview = remember({
+    ask: (days: number) => makeOverview(deps, days),
+    clock: deps.clock,
+    forMs: rememberMs,
+    most: mostRemembered,
+  })
+  return [bind(getOverview, ({ query }) => overview.get(query.days))]
+}
+
+async function makeOverview(deps: AdminOverviewDeps, days: number): Promise<Overview> {
+  const nowMs = deps.clock()
+  const today = Math.floor(nowMs / dayMs) * dayMs
+  const from = today - (days - 1) * dayMs
+  const [revenue, stock, nodes, proxies, vpn, customers] = await Promise.all([
+    revenueOf(deps, from, today),
+    stockOf(deps),
+    nodesOf(deps, nowMs),
+    deps.proxyOperator.countActive(),
+    deps.vpn.countActive(),
+    deps.customers.countAll(),
+  ])
+  return {
+    days: revenue,
+    customers,
+    active: { proxies: proxies.active, interrupted: proxies.interrupted, vpn },
+    stock,
+    nodes,
+    made_at: toIso(nowMs),
+  }
+}
+
+async function revenueOf(deps: AdminOverviewDeps, from: number, today: number): Promise<Overview['days']> {
+  const sales = Map.groupBy(await deps.orders.salesByDay(from), (each) => each.day)
+  const refunds = new Map((await deps.ledger.refundsByDay(from)).map((each) => [each.day, each.sum]))
+  return Array.from({ length: (today - from) / dayMs + 1 }, (_, index) => {
+    const day = from + index * dayMs
+    const sold = sales.get(day) ?? []
+    const sum = total(sold.map((each) => each.sum))
+    const refunded = refunds.get(day) ?? zero
+    return {
+      day: toIso(day).slice(0, 10),
+      sold_rub: toRoubles(sum),
+      refunded_rub: toRoubles(refunded),
+      revenue_rub: toRoubles(kopecks(sum - refunded)),
+      orders: sold.reduce((count, each) => count + each.orders, 0),
+      products: Object.fromEntries(sold.map((each) => [each.product, toRoubles(each.sum)])),
+    }
+  })
+}
+
+async function stockOf(deps: AdminOverviewDeps): Promise<Overview['stock']> {
+  const kinds = new Map<string, Overview['stock'][number]>()
+  for (const { country, ipv, state, count } of await deps.stockOperator.counts()) {
+    const name = `${country} ${ipv}`
+    const kind = kinds.get(name) ?? { country, ipv, free: 0, leased: 0, resting: 0, retired: 0 }
+    kinds.set(name, { ...kind, [state]: count })
+  }
+  return [...kinds.values()]
+}
+
+async function nodesOf({ fleet }: AdminOverviewDeps, nowMs: number): Promise<Overview['nodes']> {
+  const counts = { online: 0, offline: 0, closed: 0 }
+  for (const node of [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]) {
+    counts[node.state === 'closed' ? 'closed' : isLive(node, nowMs) ? 'online' : 'offline'] += 1
+  }
+  return counts
+}

@@ -1,0 +1,140 @@
+import type { Fleet } from '../../../domains/fleet/index.ts'
+import { standingOf } from '../../../domains/premium/exits/rules.ts'
+import { type Premium, readExitWish } from '../../../domains/premium/index.ts'
+import type { Traffic } from '../../../domains/traffic/index.ts'
+import { type ExitId, readId } from '../../../kernel/ids.ts'
+import { toRoubles } from '../../../kernel/money.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
+import { pageOf, positionOf, soughtFor } from '../../fields.ts'
+import type { Bound } from '../../http.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { isoOrNull } from '../fields.ts'
+import * as shapes from './shapes.ts'
+
+export type AdminPremiumDeps = {
+  readonly premium: Premium
+  readonly traffic: Traffic
+  readonly fleet: Fleet
+  readonly clock: Clock
+}
+
+const mostListed = 10_000
+const mostDaysMs = 400 * 86_400_000
+
+function readExitId(text: string): ExitId {
+  const id = readId('exit', text)
+  if (!id) throw new Refusal('missing', 'not_found', 'There is no such exit.')
+  return id
+}
+
+export function adminPremiumOperations(bind: BindAdmin, deps: AdminPremiumDeps): readonly Bound<AdminCaller>[] {
+  const { premium, traffic } = deps
+  return [
+    bind(shapes.listPools, async () => ({
+      items: (await premium.exits.overview()).map((each) => ({
+        pool: each.pool,
+        sold: each.isSold,
+        from_rub_per_gb: toRoubles(each.fromPerGigabyte),
+        expires_days: each.expiresDays,
+        exits: each.exits,
+        serving: each.serving,
+      })),
+    })),
+    listing(bind, deps),
+    bind(shapes.addExit, async ({ body }) => {
+      const node = body.node === undefined ? undefined : await deps.fleet.findByName(body.node)
+      if (body.node !== undefined && node?.kind !== 'gateway') {
+        throw malformed([{ field: 'node', problem: 'must be the name of a gateway' }])
+      }
+      const wish = readExitWish({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
+      const exit = await premium.exits.addOne({ ...wish, node: node?.id ?? null })
+      return { exit_id: exit.id, pool: exit.pool, host: exit.host }
+    }),
+    bind(shapes.drainExit, async ({ params, body }) => {
+      const id = readExitId(params.exit_id)
+      await premium.exits.drain(id, !body.undo)
+      return { exit_id: id, drained: !body.undo }
+    }),
+    comparing(bind, deps),
+    bind(shapes.listQuarantined, async () => {
+      const claims = [
+        ...(await traffic.leases.quarantined(mostListed)),
+        ...(await traffic.counts.unbelieved(mostListed)),
+      ]
+      return {
+        items: claims.slice(0, mostListed).map((each) => ({
+          node: each.node,
+          boot: each.boot,
+          subject: each.subject,
+          bytes: Number(each.bytes),
+          at: toIso(each.at),
+        })),
+      }
+    }),
+  ]
+}
+
+const listing = (bind: BindAdmin, { premium, fleet, clock }: AdminPremiumDeps): Bound<AdminCaller> =>
+  bind(shapes.listExits, async ({ query }) => {
+    const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
+    const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
+    const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id)
+    const words = Map.groupBy(await premium.exits.words(items.map((each) => each.id)), (word) => word.exit)
+    const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
+    const nameOf = (node: string): string => names.get(node) ?? node
+    return {
+      items: items.map((exit) => ({
+        exit_id: exit.id,
+        pool: exit.pool,
+        kind: exit.kind,
+        host: exit.host,
+        port: exit.port,
+        country: exit.country,
+        state: exit.state,
+        city: exit.city,
+        zip: exit.zip,
+        asn: exit.asn,
+        offers: exit.offers === null ? null : { ...exit.offers },
+        node: exit.node === null ? null : nameOf(exit.node),
+        drained_at: isoOrNull(exit.drainedAt),
+        status: standingOf(exit, words.get(exit.id) ?? [], clock()),
+        said: (words.get(exit.id) ?? []).map((word) => ({
+          node: nameOf(word.node),
+          up: word.isUp,
+          since: toIso(word.sinceAt),
+          reason: word.reason,
+          at: toIso(word.saidAt),
+        })),
+      })),
+      next_cursor,
+    }
+  })
+
+const comparing = (bind: BindAdmin, { premium }: AdminPremiumDeps): Bound<AdminCaller> =>
+  bind(shapes.compareExit, async ({ params, body }) => {
+    const [from, to] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
+    if (to < from || to - from > mostDaysMs) {
+      throw malformed([{ field: 'to', problem: 'must be at most 400 days after the first' }])
+    }
+    if ((body.days === undefined) === (body.supplied_bytes === undefined)) {
+      throw malformed([{ field: 'supplied_bytes', problem: 'must be given, or days, and not both' }])
+    }
+    const byDay = new Map((body.days ?? []).map((each) => [readIso(each.day) ?? 0, BigInt(each.bytes)]))
+    const within = new Map([...byDay].filter(([day]) => day >= from && day <= to))
+    const total = body.days
+      ? [...within.values()].reduce((sum, each) => sum + each, 0n)
+      : BigInt(body.supplied_bytes ?? 0)
+    const found = await premium.exits.compare(readExitId(params.exit_id), { from, to, total, byDay: within })
+    return {
+      carried_bytes: Number(found.carried),
+      supplied_bytes: Number(found.supplied),
+      difference_bytes: Number(found.difference),
+      difference_percent: found.percent,
+      days: found.rows.map((row) => ({
+        day: toIso(row.day).slice(0, 10),
+        carried_bytes: Number(row.carried),
+        supplied_bytes: row.supplied === null ? null : Number(row.supplied),
+      })),
+    }
+  })

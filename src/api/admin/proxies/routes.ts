@@ -1,0 +1,138 @@
+import type { Outages, ProxyOperator } from '../../../domains/dedicated/index.ts'
+import type { Fleet } from '../../../domains/fleet/index.ts'
+import type { Stock } from '../../../domains/stock/index.ts'
+import type { Vpn } from '../../../domains/vpn/index.ts'
+import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
+import type { Bound } from '../../http.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { isoOrNull } from '../fields.ts'
+import * as shapes from './shapes.ts'
+
+export type AdminThingsDeps = {
+  readonly proxyOperator: ProxyOperator
+  readonly outages: Outages
+  readonly stock: Stock
+  readonly vpn: Vpn
+  readonly fleet: Fleet
+}
+
+function readProxy(text: string): number {
+  const id = readNumber(text)
+  if (id === undefined) throw new Refusal('missing', 'not_found', 'There is no such proxy.')
+  return id
+}
+
+function readSubscription(text: string): SubscriptionId {
+  const uuid = readUuid(text)
+  if (!uuid) throw new Refusal('missing', 'not_found', 'There is no such subscription.')
+  return uuid
+}
+
+/** What customers have, as operators see it. */
+export function adminThingOperations(bind: BindAdmin, deps: AdminThingsDeps): readonly Bound<AdminCaller>[] {
+  const { proxyOperator } = deps
+  return [
+    interrupted(bind, deps),
+    bind(shapes.showProxy, async ({ params }) => {
+      const { proxy, status, node, received, sent, addresses } = await proxyOperator.show(readProxy(params.proxy))
+      return {
+        proxy: proxy.id,
+        customer_id: proxy.customer,
+        order_id: proxy.order,
+        status,
+        address: proxy.address,
+        node,
+        country: proxy.country,
+        ipv: proxy.ipv,
+        port_type: proxy.portType,
+        username: proxy.username,
+        comment: proxy.comment,
+        started_at: toIso(proxy.startedAt),
+        expires_at: toIso(proxy.expiresAt),
+        ended_at: isoOrNull(proxy.endedAt),
+        interrupted_at: isoOrNull(proxy.interruptedAt),
+        interrupted_by: proxy.interruptedBy,
+        auto_renew: proxy.renewPeriod,
+        rx_bytes: Number(received),
+        tx_bytes: Number(sent),
+        addresses: addresses.map((each) => ({
+          address: each.address,
+          from: toIso(each.startedAt),
+          until: isoOrNull(each.endedAt),
+        })),
+      }
+    }),
+    bind(shapes.endProxy, async ({ params, body, key }) => {
+      const give = body.refund ? 'unused' : 'nothing'
+      return { ...(await proxyOperator.end(readProxy(params.proxy), { give, note: body.note, key })) }
+    }),
+    bind(shapes.replaceProxy, async ({ params, body, key }) => ({
+      ...(await proxyOperator.replace(readProxy(params.proxy), { note: body.note, key })),
+    })),
+    ...vpnOperations(bind, deps),
+  ]
+}
+
+const interrupted = (bind: BindAdmin, { outages, stock }: AdminThingsDeps): Bound<AdminCaller> =>
+  bind(shapes.listInterrupted, async ({ query }) => {
+    const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
+    const { items, next_cursor } = pageOf(found, query.limit, (each) => String(each.id))
+    const nodes = await stock.served.carrierNames(items.map((each) => each.place))
+    return {
+      items: items.map((proxy) => ({
+        proxy: proxy.id,
+        customer_id: proxy.customer,
+        address: proxy.address,
+        node: nodes.get(proxy.place) ?? null,
+        since: toIso(proxy.interruptedAt ?? 0),
+        reason: proxy.interruptedBy,
+      })),
+      next_cursor,
+    }
+  })
+
+function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminThingsDeps): readonly Bound<AdminCaller>[] {
+  return [
+    bind(shapes.showVpn, async ({ params }) => {
+      const view = await vpn.show(readSubscription(params.uuid))
+      const { subscription } = view
+      return {
+        uuid: subscription.uuid,
+        customer_id: subscription.customer,
+        status: view.status,
+        expires_at: toIso(subscription.expiresAt),
+        device_limit: subscription.deviceLimit,
+        auto_renew_months: subscription.autoRenewMonths,
+        node: view.node,
+        devices: view.devices.map((device) => ({
+          device_id: device.id,
+          name: device.name,
+          public_key: device.publicKey,
+          ipv4: ipv4Text(device.ipv4),
+          ipv6: device.ipv6,
+          rx_bytes: Number(device.received),
+          tx_bytes: Number(device.sent),
+        })),
+      }
+    }),
+    bind(shapes.moveVpn, async ({ params, body }) => {
+      const uuid = readSubscription(params.uuid)
+      const node = await fleet.findByName(body.node)
+      if (node?.kind !== 'vpn') throw malformed([{ field: 'node', problem: 'must be the name of a VPN node' }])
+      return { uuid, node: node.name, devices: (await vpn.move(uuid, node)).devices }
+    }),
+    bind(shapes.disableVpn, async ({ params }) => {
+      const uuid = readSubscription(params.uuid)
+      await vpn.setDisabled(uuid, true)
+      return { uuid, disabled: true }
+    }),
+    bind(shapes.enableVpn, async ({ params }) => {
+      const uuid = readSubscription(params.uuid)
+      await vpn.setDisabled(uuid, false)
+      return { uuid, disabled: false }
+    }),
+  ]
+}

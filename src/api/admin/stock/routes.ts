@@ -1,0 +1,192 @@
+import type { ProxyOperator, RangeOperator } from '../../../domains/dedicated/index.ts'
+import type { Fleet } from '../../../domains/fleet/index.ts'
+import type { Acting } from '../../../domains/operators/index.ts'
+import type { Premium } from '../../../domains/premium/index.ts'
+import { lookAtRanges, type Stock, type StockOperator } from '../../../domains/stock/index.ts'
+import { type Ipv, type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
+import { type Address, formatAddress, type Prefix, readAddress, readPrefix } from '../../../kernel/address.ts'
+import { readCountry } from '../../../kernel/country.ts'
+import { toRoubles } from '../../../kernel/money.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
+import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
+import type { Bound } from '../../http.ts'
+import { type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
+import { isoOrNull } from '../fields.ts'
+import * as shapes from './shapes.ts'
+
+export type AdminStockDeps = {
+  readonly stock: Stock
+  readonly stockOperator: StockOperator
+  readonly rangeOperator: RangeOperator
+  readonly proxyOperator: ProxyOperator
+  readonly premium: Premium
+  readonly fleet: Fleet
+  readonly clock: Clock
+  /** Leaves a trace of what only looked. */
+  readonly mustNote: (action: Acting['action']) => Promise<void>
+}
+
+const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])
+
+function prefixOf(text: string): Prefix {
+  const prefix = readPrefix(text)
+  if (!prefix) throw bad('prefix', 'must be a prefix like 203.0.113.0/24')
+  return prefix
+}
+
+function addressOf(text: string): Address {
+  const address = readAddress(text)
+  if (!address) throw bad('address', 'must be an address')
+  return address
+}
+
+export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
+  const { stockOperator } = deps
+  return [
+    bind(shapes.listPlaces, async ({ query }) => {
+      const found = await stockOperator.list({
+        country: query.country === undefined ? '' : (readCountry(query.country) ?? ''),
+        ipv: query.ipv ?? 0,
+        state: query.state ?? '',
+        after: positionOf(query.cursor, readNumber) ?? 0,
+        limit: soughtFor(query.limit),
+      })
+      const { items, next_cursor } = pageOf(found, query.limit, (each) => String(each.id))
+      return {
+        items: items.map(({ id, restUntil, range: _, knownCarrier: __, ...place }) => ({
+          ...place,
+          place: id,
+          rest_until: isoOrNull(restUntil),
+        })),
+        next_cursor,
+      }
+    }),
+    bind(shapes.countPlaces, async () => ({ items: (await stockOperator.counts()).map((each) => ({ ...each })) })),
+    bind(shapes.listBlocks, async () => ({
+      items: (await stockOperator.blocks()).map((block) => ({
+        prefix: block.prefix,
+        country: block.country,
+        carrier: block.carrier,
+        added_at: toIso(block.addedAt),
+        retired_at: isoOrNull(block.retiredAt),
+      })),
+    })),
+    bind(shapes.listRanges, async () => ({
+      items: (await lookAtRanges(deps, deps.clock())).map((each) => ({
+        range: each.range.prefix,
+        nodes: [...each.homes],
+        block: each.isBlock,
+        places: each.places,
+        served: each.served,
+        served_by: [...each.by],
+        problems: [...each.problems],
+      })),
+    })),
+    bind(shapes.surveyRange, async ({ query }) => {
+      const { unused, ...survey } = await deps.rangeOperator.survey(prefixOf(query.prefix))
+      return {
+        ...survey,
+        kinds: survey.kinds.map((each) => ({ ...each })),
+        blocks: [...survey.blocks],
+        proxies: [...survey.proxies],
+        unused_rub: toRoubles(unused),
+      }
+    }),
+    holders(bind, deps),
+    ...addingOperations(bind, deps),
+    ...closingOperations(bind, deps),
+  ]
+}
+
+/** Who had an address is a question about people: whoever asks it is written down before he is told. */
+const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
+  bind(shapes.findHolders, async (call) => {
+    const address = addressOf(call.params.address)
+    const from = readIso(call.query.from)
+    if (from === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
+    const to = call.query.to === undefined ? from : readIso(call.query.to)
+    if (to === undefined || to < from) throw bad('to', 'must be a moment that is not before the first')
+    await deps.mustNote({
+      actor: actorOf(call.caller),
+      operation: shapes.findHolders.id,
+      request: askedOf(call),
+    })
+    const found = await deps.proxyOperator.holdersOf(address, from, to)
+    return {
+      items: found.map((each) => ({
+        customer_id: each.customer,
+        proxy: each.proxy,
+        order_id: each.order,
+        username: each.username,
+        from: toIso(each.startedAt),
+        until: isoOrNull(each.endedAt),
+      })),
+      is_exit: await deps.premium.exits.isLocal(formatAddress(address)),
+    }
+  })
+
+function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
+  const { stock } = deps
+  return [
+    bind(shapes.addStock, async ({ body }) => {
+      const country = readCountry(body.country)
+      if (!country) throw bad('country', 'must be two letters, like DE')
+      const kind: Kind = { country, ipv: body.ipv as Ipv }
+      if ((body.prefix === undefined) === (body.addresses === undefined)) {
+        throw bad('prefix', 'must be given, or addresses, and not both')
+      }
+      const homes = await stock.ranges.homesOf(body.nodes)
+      const asked = body.prefix === undefined ? (body.addresses ?? []) : [body.prefix]
+      for (const text of asked) {
+        const problem = problemOfPrefix(prefixOf(text), kind)
+        if (problem !== undefined) throw bad(body.prefix === undefined ? 'addresses' : 'prefix', problem)
+      }
+      const added =
+        body.prefix === undefined
+          ? await stock.addAddresses(
+              asked.map((text) => formatAddress(addressOf(text))),
+              kind,
+              undefined,
+              homes,
+            )
+          : await stock.add(prefixOf(body.prefix), kind, undefined, homes)
+      return { added }
+    }),
+    bind(shapes.assignRange, async ({ body }) => {
+      const homes = await stock.ranges.homesOf(body.nodes)
+      return { prefix: body.prefix, ranges: await stock.ranges.assign(prefixOf(body.prefix), homes) }
+    }),
+    bind(shapes.moveRange, async ({ body }) => {
+      const homes = await stock.ranges.homesOf(body.nodes)
+      const moved = await deps.rangeOperator.move(prefixOf(body.prefix), homes, body.dry_run)
+      return { dry_run: body.dry_run, ...moved, proxies: [...moved.proxies] }
+    }),
+  ]
+}
+
+function closingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
+  const { stockOperator, rangeOperator } = deps
+  const closing = (verb: 'retire' | 'quarantine') =>
+    bind(verb === 'retire' ? shapes.retireRange : shapes.quarantineRange, async ({ body }) => {
+      const { prefix, ...wish } = body
+      if (wish.undo && wish.replace) throw bad('undo', 'replaces nothing')
+      if (wish.refund && !wish.replace) throw bad('refund', 'goes with replace')
+      const done = await rangeOperator[verb](prefixOf(prefix), wish)
+      return { ...done, replaced: [...done.replaced], ended: [...done.ended], waiting: [...done.waiting] }
+    })
+  return [
+    closing('retire'),
+    closing('quarantine'),
+    bind(shapes.retireAddress, async ({ params, body }) => {
+      const address = addressOf(params.address)
+      const places = await (body.undo ? stockOperator.restore(address) : stockOperator.retire(address))
+      return { address: formatAddress(address), places }
+    }),
+    bind(shapes.quarantineAddress, async ({ params, body }) => {
+      const address = addressOf(params.address)
+      const places = await stockOperator.quarantine(address, body.days)
+      return { address: formatAddress(address), places, days: body.days }
+    }),
+  ]
+}

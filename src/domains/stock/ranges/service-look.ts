@@ -1,0 +1,85 @@
+import type { Fleet } from '../../fleet/index.ts'
+import type { Node } from '../../fleet/rules.ts'
+import { isServing, type Range, servingWithinMs, type Trial } from './rules.ts'
+import type { Ranges } from './service.ts'
+
+/** A range as it stands: on which gateways it is wished, how much of it is served now, and why the rest is not. */
+export type RangeSight = {
+  readonly range: Range
+  readonly homes: readonly string[]
+  readonly isBlock: boolean
+  readonly places: number
+  readonly served: number
+  readonly by: readonly string[]
+  readonly problems: readonly string[]
+}
+
+/** Every range as it stands: what a node carries that is there now counts as served. */
+export async function lookAtRanges(
+  {
+    stock,
+    fleet,
+  }: { readonly stock: { readonly ranges: Pick<Ranges, 'overview'> }; readonly fleet: Pick<Fleet, 'nodes'> },
+  nowMs: number,
+): Promise<RangeSight[]> {
+  const { ranges, trials, standings, blocks } = await stock.ranges.overview()
+  const nodes = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node]))
+  const nameOf = (id: string): string => nodes.get(id)?.name ?? id
+  const isThere = (id: string | null): boolean => {
+    const node = id === null ? undefined : nodes.get(id)
+    return node !== undefined && isServing(node, nowMs)
+  }
+  const carriers = new Map(blocks.map((block) => [block.prefix, block.carrier]))
+  const standingOf = Map.groupBy(standings, (each) => each.range)
+  const trialsOf = Map.groupBy(trials, (each) => each.range)
+  return ranges.map((range) => {
+    const mine = standingOf.get(range.id) ?? []
+    const isBlock = carriers.has(range.prefix)
+    const blockCarrier = carriers.get(range.prefix) ?? null
+    const carried = isBlock ? [{ carrier: blockCarrier, places: 1 }] : mine
+    const served = carried.filter((each) => isThere(each.carrier))
+    const said = trialsOf.get(range.id) ?? []
+    return {
+      range,
+      homes: range.homes.map(nameOf),
+      isBlock,
+      places: mine.reduce((sum, each) => sum + each.places, 0),
+      served: served.reduce((sum, each) => sum + each.places, 0),
+      by: [...new Set(served.map((each) => nameOf(each.carrier ?? '')))],
+      problems: whyNot(range, said, nodes, isThere),
+    }
+  })
+}
+
+function whyNot(
+  range: Range,
+  trials: readonly Trial[],
+  nodes: ReadonlyMap<string, Node>,
+  isThere: (id: string) => boolean,
+): string[] {
+  const asked = range.homes.length === 0 ? trials.map((each) => each.node) : range.homes
+  const reasons = asked.flatMap((id) => {
+    const node = nodes.get(id)
+    const name = node?.name ?? id
+    if (node?.state === 'closed') return [`${name} is closed`]
+    if (node?.health?.isStopping) return [`${name} was told to stop`]
+    if (!isThere(id)) return [`${name} was not heard of for ${servingWithinMs / 1000} seconds`]
+    const trial = trials.find((each) => each.node === id)
+    if (!trial) return [`${name} has not tried it yet`]
+    const seen = trial.seenAs === null ? [] : [`${name} is seen as ${trial.seenAs}`]
+    return [...reasonsOf(trial).map((each) => `${name}: ${each}`), ...seen]
+  })
+  return reasons.length === 0 && trials.length === 0 ? ['no gateway has tried it yet'] : reasons
+}
+
+const sentences: Readonly<Record<string, string>> = {
+  leaving_not_tried_no_public_url: 'served, leaving not tried: the shop is on this machine and has no public https URL',
+  leaving_not_tried_shop_not_reached: 'served, leaving not tried: the shop cannot be called in this family',
+}
+
+/** What is in the way, each kind of trouble once, with how many addresses it has. */
+export function reasonsOf(trial: Trial): string[] {
+  const counts = new Map<string, number>()
+  for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)
+  return [...counts].map(([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`)
+}

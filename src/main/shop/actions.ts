@@ -1,0 +1,64 @@
+import type { NewNode } from '../../domains/fleet/index.ts'
+import type { Adjustment } from '../../domains/ledger/index.ts'
+import type { Operator, Role } from '../../domains/operators/rules.ts'
+import { readPrefix } from '../../kernel/address.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import type { Services } from './services.ts'
+
+/** The services, and the few actions of an operator that are a transaction of several domains. */
+export function createActions(services: Services) {
+  const { db, fleet, ledger, pricing, operators, signIn, identities } = services
+  const linkFor = (operator: Operator) => ({ kind: 'operator', owner: operator.id, purpose: 'enter' }) as const
+  return {
+    ...services,
+    stock: stockWithin(services),
+    adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
+    addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
+    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
+
+    /** A link by which a customer signs in, once. */
+    makeLink: (customer: CustomerId) =>
+      db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })),
+
+    /** An operator, and the link that lets him in, made together. */
+    addOperator: (name: string, role: Role) =>
+      db.transact(async (tx) => {
+        const operator = await operators.add(tx, name, role)
+        return { operator, ...signIn.issueLink(tx, linkFor(operator)) }
+      }),
+
+    inviteOperator: async (name: string) => {
+      const operator = await operators.load(name)
+      return db.transact(async (tx) => ({ operator, ...signIn.issueLink(tx, linkFor(operator)) }))
+    },
+
+    /** Takes an operator out, with all that lets him in. */
+    async removeOperator(name: string): Promise<Operator> {
+      const removed = await db.transact(async (tx) => {
+        const operator = await operators.remove(tx, name)
+        await identities.remove(tx, { kind: 'operator', id: operator.id })
+        return operator
+      })
+      operators.forget()
+      signIn.forget()
+      return removed
+    },
+  }
+}
+
+/** The stock, to which only what customers could use is added. */
+const stockWithin = ({ stock, reach }: Services): Services['stock'] => ({
+  ...stock,
+  async add(prefix, ...rest) {
+    await reach.assertSellable(prefix)
+    return stock.add(prefix, ...rest)
+  },
+  async addAddresses(addresses, ...rest) {
+    const all = [...addresses]
+    for (const text of all) {
+      const prefix = readPrefix(text)
+      if (prefix) await reach.assertSellable(prefix)
+    }
+    return stock.addAddresses(all, ...rest)
+  },
+})

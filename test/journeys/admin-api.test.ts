@@ -1,0 +1,321 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { roles } from '../../src/domains/operators/rules.ts'
+import { commands } from '../../src/main/commands.ts'
+import { createActions } from '../../src/main/shop/actions.ts'
+import { type Answer, createAnswerChecker } from '../harness/answers.ts'
+import { createBrowserSession } from '../harness/browser-session.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+type Described = {
+  operationId: string
+  'x-role': (typeof roles)[number]
+  requestBody?: { content: { 'application/json': { example?: object } } }
+}
+type Walked = Described & { method: 'GET' | 'POST'; path: string }
+
+/** What only the machine itself can do: it runs something, or there is no shop that could be asked. */
+const onlyHere = [
+  'up',
+  'shop',
+  'gateway',
+  'vpn-node',
+  'vpn-node status',
+  'migrate',
+  'backup',
+  'restore',
+  'move',
+  'doctor',
+]
+
+const tokens = new Map<string, string>()
+
+describe.each([...engines])('/admin/v1 on %s', (engine) => {
+  let service: Service
+  let operations: Walked[]
+  let checker: Awaited<ReturnType<typeof createAnswerChecker>>
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    const actions = createActions(service.services)
+    for (const role of roles) {
+      await actions.addOperator(`${role}-1`, role)
+      tokens.set(role, (await service.services.operators.issueToken(`${role}-1`, { name: 't', expiresAt: null })).text)
+    }
+    const described = (await (await fetch(`${service.url}/admin/v1/openapi.json`)).json()) as {
+      paths: Record<string, Record<string, Described>>
+    }
+    operations = Object.entries(described.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, each]) => ({
+        ...each,
+        path,
+        method: method.toUpperCase() as 'GET' | 'POST',
+      })),
+    )
+    checker = await createAnswerChecker(service.url, '/admin/v1')
+  })
+  afterAll(() => service.stop())
+
+  async function call(
+    method: 'GET' | 'POST',
+    path: string,
+    as: string | null = 'owner',
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const token = as === null ? undefined : (tokens.get(as) ?? as)
+    const response = await fetch(`${service.url}/admin/v1${path}`, {
+      method,
+      headers: {
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return checker.read(method, path, response)
+  }
+  const get = (path: string, as?: string | null) => call('GET', path, as)
+  const post = (path: string, body: unknown = {}, as?: string | null, headers?: Record<string, string>) =>
+    call('POST', path, as, body, headers)
+  const log = async () => (await get('/audit?limit=500')).data.items
+
+  /** Each path with something that is not there in place of its parameters. */
+  const nobodys = (path: string): string =>
+    path
+      .replace('{customer_id}', 'cus_00000000000000000000000000')
+      .replace('{order_id}', 'ord_00000000000000000000000000')
+      .replace('{address}', '192.0.2.77')
+      .replace(/\{\w+\}/g, 'nothing')
+
+  test('every command of the tool has its operation, and every one that is named is described', () => {
+    const ids = new Set(operations.map((each) => each.operationId))
+    const named = commands.filter((each) => !onlyHere.includes(each.name))
+    expect(named.filter((each) => each.operation === undefined).map((each) => each.name)).toEqual([])
+    expect(named.filter((each) => !ids.has(each.operation ?? '')).map((each) => each.name)).toEqual([])
+    expect(ids.size).toBe(operations.length)
+  })
+
+  test('nobody comes in without a token, with a customer’s, with a revoked one, or below the role', async () => {
+    const { text, token } = await service.services.operators.issueToken('owner-1', { name: 'lost', expiresAt: null })
+    await service.services.operators.revokeToken(token.id)
+    const before = (await log()).length
+    for (const { method, path, requestBody, 'x-role': needed } of operations) {
+      const at = nobodys(path)
+      const body = method === 'POST' ? (requestBody?.content['application/json'].example ?? {}) : undefined
+      for (const stranger of [null, service.token, text]) {
+        const answer = await call(method, at, stranger, body)
+        expect([at, answer.status, answer.error.code]).toEqual([at, 401, 'invalid_token'])
+      }
+      for (const role of roles.slice(roles.indexOf(needed) + 1)) {
+        const answer = await call(method, at, role, body)
+        expect([at, answer.status, answer.error.details]).toEqual([at, 403, { needed, has: role }])
+      }
+    }
+    expect((await log()).length).toBe(before)
+  })
+
+  test('customers are made, found, noted, credited once under a key, blocked, and shown with what moved', async () => {
+    const { data: made } = await post('/customers', { name: 'Анна Иванова' }, 'support')
+    await post(`/customers/${made.customer_id}/note`, { note: 'pays by invoice 17%' }, 'support')
+    for (const search of ['Иванова', 'invoice', made.customer_id]) {
+      const { items } = (await get(`/customers?search=${encodeURIComponent(search)}`, 'reader')).data
+      expect(items.map((each: { customer_id: string }) => each.customer_id)).toEqual([made.customer_id])
+    }
+    expect((await get('/customers?search=%25%25', 'reader')).data.items).toEqual([])
+    const key = { 'Idempotency-Key': `first-${engine}` }
+    const wish = { amount_rub: 99.9, reference: 'INV-17' }
+    const first = await post(`/customers/${made.customer_id}/credit`, wish, 'support', key)
+    const again = await post(`/customers/${made.customer_id}/credit`, wish, 'support', key)
+    expect([first.data.repeated, again.data.repeated, again.data.balance_rub]).toEqual([false, true, 99.9])
+    await post(`/customers/${made.customer_id}/debit`, { amount_rub: 9.9 }, 'support')
+    const { items } = (await get(`/customers/${made.customer_id}/transactions`, 'reader')).data
+    expect(items.map((each: { amount_rub: number }) => each.amount_rub)).toEqual([-9.9, 99.9])
+    expect(items[1].reference).toBe('INV-17')
+    const blocked = await post(`/customers/${made.customer_id}/block`, {}, 'support')
+    expect(blocked.data.blocked_at).not.toBeNull()
+    expect((await post(`/customers/${made.customer_id}/block`, { undo: true }, 'support')).data.blocked_at).toBeNull()
+    expect((await get('/customers/cus_00000000000000000000000000')).status).toBe(404)
+    expect((await post(`/customers/${made.customer_id}/credit`, { amount_rub: -1 })).status).toBe(400)
+    expect((await post(`/customers/${made.customer_id}/credit`, { amount_rub: 0.001 })).status).toBe(400)
+  })
+
+  test('an order’s story tells what was asked, what moved, what was delivered and what was given back', async () => {
+    const bought = (await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 2, ipv: 4 })).data
+    const [proxy] = bought.proxies
+    const { data } = await get(`/orders/${bought.order_id}`, 'reader')
+    expect(data.order).toMatchObject({ product: 'dedicated', price_rub: bought.price_rub })
+    expect(data.transactions).toMatchObject([{ kind: 'charge', amount_rub: -bought.price_rub }])
+    expect(data.delivered).toMatchObject([{ proxy: proxy.id, address: proxy.ip, status: 'active' }, {}])
+    const at = new Date(service.clock.nowMs).toISOString()
+    const held = await get(`/addresses/${proxy.ip}/holders?from=${at}`, 'support')
+    expect(held.data.items).toMatchObject([{ proxy: proxy.id, order_id: bought.order_id, until: null }])
+    const long = await get(`/addresses/${proxy.ip}/holders?from=2020-01-01&to=2020-02-01`, 'support')
+    expect(long.data.items).toEqual([])
+    expect((await log())[0]).toMatchObject({ name: 'support-1', action: 'findHolders', request: { address: proxy.ip } })
+    const swapped = await post(`/proxies/${proxy.id}/replace`, {}, 'support')
+    expect(swapped.data).toMatchObject({ proxy: proxy.id, from: proxy.ip })
+    const ended = await post(`/proxies/${proxy.id}/end`, { note: 'abuse' }, 'support', {
+      'Idempotency-Key': `e-${engine}`,
+    })
+    expect(ended.data.amount_rub).toBeGreaterThan(0)
+    const refunded = await post(`/orders/${bought.order_id}/refund`, { amount_rub: 1, again: true }, 'support')
+    expect(refunded.data.amount_rub).toBe(1)
+    const story = (await get(`/orders/${bought.order_id}`)).data
+    expect(story.transactions.map((each: { kind: string }) => each.kind)).toEqual(['charge', 'refund', 'refund'])
+    expect((await get(`/proxies/${proxy.id}`, 'reader')).data).toMatchObject({ status: 'gone', addresses: [{}, {}] })
+    const vpn = (await service.post('/vpn/buy', { period: 1 })).data
+    expect((await get(`/orders/${vpn.order_id}`)).data.delivered).toMatchObject([{ uuid: vpn.uuid }])
+    expect((await post(`/vpn/${vpn.uuid}/disable`, {}, 'support')).data).toEqual({ uuid: vpn.uuid, disabled: true })
+    expect((await get(`/vpn/${vpn.uuid}`, 'reader')).data.status).toBe('DISABLED')
+    await post(`/vpn/${vpn.uuid}/enable`, {}, 'support')
+    const traffic = (await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 })).data
+    expect((await get(`/orders/${traffic.order_id}`)).data.delivered).toMatchObject([{ bought_gb: 2, left_gb: 2 }])
+    expect((await post(`/orders/${traffic.order_id}/refund-traffic`)).data).toMatchObject({ returned_gb: 2 })
+    expect((await post(`/orders/${traffic.order_id}/refund`, { end: 'unused', again: true })).status).toBe(400)
+  })
+
+  test('at a glance: what was sold and given back, what runs, what is in stock, which nodes are there', async () => {
+    service.clock.advance(11_000)
+    const { data } = await get('/overview?days=2', 'reader')
+    const today = data.days.at(-1)
+    expect(data.days).toHaveLength(2)
+    expect(today.revenue_rub).toBeCloseTo(today.sold_rub - today.refunded_rub, 2)
+    expect(today.orders).toBeGreaterThanOrEqual(3)
+    expect(data.active.vpn).toBe(1)
+    expect(data.stock.map((each: { country: string }) => each.country)).toContain('DE')
+    expect(data.customers).toBeGreaterThan(1)
+  })
+
+  test('prices, stock, ranges, nodes, pools and exits: what the tool does, the API does', async () => {
+    const { version, catalogue } = (await get('/catalogue', 'reader')).data
+    const dearer = structuredClone(catalogue)
+    dearer.vpn.months['1'] = 12_345
+    const { changes } = (await post('/catalogue/diff', { catalogue: dearer }, 'reader')).data
+    expect(changes).toHaveLength(1)
+    expect((await post('/catalogue/apply', { catalogue: { nonsense: true } })).status).toBe(400)
+    expect((await post('/catalogue/apply', { catalogue: dearer })).data).toEqual({ version: version + 1, changes })
+    expect((await post('/catalogue/apply', { catalogue: dearer })).data).toEqual({ version: null, changes: [] })
+    expect((await get('/catalogue/versions', 'reader')).data.items).toHaveLength(version + 1)
+
+    const added = await post('/nodes', { name: 'gate-9', country: 'de', link_mbit: 100 })
+    expect(added.data.key).toStartWith('tpj_')
+    expect((await post('/nodes', { name: 'gate-9' })).status).toBe(409)
+    expect((await get('/nodes/gate-9', 'reader')).data.node).toMatchObject({ name: 'gate-9', country_code: 'DE' })
+    for (const verb of ['close', 'open', 'drain', 'revoke'])
+      expect((await post(`/nodes/gate-9/${verb}`)).status).toBe(200)
+    expect((await post('/nodes/gate-9/forget-usage', { dry_run: true })).data).toMatchObject({ things: 0, bytes: 0 })
+    expect((await get('/nodes', 'reader')).data.items.length).toBeGreaterThanOrEqual(2)
+
+    const stock = { prefix: '127.77.0.0/30', country: 'FR', ipv: 4 }
+    expect((await post('/stock/add', stock)).data).toEqual({ added: 4 })
+    expect((await post('/stock/add', { ...stock, ipv: 6 })).status).toBe(400)
+    expect((await post('/stock/addresses/127.77.0.1/quarantine', { days: 1 })).data.places).toBe(1)
+    expect((await post('/stock/addresses/127.77.0.2/retire')).data.places).toBe(1)
+    expect((await get('/stock/survey?prefix=127.77.0.0/30', 'reader')).data).toMatchObject({ proxies: [] })
+    expect((await post('/stock/move', { prefix: '127.77.0.0/30', nodes: ['nobody'] })).status).toBe(404)
+    expect((await post('/stock/retire', { prefix: '127.77.0.0/30', note: 'lost' })).data.places).toBeGreaterThan(0)
+    expect((await get('/stock?country=FR&state=retired', 'reader')).data.items.length).toBeGreaterThan(0)
+    for (const path of [
+      '/stock/count',
+      '/stock/blocks',
+      '/stock/ranges',
+      '/pools',
+      '/usage/quarantine',
+      '/proxies/interrupted',
+    ]) {
+      expect((await get(path, 'reader')).status).toBe(200)
+    }
+    const exit = {
+      pool: 'mobile',
+      upstream: 'http://127.0.0.9:8080',
+      username: 'u',
+      password: 's3cret-word',
+      country: 'NL',
+    }
+    const made = await post('/exits', exit)
+    expect((await post('/exits', { ...exit, local: '127.0.0.1' })).error.details[0].field).toBe('local')
+    expect((await post(`/exits/${made.data.exit_id}/drain`)).data.drained).toBe(true)
+    const { items } = (await get('/exits?pool=mobile', 'reader')).data
+    expect(items.at(-1)).toMatchObject({ exit_id: made.data.exit_id, status: 'drained' })
+    const entry = (await log()).find((each: { action: string }) => each.action === 'addExit')
+    expect(entry.request).toMatchObject({ pool: 'mobile', password: '[secret]' })
+    const compared = await post(`/exits/${made.data.exit_id}/compare`, {
+      from: '2026-01-01',
+      to: '2026-01-02',
+      supplied_bytes: 5,
+    })
+    expect(compared.data).toMatchObject({ carried_bytes: 0, difference_bytes: 5 })
+  })
+
+  test('operators come by a link, sign in with a password, change roles and go; the last owner stays', async () => {
+    const { data: added } = await post('/operators', { name: 'dora', role: 'support' })
+    expect((await post('/operators', { name: 'dora', role: 'reader' })).status).toBe(409)
+    expect((await post('/operators', { name: 'tool', role: 'reader' })).status).toBe(400)
+    const page = await createBrowserSession(service.url)
+    const link = added.link.split('#enter=')[1]
+    expect((await page.post('/auth/v1/operator/sign-in/link', { link })).data).toMatchObject({
+      name: 'dora',
+      role: 'support',
+    })
+    await page.post('/auth/v1/operator/password', { password: 'correct horse battery' })
+    await page.post('/auth/v1/operator/sign-out')
+    const signedIn = await page.post('/auth/v1/operator/sign-in', { login: 'Dora', password: 'correct horse battery' })
+    expect(signedIn.data).toMatchObject({ name: 'dora', has_password: true })
+    expect((await page.get('/admin/v1/customers')).status).toBe(200)
+    expect((await page.post('/admin/v1/customers', { name: 'by a session' })).status).toBe(200)
+    expect((await log())[0]).toMatchObject({ name: 'dora', action: 'createCustomer', source: '127.0.0.1' })
+    expect((await page.post('/admin/v1/operators', { name: 'eva', role: 'owner' })).status).toBe(403)
+    await post('/operators/dora/role', { role: 'reader' })
+    expect((await page.post('/admin/v1/customers', { name: 'no more' })).status).toBe(403)
+    expect((await post('/operators/dora/remove')).data).toEqual({ name: 'dora', removed: true })
+    expect((await page.get('/admin/v1/customers')).status).toBe(401)
+    await post('/operators/sandbox/remove')
+    expect((await post('/operators/owner-1/role', { role: 'reader' })).status).toBe(409)
+    expect((await post('/operators/owner-1/remove')).status).toBe(409)
+    const made = (await post('/operators/reader-1/tokens', { name: 'script' })).data
+    expect((await get('/customers', made.token)).status).toBe(200)
+    await post(`/operators/tokens/${made.token_id}/revoke`)
+    expect((await get('/customers', made.token)).status).toBe(401)
+    expect((await get('/operators/reader-1/tokens')).data.items).toHaveLength(2)
+  })
+
+  test('an operator looks at a customer’s pages and changes nothing there', async () => {
+    const { customer } = await service.newCustomer(50n)
+    const { data: added } = await post('/operators', { name: `looker-${engine}`, role: 'support' })
+    const page = await createBrowserSession(service.url)
+    await page.post('/auth/v1/operator/sign-in/link', { link: added.link.split('#enter=')[1] })
+    expect((await page.post(`/admin/v1/customers/${customer}/view`)).status).toBe(200)
+    expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(50)
+    expect((await page.get('/auth/v1/customer/session')).data.viewed_by).toBe(added.operator_id)
+    expect(
+      (await page.post('/api/v1/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })).status,
+    ).toBe(403)
+    expect((await page.post('/auth/v1/customer/password', { login: 'mine', password: 'correct horse' })).status).toBe(
+      403,
+    )
+    expect((await page.post('/api/v1/tokens/create', {})).status).toBe(403)
+    expect((await log())[0]).toMatchObject({ action: 'viewCustomer', request: { customer_id: customer } })
+    await post(`/operators/looker-${engine}/remove`)
+    expect((await page.get('/api/v1/balance')).status).toBe(401)
+  })
+
+  test('what is refused leaves no entry; what is done leaves one, in order, and verify walks them', async () => {
+    const before = await log()
+    await post('/operators/nobody/remove')
+    await post('/customers/cus_00000000000000000000000000/credit', { amount_rub: 1 })
+    expect(await log()).toEqual(before)
+    expect(before.map((each: { seq: number }) => each.seq)).toEqual(
+      Array.from({ length: before.length }, (_, index) => before.length - index),
+    )
+    expect((await post('/verify', {}, 'support')).data.state).toBe('running')
+    expect(await untilTrue(async () => (await get('/verify', 'reader')).data.state === 'done')).toBe(true)
+    const { data } = await get('/verify', 'reader')
+    expect([data.ok, data.findings]).toEqual([true, []])
+    expect(data.covered['entries of the audit log']).toBeGreaterThanOrEqual(before.length)
+    expect(await findingsOf(service.services)).toEqual([])
+    expect((await post('/checkpoint')).status).toBe(200)
+  })
+})

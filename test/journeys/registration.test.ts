@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createBrowserSession } from '../harness/browser-session.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+
+const password = 'correct horse battery'
+const email = 'anna@example.com'
+
+describe.each([...engines])('signing up with letters on %s', (engine) => {
+  let smtp: SmtpServer
+  let service: Service
+  beforeAll(async () => {
+    const started = await startSmtp()
+    if (!started) throw new Error('there is no aiosmtpd: install python3-aiosmtpd')
+    smtp = started
+    service = await startService(engine, {
+      TURNPIKE_REGISTRATION: 'on',
+      TURNPIKE_SMTP_URL: smtp.url,
+      TURNPIKE_MAIL_FROM: 'shop@example.com',
+    })
+  })
+  afterAll(async () => {
+    await service?.stop()
+    await smtp?.stop()
+  })
+
+  const lastLink = async (count: number, name: string): Promise<string> => {
+    const letter = (await smtp.until(count)).at(-1) ?? ''
+    const link = new RegExp(`/#${name}=(tpl_\\w+)`).exec(textOf(letter))?.[1]
+    if (link === undefined) throw new Error(`no link in ${letter}`)
+    return link
+  }
+
+  test('a customer signs up, confirms the address, and is let in; the same address again is told only by letter', async () => {
+    const page = await createBrowserSession(service.url)
+    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: true })
+    for (const wish of [
+      { email: 'nobody', password },
+      { email, password: 'short' },
+    ]) {
+      expect((await page.post('/auth/v1/customer/register', wish)).status).toBe(400)
+    }
+    const asked = await page.post('/auth/v1/customer/register', { email, password })
+    expect(asked.data).toEqual({ confirm: true, who: null })
+    expect((await page.post('/auth/v1/customer/sign-in', { login: email, password })).status).toBe(401)
+    const link = await lastLink(1, 'confirm')
+    expect(smtp.letters()[0]).toMatch(/^From: shop@example\.com$/m)
+    const opened = await page.post('/auth/v1/customer/register/confirm', { link })
+    expect(opened.data).toMatchObject({ kind: 'customer', login: email, email, has_password: true })
+    expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(0)
+    expect((await page.post('/auth/v1/customer/register/confirm', { link })).status).toBe(404)
+    const other = await createBrowserSession(service.url)
+    const again = await other.post('/auth/v1/customer/register', { email: email.toUpperCase(), password })
+    expect(again.text).toBe(asked.text)
+    expect(textOf((await smtp.until(2))[1] ?? '')).toContain('is known already')
+  })
+
+  test('a forgotten password is set anew by a letter, and the answer tells nobody whether there is such a customer', async () => {
+    const page = await createBrowserSession(service.url)
+    const nobody = await page.post('/auth/v1/customer/password/forgotten', { email: 'nobody@example.com' })
+    const known = await page.post('/auth/v1/customer/password/forgotten', { email })
+    expect(nobody.text).toBe(known.text)
+    const link = await lastLink(3, 'reset')
+    expect((await page.post('/auth/v1/customer/password/reset', { link, password: 'short' })).status).toBe(400)
+    expect((await page.post('/auth/v1/customer/password/reset', { link, password: 'a new good one' })).status).toBe(200)
+    expect((await page.post('/auth/v1/customer/password/reset', { link, password: 'a new good one' })).status).toBe(404)
+    expect((await page.post('/auth/v1/customer/sign-in', { login: email, password })).status).toBe(401)
+    expect((await page.post('/auth/v1/customer/sign-in', { login: email, password: 'a new good one' })).status).toBe(
+      200,
+    )
+    expect(smtp.letters()).toHaveLength(3)
+  })
+
+  test('one household gets ten letters an hour, one address three', async () => {
+    service.clock.advance(3_600_000)
+    const page = await createBrowserSession(service.url)
+    const ask = (to: string) => page.post('/auth/v1/customer/password/forgotten', { email: to })
+    const statuses: number[] = []
+    for (let count = 0; count < 4; count += 1) statuses.push((await ask('victim@example.com')).status)
+    for (let count = 0; count < 7; count += 1) statuses.push((await ask(`other-${count}@example.com`)).status)
+    expect(statuses).toEqual([200, 200, 200, 429, 200, 200, 200, 200, 200, 200, 429])
+  })
+
+  test('no letter, address or password is in the log', () => {
+    const log = service.log.join('\n')
+    for (const hidden of [password, email, 'tpl_0', 'a new good one']) expect(log).not.toContain(hidden)
+  })
+})
+
+test('without letters one signs up at once, and a login that is taken is refused', async () => {
+  const service = await startService('sqlite', { TURNPIKE_REGISTRATION: 'on' })
+  try {
+    const page = await createBrowserSession(service.url)
+    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: false })
+    const opened = await page.post('/auth/v1/customer/register', { email, password })
+    expect(opened.data).toMatchObject({ confirm: false, who: { login: email } })
+    expect((await page.post('/auth/v1/customer/register', { email, password })).status).toBe(409)
+    expect((await page.post('/auth/v1/customer/password/forgotten', { email })).status).toBe(409)
+    const gone = await page.post('/auth/v1/customer/leave', { current_password: password })
+    expect(gone.status).toBe(200)
+    const kept = await service.services.db.all('SELECT content FROM row_history')
+    expect(JSON.stringify(kept)).not.toContain(email)
+  } finally {
+    await service.stop()
+  }
+})
