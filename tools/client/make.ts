@@ -8,6 +8,7 @@ const root = resolve(import.meta.dir, '../..')
 const sources = [
   { description: '/api/v1/openapi.json', file: 'src/console/client/customer.ts', name: '/api/v1' },
   { description: '/auth/v1/openapi.json', file: 'src/console/client/sign-in.ts', name: '/auth/v1' },
+  { description: '/admin/v1/openapi.json', file: 'src/console/client/operator.ts', name: '/admin/v1' },
 ] as const
 
 export type Made = { readonly file: string; readonly text: string }

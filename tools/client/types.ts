@@ -6,6 +6,8 @@ export type Description = {
 
 type Described = {
   readonly operationId: string
+  /** The least role that may call it, where operators call it. */
+  readonly 'x-role'?: string
   readonly parameters?: readonly {
     readonly name: string
     readonly in: string
@@ -103,10 +105,11 @@ export function toClient(description: Description, name: string): string {
   const shapes = Object.entries(description.components?.schemas ?? {}).map(
     ([shape, schema]) => `export type ${shape} = ${toType(schema)}`,
   )
+  const roleOf = (of: Described) => (of['x-role'] === undefined ? [] : [of['x-role']])
   const isKeyed = (of: Described) => (of.parameters ?? []).some((each) => each.name === 'Idempotency-Key')
   const rows = all.map(
     ({ method, path, of }) =>
-      `${of.operationId}: [${quoted(method.toUpperCase())}, ${quoted(path)}${isKeyed(of) ? ", 'keyed'" : ''}],`,
+      `${of.operationId}: [${[method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)].map(quoted).join(', ')}],`,
   )
   return [
     `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,

@@ -9,7 +9,8 @@ type Given<Of extends Shape> = {
   readonly key?: string
 }
 
-type Table = Readonly<Record<string, readonly [method: string, path: string, keyed?: 'keyed']>>
+/** What an operation is called by; then whether it takes a key, and the least role that may call it. */
+type Table = Readonly<Record<string, readonly [method: string, path: string, ...rest: readonly string[]]>>
 
 /** A no that the shop has given, in its own words. */
 export class CallRefused extends Error {
@@ -96,7 +97,11 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
   }
 
   return {
+    /** Whether the shop's description names it. */
     has: (name: string): boolean => name in table,
+
+    /** The least role that may call it. */
+    roleOf: (name: keyof Operations & string): string | undefined => table[name]?.at(-1),
 
     async call<Name extends keyof Operations & string>(
       name: Name,

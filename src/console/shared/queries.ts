@@ -1,4 +1,4 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
 import type { createClient, Shape } from '../client/call.ts'
 
@@ -23,6 +23,20 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
       enabled: settings.isWanted ?? true,
       placeholderData: keepPreviousData,
       ...(settings.everyMs !== undefined && { refetchInterval: settings.everyMs }),
+    })
+  }
+
+  /** A list, page by page. */
+  function usePages<Of extends Name<Operations>>(name: Of, given: Given<Of> = {}) {
+    return useInfiniteQuery({
+      queryKey: [name, 'pages', given],
+      queryFn: ({ pageParam }) =>
+        client.call(name, {
+          ...given,
+          query: { ...given?.query, ...(pageParam !== undefined && { cursor: pageParam }) },
+        } as Given<Of>),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: (page) => (page as { readonly next_cursor: string | null }).next_cursor ?? undefined,
     })
   }
 
@@ -62,5 +76,5 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
     return { ...purchase, buy }
   }
 
-  return { useRead, useChange, usePurchase }
+  return { useRead, usePages, useChange, usePurchase }
 }

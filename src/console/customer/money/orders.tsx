@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { CallRefused } from '../../client/call.ts'
 import type { Order } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
+import { toFacts } from '../../shared/facts.ts'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { Empty, Facts, Page, Panel, Reading } from '../../shared/parts.tsx'
@@ -119,10 +120,3 @@ function Shown({ order }: { readonly order: Order }) {
     </Page>
   )
 }
-
-/** A record as names and values; what is deeper is written as JSON. */
-export const toFacts = (record: object): readonly (readonly [string, string])[] =>
-  Object.entries(record).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value),
-  ])
