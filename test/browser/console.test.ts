@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Download, Page } from 'playwright-core'
+import { customerLink } from '../harness/console-links.ts'
 import { engines } from '../harness/database.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { linkFor, openVisitor, type Visitor } from './visitor.ts'
+import { openVisitor, type Visitor } from './visitor.ts'
 
 describe.each([...engines])('the console of a customer on %s', (engine) => {
   let shop: Road
@@ -27,7 +28,7 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     const { token } = await shop.newCustomer(roubles)
     visitor = await openVisitor(browser, shop.url)
     page = visitor.page
-    await page.goto(await linkFor(shop, token))
+    await page.goto(await customerLink(shop, token))
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     return token
   }
@@ -80,7 +81,10 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     ] as const) {
       await dialog().getByLabel('Format').selectOption(way)
       await dialog().locator('pre', { hasText: expected }).waitFor()
-      const text = await saved(dialog().getByRole('button', { name: 'Download' }).click(), page.waitForEvent('download'))
+      const text = await saved(
+        dialog().getByRole('button', { name: 'Download' }).click(),
+        page.waitForEvent('download'),
+      )
       expect(text).toContain(expected)
     }
 
@@ -245,7 +249,7 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     const { token } = await shop.newCustomer()
     visitor = await openVisitor(browser, shop.url)
     page = visitor.page
-    const link = await linkFor(shop, token)
+    const link = await customerLink(shop, token)
     await page.goto(link)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     expect(page.url()).not.toContain('enter')

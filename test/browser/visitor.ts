@@ -1,7 +1,6 @@
 import { expect } from 'bun:test'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import type { Service } from '../harness/service.ts'
 
 /** Long enough for a machine that is busy. */
 const waitMs = 20_000
@@ -49,23 +48,16 @@ export async function openVisitor(
   }
 }
 
-/** A link that opens the console once, as the customer a token belongs to. */
-export async function linkFor({ services, url }: Service, token: string): Promise<string> {
-  const { customers, db, signIn } = services
-  const { customer } = await customers.authenticate(token, undefined, 'read')
-  const { text } = await db.transact(async (tx) =>
-    signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' }),
-  )
-  return `${url}/#enter=${text}`
-}
-
 /** What a checker of accessibility finds that is serious or worse, in words. */
 export async function findBarriers(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const found = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as axe.AxeResults
   return found.violations
     .filter((each) => each.impact === 'serious' || each.impact === 'critical')
-    .map((each) => `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`)
+    .map(
+      (each) =>
+        `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,
+    )
 }
 
 /** Whether a page is no wider than its window. */

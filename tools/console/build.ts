@@ -30,7 +30,7 @@ export async function buildConsole(folder = builtConsole): Promise<void> {
     splitting: true,
     minify: true,
     define: { 'process.env.NODE_ENV': '"production"' },
-    naming: { entry: '[name]-[hash].[ext]', chunk: '[name]-[hash].[ext]' },
+    naming: { entry: '[name]-[hash].[ext]', chunk: 'part-[hash].[ext]' },
   })
   const fresh = `${folder}-${process.pid}`
   mkdirSync(fresh, { recursive: true })

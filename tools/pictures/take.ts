@@ -1,11 +1,15 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { customerLink, operatorLink } from '../../test/harness/console-links.ts'
 import type { Service } from '../../test/harness/service.ts'
 
-type Scene = { readonly name: string; readonly path: string; readonly prepare?: (page: Page) => Promise<unknown> }
+type Scene = {
+  readonly name: string
+  readonly path: string
+  readonly prepare?: (page: Page, shop: Service) => Promise<unknown>
+}
 
-/** What the console has, as its reader sees it. */
-const scenes: readonly Scene[] = [
-  { name: 'sign-in', path: '' },
+/** What the console has for customers. */
+const ofCustomers: readonly Scene[] = [
   { name: 'overview', path: '#/' },
   { name: 'dedicated', path: '#/dedicated' },
   { name: 'dedicated-buy', path: '#/dedicated/buy' },
@@ -27,6 +31,58 @@ const scenes: readonly Scene[] = [
   { name: 'orders', path: '#/orders' },
   { name: 'money', path: '#/money' },
   { name: 'api', path: '#/api' },
+  { name: 'account', path: '#/account' },
+]
+
+/** What it has for operators. */
+const ofOperators: readonly Scene[] = [
+  { name: 'operator-overview', path: '#/' },
+  { name: 'operator-customers', path: '#/customers' },
+  {
+    name: 'operator-customer',
+    path: '#/customers',
+    prepare: (page) => page.getByRole('table').getByRole('link').first().click(),
+  },
+  {
+    name: 'operator-note',
+    path: '#/customers',
+    prepare: async (page) => {
+      await page.getByRole('table').getByRole('link').first().click()
+      await page.getByRole('button', { name: /^(Note|Заметка)$/ }).click()
+      await page.getByRole('dialog').getByRole('textbox').fill('Pays by invoice')
+      await page.getByRole('dialog').locator('button[type=submit]').click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    },
+  },
+  {
+    name: 'operator-order',
+    path: '#/customers',
+    prepare: async (page) => {
+      await page.getByRole('table').getByRole('link').first().click()
+      await page.locator('a[href^="#/orders/"]').nth(1).click()
+    },
+  },
+  { name: 'operator-abuse', path: '#/abuse' },
+  {
+    name: 'operator-stock',
+    path: '#/stock',
+    prepare: async (page) => {
+      await page.locator('form input').fill('127.10.0.0/24')
+      await page.keyboard.press('Enter')
+    },
+  },
+  { name: 'operator-prices', path: '#/prices' },
+  { name: 'operator-network', path: '#/network' },
+  {
+    name: 'operator-verify',
+    path: '#/verify',
+    prepare: async (page) => {
+      await page.locator('.actions button').click()
+      await page.locator('.notice').waitFor()
+    },
+  },
+  { name: 'operator-audit', path: '#/audit' },
+  { name: 'operator-operators', path: '#/operators' },
 ]
 
 const widths = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 860 } } as const
@@ -40,12 +96,11 @@ type Deps = {
   readonly write: (name: string, png: Buffer) => Promise<unknown>
 }
 
-/** Signs in as the shop's own customer. */
-async function enter(context: BrowserContext, { url, token }: Service): Promise<Page> {
+let operators = 0
+
+async function enter(context: BrowserContext, link: string): Promise<Page> {
   const page = await context.newPage()
-  await page.goto(url)
-  await page.getByRole('textbox').fill(token)
-  await page.keyboard.press('Enter')
+  await page.goto(link)
   await page.locator('#content').waitFor()
   return page
 }
@@ -56,16 +111,43 @@ async function settle(page: Page): Promise<void> {
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
-export async function takePictures({ shop, browser, names, write }: Deps): Promise<void> {
-  const isWanted = (name: string) => names.length === 0 || names.some((each) => name.includes(each))
+async function takeScene(page: Page, { shop, write }: Deps, scene: Scene, base: string, ending: string): Promise<void> {
+  await page.goto(`${base}${scene.path}`)
+  await settle(page)
+  await scene.prepare?.(page, shop)
+  await settle(page)
+  const isOver = (await page.getByRole('dialog').count()) > 0
+  await write(`${scene.name}-${ending}`, await page.screenshot({ fullPage: !isOver }))
+}
+
+async function takeAll(context: BrowserContext, deps: Deps, ending: string): Promise<void> {
+  const { shop, names, write } = deps
+  const isWanted = ({ name }: { readonly name: string }) =>
+    names.length === 0 || names.some((each) => `${name}-${ending}`.includes(each))
+  if (isWanted({ name: 'sign-in' })) {
+    const page = await context.newPage()
+    await page.goto(shop.url)
+    await settle(page)
+    await write(`sign-in-${ending}`, await page.screenshot())
+  }
+  const forCustomers = ofCustomers.filter(isWanted)
+  if (forCustomers.length > 0) {
+    const page = await enter(context, await customerLink(shop, shop.token))
+    for (const scene of forCustomers) await takeScene(page, deps, scene, `${shop.url}/`, ending)
+  }
+  const forOperators = ofOperators.filter(isWanted)
+  if (forOperators.length > 0) {
+    const page = await enter(context, await operatorLink(shop, `anna-${(operators += 1)}`, 'owner'))
+    for (const scene of forOperators) await takeScene(page, deps, scene, `${shop.url}/operator`, ending)
+  }
+}
+
+export async function takePictures(deps: Deps): Promise<void> {
   for (const [language, locale] of Object.entries(languages)) {
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const [width, viewport] of Object.entries(widths)) {
-        const ending = `${language}-${colorScheme}-${width}`
-        const wanted = scenes.filter(({ name }) => isWanted(`${name}-${ending}`))
-        if (wanted.length === 0) continue
         const isPhone = width === 'phone'
-        const context = await browser.newContext({
+        const context = await deps.browser.newContext({
           locale,
           colorScheme,
           viewport,
@@ -73,21 +155,7 @@ export async function takePictures({ shop, browser, names, write }: Deps): Promi
           hasTouch: isPhone,
           reducedMotion: 'reduce',
         })
-        const outside = await context.newPage()
-        if (wanted.some(({ name }) => name === 'sign-in')) {
-          await outside.goto(shop.url)
-          await settle(outside)
-          await write(`sign-in-${ending}`, await outside.screenshot())
-        }
-        const page = await enter(context, shop)
-        for (const { name, path, prepare } of wanted) {
-          if (path === '') continue
-          await page.goto(`${shop.url}/${path}`)
-          await settle(page)
-          await prepare?.(page)
-          await settle(page)
-          await write(`${name}-${ending}`, await page.screenshot({ fullPage: prepare === undefined }))
-        }
+        await takeAll(context, deps, `${language}-${colorScheme}-${width}`)
         await context.close()
       }
     }

@@ -34,7 +34,11 @@ export function AbusePage() {
             asked.mutate()
           }}
         >
-          <TextInput label={words.address} value={address} onChange={(event) => setAddress(event.currentTarget.value)} />
+          <TextInput
+            label={words.address}
+            value={address}
+            onChange={(event) => setAddress(event.currentTarget.value)}
+          />
           <TextInput
             type="datetime-local"
             label={words.from}

@@ -1,8 +1,9 @@
+import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { Empty } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
-import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
+import { orderName, tradeWords } from '../shared/trade-words.ts'
 import { operatorWords } from './words.ts'
 
 const shortId = (id: string): string => `…${id.slice(-8)}`
@@ -11,6 +12,7 @@ const shortId = (id: string): string => `…${id.slice(-8)}`
 export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
   const words = useWords(operatorWords)
   const format = useFormat()
+  const trade = useWords(tradeWords)
   if (rows.length === 0) return <Empty icon="wallet" title={words.none} about={words.noneAbout} />
   return (
     <Rows
@@ -25,7 +27,7 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
           isText: true,
           show: (row) => (
             <span>
-              {row.kind}
+              {trade.kinds[row.kind] ?? row.kind}
               <small>{[row.note, row.reference].filter((each) => each).join(' · ')}</small>
             </span>
           ),
@@ -46,6 +48,7 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
 export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
   const words = useWords(operatorWords)
   const format = useFormat()
+  const trade = useWords(tradeWords)
   if (rows.length === 0) return <Empty icon="receipt" title={words.none} about={words.noneAbout} />
   return (
     <Rows
@@ -58,7 +61,7 @@ export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
           label: words.order,
           show: (row) => <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
         },
-        { name: 'product', label: words.product, show: (row) => `${row.product} · ${row.action}` },
+        { name: 'product', label: words.product, show: (row) => orderName(row, trade) },
         { name: 'when', label: words.when, show: (row) => format.moment(row.created_at) },
         { name: 'price', label: words.price, isFigure: true, show: (row) => format.exactMoney(row.price_rub) },
       ]}

@@ -97,7 +97,10 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
               {
                 name: 'seen',
                 label: words.seen,
-                show: (row) => (row.last_seen_at === null ? words.never : format.away(row.last_seen_at, nowAt)),
+                show: (row) =>
+                  row.last_seen_at === null
+                    ? words.never
+                    : format.away(row.last_seen_at, Math.max(nowAt, Date.parse(row.last_seen_at))),
               },
               ...(hasActions && may('closeNode') ? [actions] : []),
             ]}
@@ -199,7 +202,7 @@ function Exits() {
   const words = useWords(operatorWords)
   const format = useFormat()
   const may = useMay()
-  const exits = usePages('listExits', { query: { limit: 50 } })
+  const exits = usePages('listExits', { query: { limit: 20 } })
   return (
     <Paged of={exits}>
       {(items) =>

@@ -1,10 +1,11 @@
 import { Text } from '@mantine/core'
 import { Act } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { toFacts } from '../shared/facts.ts'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
+import { RecordFacts, RecordRows } from '../shared/records.tsx'
+import { orderName, tradeWords } from '../shared/trade-words.ts'
 import { type Answer, api, useMay, useRead } from './api.ts'
 import { Events, Movements } from './money.tsx'
 import { operatorWords } from './words.ts'
@@ -19,9 +20,10 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
   const words = useWords(operatorWords)
   const format = useFormat()
   const may = useMay()
+  const trade = useWords(tradeWords)
   return (
     <Page
-      title={`${order.product} · ${order.action}`}
+      title={orderName(order, trade)}
       about={format.moment(order.created_at)}
       actions={may('refundOrder') && <Refund id={order.order_id} />}
     >
@@ -41,10 +43,10 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
       </Panel>
       <div className="halves">
         <Panel title={words.request}>
-          <Facts of={toFacts(order.request)} />
+          <RecordFacts of={order.request} />
         </Panel>
         <Panel title={words.calculation}>
-          <Facts of={toFacts(order.calculation)} />
+          <RecordFacts of={order.calculation} />
         </Panel>
       </div>
       <Panel title={words.movements}>
@@ -54,7 +56,7 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
         {delivered.length === 0 ? (
           <Text c="dimmed">{words.nothingDelivered}</Text>
         ) : (
-          delivered.map((each) => <Facts key={JSON.stringify(each)} of={toFacts(each)} />)
+          <RecordRows label={words.delivered} rows={delivered} />
         )}
       </Panel>
       <Panel title={words.events}>

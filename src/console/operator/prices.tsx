@@ -9,7 +9,12 @@ import { Rows } from '../shared/rows.tsx'
 import { type Answer, api, useMay, useRead } from './api.ts'
 import { operatorWords } from './words.ts'
 
-const written = (catalogue: object): string => JSON.stringify(catalogue, null, 2)
+/** Lists of numbers stay on one line: they are read as one. */
+const written = (catalogue: object): string =>
+  JSON.stringify(catalogue, null, 2).replace(
+    /\[\s+([\d.,\s]+?)\s+\]/g,
+    (_, list: string) => `[${list.replace(/\s+/g, ' ')}]`,
+  )
 
 function read(text: string): object | undefined {
   try {

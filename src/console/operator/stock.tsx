@@ -200,7 +200,13 @@ function MoveAct({ prefix }: { readonly prefix: string }) {
       ]}
       run={({ nodes, dry }) =>
         api.call('moveRange', {
-          body: { prefix, nodes: String(nodes).split(/[\s,]+/).filter((each) => each !== ''), dry_run: dry === true },
+          body: {
+            prefix,
+            nodes: String(nodes)
+              .split(/[\s,]+/)
+              .filter((each) => each !== ''),
+            dry_run: dry === true,
+          },
         })
       }
       show={(done) => <Told of={done} />}

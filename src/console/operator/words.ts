@@ -131,7 +131,8 @@ const en = {
     dry_run: 'Only a rehearsal',
     added: 'Added',
   } as Readonly<Record<string, string>>,
-  pricesAbout: 'The price list that is in force. It is judged whole before it is applied; what was sold keeps its price.',
+  pricesAbout:
+    'The price list that is in force. It is judged whole before it is applied; what was sold keeps its price.',
   version: 'Version',
   appliedAt: 'In force since',
   editor: 'Price list, JSON',
@@ -181,7 +182,8 @@ const en = {
   problem: 'Problem',
   advice: 'What to do',
   covered: 'What was looked at',
-  auditAbout: 'What was done, by whom, newest first. Each entry holds a digest of the one before, so a missing one shows.',
+  auditAbout:
+    'What was done, by whom, newest first. Each entry holds a digest of the one before, so a missing one shows.',
   operator: 'Operator',
   action: 'Action',
   source: 'From',
@@ -325,7 +327,8 @@ const ru: typeof en = {
     dry_run: 'Только проба',
     added: 'Добавлено',
   },
-  pricesAbout: 'Действующие цены. Список проверяется целиком, прежде чем вступит в силу; проданное сохраняет свою цену.',
+  pricesAbout:
+    'Действующие цены. Список проверяется целиком, прежде чем вступит в силу; проданное сохраняет свою цену.',
   version: 'Версия',
   appliedAt: 'Действует с',
   editor: 'Список цен, JSON',

@@ -64,7 +64,9 @@ function Asked<Done>({
   onClose,
 }: ActProps<Done> & { readonly runKey: string; readonly onClose: () => void }) {
   const queries = useQueryClient()
-  const [values, setValues] = useState<Values>(() => Object.fromEntries(fields.map((each) => [each.name, startOf(each)])))
+  const [values, setValues] = useState<Values>(() =>
+    Object.fromEntries(fields.map((each) => [each.name, startOf(each)])),
+  )
   const doing = useMutation({
     mutationFn: () => run(values, runKey),
     onSuccess: async () => {
@@ -108,7 +110,13 @@ function Input({ field: { label, kind = 'text', options = [] }, value, onChange 
         <Checkbox label={label} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />
       )
     case 'number':
-      return <NumberInput label={label} value={Number(value) === 0 && value === '' ? '' : Number(value)} onChange={onChange} />
+      return (
+        <NumberInput
+          label={label}
+          value={Number(value) === 0 && value === '' ? '' : Number(value)}
+          onChange={onChange}
+        />
+      )
     case 'choice':
       return (
         <NativeSelect
@@ -119,8 +127,6 @@ function Input({ field: { label, kind = 'text', options = [] }, value, onChange 
         />
       )
     case 'text':
-      return (
-        <TextInput label={label} value={String(value)} onChange={(event) => onChange(event.currentTarget.value)} />
-      )
+      return <TextInput label={label} value={String(value)} onChange={(event) => onChange(event.currentTarget.value)} />
   }
 }

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import type { Order, Transaction } from '../../client/customer.ts'
+import type { Transaction } from '../../client/customer.ts'
 import { api } from '../api.ts'
 
 const aPage = 100
@@ -41,9 +41,3 @@ export const spentIn = (movements: readonly Transaction[]): number =>
   movements
     .filter((each) => each.kind === 'charge' || each.kind === 'refund')
     .reduce((sum, each) => sum - each.amount_rub, 0)
-
-/** What an order was, in the reader's words where there are some. */
-export const orderName = (
-  { product, action }: Pick<Order, 'product' | 'action'>,
-  words: { readonly products: Readonly<Record<string, string>>; readonly actions: Readonly<Record<string, string>> },
-): string => `${words.products[product] ?? product} · ${words.actions[action] ?? action}`

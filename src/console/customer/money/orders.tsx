@@ -3,20 +3,22 @@ import { useQuery } from '@tanstack/react-query'
 import { CallRefused } from '../../client/call.ts'
 import type { Order } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { toFacts } from '../../shared/facts.ts'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { Empty, Facts, Page, Panel, Reading } from '../../shared/parts.tsx'
+import { RecordFacts } from '../../shared/records.tsx'
 import { Rows } from '../../shared/rows.tsx'
+import { orderName, tradeWords } from '../../shared/trade-words.ts'
 import { sharedWords } from '../../shared/words.ts'
 import { api } from '../api.ts'
-import { orderName, useOrders } from './movements.ts'
+import { useOrders } from './movements.ts'
 import { shortId } from './page.tsx'
 import { moneyWords } from './words.ts'
 
 export function OrdersPage() {
   const words = useWords(moneyWords)
   const shared = useWords(sharedWords)
+  const trade = useWords(tradeWords)
   const format = useFormat()
   const pages = useOrders()
   return (
@@ -38,7 +40,7 @@ export function OrdersPage() {
                       label: words.order,
                       show: (row) => <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
                     },
-                    { name: 'product', label: words.product, show: (row) => orderName(row, words) },
+                    { name: 'product', label: words.product, show: (row) => orderName(row, trade) },
                     { name: 'when', label: words.when, show: (row) => format.moment(row.created_at) },
                     {
                       name: 'price',
@@ -98,9 +100,10 @@ export function OrderPage({ id }: { readonly id: string }) {
 
 function Shown({ order }: { readonly order: Order }) {
   const words = useWords(moneyWords)
+  const trade = useWords(tradeWords)
   const format = useFormat()
   return (
-    <Page title={orderName(order, words)} about={format.moment(order.created_at)}>
+    <Page title={orderName(order, trade)} about={format.moment(order.created_at)}>
       <Panel>
         <Facts
           of={[
@@ -111,10 +114,10 @@ function Shown({ order }: { readonly order: Order }) {
       </Panel>
       <div className="halves">
         <Panel title={words.request}>
-          <Facts of={toFacts(order.request)} />
+          <RecordFacts of={order.request} />
         </Panel>
         <Panel title={words.calculation}>
-          <Facts of={toFacts(order.calculation)} />
+          <RecordFacts of={order.calculation} />
         </Panel>
       </div>
     </Page>

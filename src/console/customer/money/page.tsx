@@ -7,6 +7,7 @@ import { Icon } from '../../shared/icons.tsx'
 import { useWords } from '../../shared/language.tsx'
 import { Empty, Figure, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { Rows } from '../../shared/rows.tsx'
+import { tradeWords } from '../../shared/trade-words.ts'
 import { sharedWords } from '../../shared/words.ts'
 import { useRead } from '../api.ts'
 import { loadMovements, spentIn, useMovements } from './movements.ts'
@@ -65,6 +66,7 @@ async function downloadAll(): Promise<void> {
 function Movements() {
   const words = useWords(moneyWords)
   const shared = useWords(sharedWords)
+  const trade = useWords(tradeWords)
   const format = useFormat()
   const pages = useMovements()
   const columns = [
@@ -75,7 +77,7 @@ function Movements() {
       isText: true,
       show: (row: Transaction) => (
         <span>
-          {words.kinds[row.kind] ?? row.kind}
+          {trade.kinds[row.kind] ?? row.kind}
           {row.note !== '' && <small>{row.note}</small>}
         </span>
       ),
