@@ -1,16 +1,11 @@
+import { Refusal } from '../kernel/refusal.ts'
 import { plainHeaders } from './answers.ts'
 
-/** The web console: a page, and the files that it names. They were built when Turnpike was installed. */
-export type ConsoleFiles = {
-  /** The page, with a nonce for the styles that it makes while it runs. */
-  readonly page: () => Promise<Response>
-  /** One of its files, in the smallest form that the browser takes; undefined when there is none of this name. */
-  readonly file: (name: string, accepted: string) => Promise<Response | undefined>
-}
+/** A page of the web console, or a file that it names. They were built when Turnpike was installed. */
+export type ConsoleRoute = { readonly path: string; readonly answer: (request: Request) => Promise<Response> }
 
 /** The customers' part and the operators' part: the same page, which loads one of them. */
-export const consolePages = ['/', '/operator']
-export const consoleFile = '/console/:name'
+const pages = ['/', '/operator']
 
 const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
@@ -41,38 +36,44 @@ const isAccepted = (accepted: string, coding: string): boolean =>
 
 const notBuilt = 'The console has not been built: run npm install. The API is at /docs.\n'
 
-export function openConsole(folder: URL, random: (bytes: number) => Uint8Array): ConsoleFiles {
+export function openConsole(folder: URL, random: (bytes: number) => Uint8Array): readonly ConsoleRoute[] {
   const at = (name: string) => Bun.file(new URL(name, folder))
-  return {
-    async page() {
-      const page = at('page.html')
-      if (!(await page.exists())) {
-        return new Response(notBuilt, { status: 503, headers: { ...plainHeaders, 'Content-Type': 'text/plain' } })
-      }
-      const nonce = random(16).toBase64()
-      return new Response((await page.text()).replace('{nonce}', nonce), {
-        headers: {
-          ...plainHeaders,
-          'Content-Type': 'text/html; charset=utf-8',
-          'Content-Security-Policy': policyWith(nonce),
-          'Cross-Origin-Opener-Policy': 'same-origin',
-        },
-      })
-    },
 
-    async file(name, accepted) {
-      const type = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/.exec(name)?.[1]
-      if (type === undefined || !(await at(name).exists())) return undefined
-      const form = forms.find(([, coding]) => isAccepted(accepted, coding))
-      return new Response(at(form ? `${name}.${form[0]}` : name), {
-        headers: {
-          ...plainHeaders,
-          'Content-Type': types[type] ?? '',
-          'Cache-Control': forEver,
-          Vary: 'Accept-Encoding',
-          ...(form && { 'Content-Encoding': form[1] }),
-        },
-      })
-    },
+  /** With another nonce each time, for the styles that the page makes while it runs. */
+  async function answerPage(): Promise<Response> {
+    const page = at('page.html')
+    if (!(await page.exists())) {
+      return new Response(notBuilt, { status: 503, headers: { ...plainHeaders, 'Content-Type': 'text/plain' } })
+    }
+    const nonce = random(16).toBase64()
+    return new Response((await page.text()).replace('{nonce}', nonce), {
+      headers: {
+        ...plainHeaders,
+        'Content-Type': 'text/html; charset=utf-8',
+        'Content-Security-Policy': policyWith(nonce),
+        'Cross-Origin-Opener-Policy': 'same-origin',
+      },
+    })
   }
+
+  /** In the smallest form that the browser takes. A name is one of ours before it is looked for. */
+  async function answerFile(request: Request): Promise<Response> {
+    const name = new URL(request.url).pathname.split('/').at(-1) ?? ''
+    const type = /^[\w-]+\.(js|css|svg)$/.exec(name)?.[1]
+    if (type === undefined || !(await at(name).exists())) {
+      throw new Refusal('missing', 'not_found', 'There is no such file. Load the page anew.')
+    }
+    const form = forms.find(([, coding]) => isAccepted(request.headers.get('accept-encoding') ?? '', coding))
+    return new Response(at(form ? `${name}.${form[0]}` : name), {
+      headers: {
+        ...plainHeaders,
+        'Content-Type': types[type] ?? '',
+        'Cache-Control': forEver,
+        Vary: 'Accept-Encoding',
+        ...(form && { 'Content-Encoding': form[1] }),
+      },
+    })
+  }
+
+  return [...pages.map((path) => ({ path, answer: answerPage })), { path: '/console/:name', answer: answerFile }]
 }

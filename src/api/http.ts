@@ -22,7 +22,7 @@ import {
   withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
-import { type ConsoleFiles, consoleFile, consolePages } from './console.ts'
+import type { ConsoleRoute } from './console.ts'
 import { type ApiWords, customerWords, describe } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
@@ -166,7 +166,7 @@ export type HttpDeps = {
   /** Other APIs on the same port. */
   readonly others?: readonly Mounted[]
   readonly plain?: readonly PlainRoute[]
-  readonly console?: ConsoleFiles
+  readonly console?: readonly ConsoleRoute[]
   readonly version: string
   /** Where customers reach the shop, for the description. Known once it listens. */
   readonly publicUrl: () => string
@@ -231,14 +231,7 @@ export function createHttp(deps: HttpDeps) {
     const limit = createRateLimit(route.perMinute, deps.clock)
     app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
-  if (deps.console) {
-    const { page, file } = deps.console
-    for (const path of consolePages) app.get(path, () => page())
-    app.get(consoleFile, async (context) => {
-      const found = await file(context.req.param('name'), context.req.header('accept-encoding') ?? '')
-      return found ?? context.notFound()
-    })
-  }
+  for (const { path, answer } of deps.console ?? []) app.get(path, (context) => answer(context.req.raw))
   for (const path of docsPaths) {
     app.get(path, async () => {
       const { body, headers } = await readDocs(path)
@@ -248,11 +241,7 @@ export function createHttp(deps: HttpDeps) {
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
   }
-  const plainPaths = [
-    ...(deps.console ? [...consolePages, consoleFile] : []),
-    ...(deps.plain ?? []).map((each) => each.path),
-  ]
-  for (const [path, methods] of methodsByPath(apis, plainPaths)) {
+  for (const [path, methods] of methodsByPath(apis, [...(deps.plain ?? []), ...(deps.console ?? [])])) {
     app.all(path, () => {
       throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
     })
@@ -396,7 +385,7 @@ function keyOf(request: Request): string | undefined {
 }
 
 /** The methods that each path knows, for the answer to the others. */
-function methodsByPath(apis: readonly Mounted[], plain: readonly string[]): Map<string, string[]> {
+function methodsByPath(apis: readonly Mounted[], plain: readonly { path: string }[]): Map<string, string[]> {
   const methods = new Map<string, string[]>()
   for (const api of apis) {
     for (const operation of api.operations) {
@@ -405,7 +394,7 @@ function methodsByPath(apis: readonly Mounted[], plain: readonly string[]): Map<
     }
     methods.set(`${api.base}/openapi.json`, ['GET', 'HEAD'])
   }
-  for (const path of [...probes, ...docsPaths, ...docsEntrances, ...plain]) {
+  for (const path of [...probes, ...docsPaths, ...docsEntrances, ...plain.map((each) => each.path)]) {
     methods.set(path, ['GET', 'HEAD'])
   }
   return methods

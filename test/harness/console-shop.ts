@@ -51,9 +51,9 @@ async function spendMonth(service: Service, clock: HandClock): Promise<void> {
 }
 
 /** A month of traffic through one gateway, more on some days than on others. */
-async function carryTraffic({ services, get }: Service, clock: HandClock): Promise<void> {
-  const { data } = await get('/premium/password')
-  const { intake } = services.premium
+async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
+  const { data } = await service.get('/premium/password')
+  const { intake } = service.services.premium
   const subuser = data.subuser.subuser_id as SubuserId
   const endsAt = clock.nowMs
   const carried = new Map(hosts.map((host) => [host, 0n]))

@@ -107,10 +107,10 @@ export function toClient(description: Description, name: string): string {
   )
   const roleOf = (of: Described) => (of['x-role'] === undefined ? [] : [of['x-role']])
   const isKeyed = (of: Described) => (of.parameters ?? []).some((each) => each.name === 'Idempotency-Key')
-  const rows = all.map(
-    ({ method, path, of }) =>
-      `${of.operationId}: [${[method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)].map(quoted).join(', ')}],`,
-  )
+  const rows = all.map(({ method, path, of }) => {
+    const row = [method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)]
+    return `${of.operationId}: [${row.map(quoted).join(', ')}],`
+  })
   return [
     `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,
     ...shapes,

@@ -20,8 +20,8 @@ async function writeFile(folder: string, name: string, content: Uint8Array<Array
 }
 
 /**
- * Builds the console: modules that are loaded when they are wanted, one style sheet, and the page that names them. Names
- * hold a digest of the content, so a browser may keep them for ever.
+ * Builds the console: modules that are loaded when they are wanted, one style sheet, and the page that names them.
+ * Names hold a digest of the content, so a browser may keep them for ever.
  */
 export async function buildConsole(folder = builtConsole): Promise<void> {
   const built = await Bun.build({

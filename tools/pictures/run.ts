@@ -1,6 +1,6 @@
 /**
- * `npm run pictures -- FOLDER [name…]`: photographs the console's pages, in both languages, light and dark, at the width
- * of a phone and of a desk, for somebody to look at.
+ * `npm run pictures -- FOLDER [name…]`: photographs the console's pages, in both languages, light and dark, at the
+ * width of a phone and of a desk, for somebody to look at.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -108,7 +108,7 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
       given: Given<Operations[Name]> = {},
     ): Promise<Operations[Name]['answer']> {
       const response = await send(toRequest(name, given))
-      return response.ok ? ((await readJson(response)).data as Operations[Name]['answer']) : refuse(response)
+      return response.ok ? (await readJson(response)).data : refuse(response)
     },
 
     /** An answer that is a file. */

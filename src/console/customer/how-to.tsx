@@ -16,14 +16,15 @@ const en = {
   host: 'host',
   port: 'port',
   chromeSteps: [
-    'Open the proxy settings of your system: in Windows Settings → Network → Proxy, in macOS System Settings → Network → Details → Proxies. Chrome uses them.',
+    'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network → Proxy, ' +
+      'in macOS System Settings → Network → Details → Proxies.',
     'Switch the proxy on, with this address and port.',
     'Open any page. Chrome asks for the login and password once; give these.',
   ],
   chromeSocks: 'Chrome cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
   firefoxSteps: [
     'Open Settings, find Network Settings at the end of the page, and press Settings….',
-    'Choose Manual proxy configuration and fill in the address and port; for HTTP tick “Also use this proxy for HTTPS”.',
+    'Choose Manual proxy configuration and fill in address and port; tick “Also use this proxy for HTTPS”.',
     'Press OK and open any page. Firefox asks for the login and password; give these.',
   ],
   firefoxSocks: 'Firefox cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
@@ -38,7 +39,8 @@ const ru: typeof en = {
   host: 'хост',
   port: 'порт',
   chromeSteps: [
-    'Откройте настройки прокси системы: в Windows «Параметры → Сеть → Прокси», в macOS «Системные настройки → Сеть → Подробнее → Прокси». Chrome берёт их оттуда.',
+    'Откройте настройки прокси системы, которые берёт и Chrome: в Windows «Параметры → Сеть → Прокси», ' +
+      'в macOS «Системные настройки → Сеть → Подробнее → Прокси».',
     'Включите прокси с этим адресом и портом.',
     'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
   ],
@@ -46,7 +48,7 @@ const ru: typeof en = {
     'Chrome не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
   firefoxSteps: [
     'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
-    'Выберите «Ручная настройка прокси», впишите адрес и порт; для HTTP отметьте «Использовать этот прокси и для HTTPS».',
+    'Выберите «Ручная настройка прокси», впишите адрес и порт; отметьте «Использовать этот прокси и для HTTPS».',
     'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
   ],
   firefoxSocks:
@@ -78,7 +80,11 @@ export function HowTo({ of }: { readonly of: Entrance }) {
   const words = useWords(howToWords)
   const url = toUrl(of)
   const isSocks = of.protocol === 'socks'
-  const values = `${words.address}: ${of.host}:${of.port}\n${words.login}: ${of.login}\n${words.password}: ${of.password}`
+  const values = [
+    `${words.address}: ${of.host}:${of.port}`,
+    `${words.login}: ${of.login}`,
+    `${words.password}: ${of.password}`,
+  ].join('\n')
   const browser = (name: string, steps: readonly string[], problem: string): ReactNode =>
     isSocks ? (
       <Text>{problem}</Text>

@@ -1,6 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
+import type { Customer } from '../client/operator.ts'
 import { Act } from '../shared/act.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
@@ -15,7 +16,6 @@ const settledMs = 250
 
 export function CustomersPage() {
   const words = useWords(operatorWords)
-  const format = useFormat()
   const may = useMay()
   const [search, setSearch] = useState('')
   const [settled] = useDebouncedValue(search.trim(), settledMs)
@@ -52,45 +52,53 @@ export function CustomersPage() {
             items.length === 0 ? (
               <Empty icon="people" title={words.none} about={words.noneAbout} />
             ) : (
-              <Rows
-                label={words.customers}
-                rows={items}
-                keyOf={(row) => row.customer_id}
-                columns={[
-                  {
-                    name: 'name',
-                    label: words.name,
-                    isText: true,
-                    show: (row) => (
-                      <span>
-                        <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
-                        {row.login !== null && <small>{row.login}</small>}
-                      </span>
-                    ),
-                  },
-                  {
-                    name: 'status',
-                    label: words.status,
-                    show: (row) => (
-                      <Status tone={row.blocked_at === null ? 'good' : 'bad'}>
-                        {row.blocked_at === null ? words.active : words.blocked}
-                      </Status>
-                    ),
-                  },
-                  { name: 'since', label: words.since, show: (row) => format.day(row.created_at) },
-                  { name: 'note', label: words.note, isText: true, show: (row) => row.note },
-                  {
-                    name: 'balance',
-                    label: words.balance,
-                    isFigure: true,
-                    show: (row) => format.exactMoney(row.balance_rub),
-                  },
-                ]}
-              />
+              <Table rows={items} />
             )
           }
         </Paged>
       </Panel>
     </Page>
+  )
+}
+
+function Table({ rows }: { readonly rows: readonly Customer[] }) {
+  const words = useWords(operatorWords)
+  const format = useFormat()
+  return (
+    <Rows
+      label={words.customers}
+      rows={rows}
+      keyOf={(row) => row.customer_id}
+      columns={[
+        {
+          name: 'name',
+          label: words.name,
+          isText: true,
+          show: (row) => (
+            <span>
+              <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
+              {row.login !== null && <small>{row.login}</small>}
+            </span>
+          ),
+        },
+        {
+          name: 'status',
+          label: words.status,
+          show: (row) => (
+            <Status tone={row.blocked_at === null ? 'good' : 'bad'}>
+              {row.blocked_at === null ? words.active : words.blocked}
+            </Status>
+          ),
+        },
+        { name: 'since', label: words.since, show: (row) => format.day(row.created_at) },
+        { name: 'note', label: words.note, isText: true, show: (row) => row.note },
+        {
+          name: 'balance',
+          label: words.balance,
+          isFigure: true,
+          show: (row) => format.exactMoney(row.balance_rub),
+        },
+      ]}
+    />
   )
 }

@@ -126,7 +126,7 @@ function Input({ field: { label, kind = 'text', options = [] }, value, onChange 
           onChange={(event) => onChange(event.currentTarget.value)}
         />
       )
-    case 'text':
+    default:
       return <TextInput label={label} value={String(value)} onChange={(event) => onChange(event.currentTarget.value)} />
   }
 }

@@ -81,7 +81,7 @@ export function Chart(props: ChartProps) {
   const drawn = JSON.stringify([props.times, props.series, language, scheme])
   useEffect(() => {
     const at = place.current
-    if (at === null) return
+    if (at === null) return undefined
     let isGone = false
     let drawing: Awaited<ReturnType<typeof draw>> | undefined
     const sized = new ResizeObserver(() => drawing?.setSize({ width: at.clientWidth, height }))

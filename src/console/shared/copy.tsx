@@ -9,8 +9,7 @@ const shownForMs = 1_500
 function useCopying(text: string): readonly [isCopied: boolean, copy: () => void] {
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {
-    if (!isCopied) return
-    const timer = setTimeout(() => setCopied(false), shownForMs)
+    const timer = isCopied ? setTimeout(() => setCopied(false), shownForMs) : undefined
     return () => clearTimeout(timer)
   }, [isCopied])
   return [isCopied, () => void navigator.clipboard.writeText(text).then(() => setCopied(true))]

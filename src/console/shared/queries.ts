@@ -34,7 +34,7 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
         client.call(name, {
           ...given,
           query: { ...given?.query, ...(pageParam !== undefined && { cursor: pageParam }) },
-        } as Given<Of>),
+        }),
       initialPageParam: undefined as string | undefined,
       getNextPageParam: (page) => (page as { readonly next_cursor: string | null }).next_cursor ?? undefined,
     })

@@ -20,8 +20,7 @@ const en = {
   charged: 'Money was charged.',
   notCharged: 'No money was charged.',
   lost: 'The shop did not answer',
-  lostAbout:
-    'Nobody here knows whether it was done. Repeat it: if it was, the same answer comes back and nothing is charged twice.',
+  lostAbout: 'Nobody here knows whether it was done. Repeat it: if it was, the same answer comes back, charged once.',
   refused: 'The shop said no',
   fault: 'A fault of the shop',
   request: 'Request',
@@ -50,8 +49,7 @@ const ru: typeof en = {
   charged: 'Деньги списаны.',
   notCharged: 'Деньги не списаны.',
   lost: 'Магазин не ответил',
-  lostAbout:
-    'Неизвестно, выполнен ли запрос. Повторите его: если да, вернётся тот же ответ, и дважды ничего не спишется.',
+  lostAbout: 'Неизвестно, выполнен ли запрос. Повторите его: если да, вернётся тот же ответ, и спишется один раз.',
   refused: 'Магазин отказал',
   fault: 'Сбой магазина',
   request: 'Запрос',

@@ -100,7 +100,7 @@ function Filters({
   const words = useWords(dedicatedWords)
   const format = useFormat()
   const countries = [...new Set(all.map((each) => each.country_code))].toSorted()
-  const kinds = [...new Set(all.map((each) => each.ipv))].toSorted()
+  const kinds = [...new Set(all.map((each) => each.ipv))].toSorted((a, b) => a - b)
   return (
     <search className="filters">
       <TextInput

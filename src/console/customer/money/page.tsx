@@ -11,6 +11,7 @@ import { tradeWords } from '../../shared/trade-words.ts'
 import { sharedWords } from '../../shared/words.ts'
 import { useRead } from '../api.ts'
 import { loadMovements, spentIn, useMovements } from './movements.ts'
+import { TopUp } from './top-up.tsx'
 import { moneyWords } from './words.ts'
 
 const month = 30 * 86_400_000
@@ -20,6 +21,7 @@ export function MoneyPage() {
   return (
     <Page title={words.title} about={words.about}>
       <Figures />
+      <TopUp />
       <Movements />
     </Page>
   )
@@ -110,7 +112,12 @@ function Movements() {
     <Panel
       title={words.transactions}
       aside={
-        <Button variant="default" size="xs" leftSection={<Icon name="download" size={15} />} onClick={downloadAll}>
+        <Button
+          variant="default"
+          size="xs"
+          leftSection={<Icon name="download" size={15} />}
+          onClick={() => void downloadAll()}
+        >
           {words.csv}
         </Button>
       }

@@ -45,7 +45,7 @@ export function UsageTab() {
           <SegmentedControl
             size="xs"
             value={by}
-            onChange={(value) => setBy(value as By)}
+            onChange={(value) => setBy(value)}
             data={[
               { value: 'day', label: words.byDay },
               { value: 'hour', label: words.byHour },

@@ -1,21 +1,13 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { Choices } from '../../shared/choices.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { Empty, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
-import { type Answer, usePurchase, useRead } from '../api.ts'
+import { usePurchase, useRead } from '../api.ts'
 import { Subscription } from './subscription.tsx'
+import { TermChoice, usePrices } from './terms.tsx'
 import { vpnWords } from './words.ts'
-
-type Prices = Extract<Answer<'quoteVpn'>, { prices: unknown }>['prices']
-
-/** What a subscription costs, for each term that is sold. */
-export function usePrices() {
-  const { data, error, refetch } = useRead('quoteVpn')
-  return { data: data && 'prices' in data ? data.prices : undefined, error, refetch }
-}
 
 export function VpnPage() {
   const words = useWords(vpnWords)
@@ -35,35 +27,6 @@ export function VpnPage() {
       </Reading>
       <Buying />
     </Page>
-  )
-}
-
-export function TermChoice({
-  prices,
-  value,
-  onChange,
-}: {
-  readonly prices: Prices
-  readonly value: number
-  readonly onChange: (months: number) => void
-}) {
-  const words = useWords(vpnWords)
-  const format = useFormat()
-  return (
-    <Choices
-      legend={words.term}
-      value={value}
-      options={prices.map(({ period, price_rub, price_per_month_rub }) => ({
-        value: period,
-        label: (
-          <>
-            {words.months(period, format)} · <strong>{format.money(price_rub)}</strong>
-          </>
-        ),
-        note: words.perMonth(format.money(price_per_month_rub)),
-      }))}
-      onChange={onChange}
-    />
   )
 }
 

@@ -10,8 +10,8 @@ import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { sharedWords } from '../../shared/words.ts'
 import { useChange, usePurchase } from '../api.ts'
-import { TermChoice, usePrices } from './page.tsx'
 import { Setup } from './setup.tsx'
+import { TermChoice, usePrices } from './terms.tsx'
 import { vpnWords } from './words.ts'
 
 const tones: Readonly<Record<string, Tone>> = { ACTIVE: 'good', LIMITED: 'warn', DISABLED: 'bad' }
@@ -99,7 +99,7 @@ function Opened({ of, open, onOpen, onDone }: OpenedProps): ReactNode {
       return <Setup uuid={of.uuid} device={open.device} />
     case 'remove':
       return <RemoveDevice of={of} device={open.device} onDone={onDone} />
-    case 'end':
+    default:
       return <End of={of} onDone={onDone} />
   }
 }
