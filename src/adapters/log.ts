@@ -51,8 +51,8 @@ function toPlainError(error: Error, causesLeft: number): object {
 }
 
 /**
- * Tokens of customers and operators, one-time links and sessions, keys and secrets of nodes, bearer headers, credentials in addresses, secret links and WireGuard keys,
- * wherever in a text they stand.
+ * Tokens of customers and operators, one-time links and sessions, keys and secrets of nodes, bearer headers,
+ * credentials in addresses, passwords as they are kept, secret links and WireGuard keys, wherever in a text they stand.
  */
 export function redact(text: string): string {
   return text

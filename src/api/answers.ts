@@ -85,6 +85,11 @@ export function setStanding(headers: Headers, standing: RateStanding): void {
 export const rateLimited = (): Refusal =>
   new Refusal('too_many', 'rate_limited', 'Too many requests. Wait as long as Retry-After says.', { charged: false })
 
+export const sessionNeeded = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'Sign in for this: a token may not do it, whatever its scopes are.', {
+    charged: false,
+  })
+
 export const stopping = (): Refusal =>
   new Refusal('unavailable', 'unavailable', 'The shop is shutting down. Nothing was changed; try again in a moment.', {
     charged: false,

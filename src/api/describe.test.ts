@@ -322,6 +322,7 @@ describe('the description of the API', () => {
       'VPN',
       'Orders',
       'Events',
+      'API tokens',
     ])
     const behind = await startService('sqlite', { TURNPIKE_PUBLIC_URL: 'https://shop.example' })
     const there = (await (await fetch(`${behind.url}/api/v1/openapi.json`)).json()) as Described

@@ -1,6 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { Refusal, type RefusalDetails } from '../kernel/refusal.ts'
-import { internalError, rateLimited, stopping, withSee } from './answers.ts'
+import { internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {
   type Code,
@@ -169,7 +169,7 @@ function pathOf(operation: Operation, words: ApiWords): Route {
         },
       }),
     },
-    responses: responsesOf(operation),
+    responses: responsesOf(operation, words),
   } as Route
 }
 
@@ -213,7 +213,7 @@ function headersOf(status: number): object {
   return refer('X-Request-Id', ...limits, ...(isToWait ? (['Retry-After'] as const) : []))
 }
 
-function responsesOf(operation: Operation): Record<string, unknown> {
+function responsesOf(operation: Operation, words: ApiWords): Record<string, unknown> {
   const byStatus = new Map<number, Code[]>()
   for (const code of codesOf(operation)) {
     const status = statusOfCode[code]
@@ -224,7 +224,7 @@ function responsesOf(operation: Operation): Record<string, unknown> {
     {
       description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join(' '),
       headers: headersOf(status),
-      content: { 'application/json': { schema: refusalSchema, examples: examplesOf(operation, codes) } },
+      content: { 'application/json': { schema: refusalSchema, examples: examplesOf(operation, codes, words) } },
     },
   ])
   return {
@@ -243,10 +243,10 @@ function responsesOf(operation: Operation): Record<string, unknown> {
   }
 }
 
-const examplesOf = (operation: Operation, codes: readonly Code[]) =>
+const examplesOf = (operation: Operation, codes: readonly Code[], words: ApiWords) =>
   Object.fromEntries(
     codes.map((code) => {
-      const { message, details } = exampleOf(operation, code)
+      const { message, details } = exampleOf(operation, code, words)
       return [code, { summary: meanings[code], value: { ok: false, error: { code, message, details } } }]
     }),
   )
@@ -282,13 +282,22 @@ const usual: Partial<Record<Code, RefusalExample>> = {
   unavailable: stopping(),
 }
 
-function exampleOf(operation: Operation, code: Code): RefusalExample {
-  const needed = operation.method === 'GET' ? 'read' : 'trade'
+function exampleOf(operation: Operation, code: Code, words: ApiWords): RefusalExample {
   if (code === 'invalid_request') return malformedExample(operation)
-  if (code === 'forbidden' && operation.refusals.forbidden === undefined) {
-    return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }
-  }
+  if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, words)
   return operation.refusals[code] ?? usual[code] ?? { message: meanings[code], details: null }
+}
+
+/** Who is kept out: a role that is too low, a token that may not, or a page of another site. */
+function forbiddenExample(operation: Operation, words: ApiWords): RefusalExample {
+  if (words.hasRoles) {
+    const { role: needed } = operation
+    return { message: `This needs the role "${needed}", and yours is "reader".`, details: { needed, has: 'reader' } }
+  }
+  if (words.token === undefined) return { message: 'This was sent by another site.', details: { charged: false } }
+  if (operation.access === 'session') return sessionNeeded()
+  const needed = operation.method === 'GET' ? 'read' : 'trade'
+  return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }
 }
 
 /** What the operation really says to a request without what it requires, or with something odd for the first field. */

@@ -14,6 +14,7 @@ import {
   plainHeaders,
   type RequestNote,
   rateLimited,
+  sessionNeeded,
   setStanding,
   sourceName,
   stopping,
@@ -315,11 +316,6 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
   },
 })
-
-const sessionNeeded = (): Refusal =>
-  new Refusal('forbidden', 'forbidden', 'Sign in for this: a token may not do it, whatever its scopes are.', {
-    charged: false,
-  })
 
 const toPattern = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
 

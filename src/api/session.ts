@@ -5,10 +5,10 @@ import { Refusal } from '../kernel/refusal.ts'
 import { sourceName } from './answers.ts'
 
 /** Sent with every request of a session: a page of another origin cannot send it without being asked first. */
-export const consoleHeader = 'X-Turnpike-Console'
+const consoleHeader = 'X-Turnpike-Console'
 
 /** Behind TLS a cookie that only this host can set, and only over TLS; else the same without that promise. */
-export const cookieName = (kind: OwnerKind, isSecure: boolean): string => `${isSecure ? '__Host-' : ''}turnpike_${kind}`
+const cookieName = (kind: OwnerKind, isSecure: boolean): string => `${isSecure ? '__Host-' : ''}turnpike_${kind}`
 
 /** A cookie for the browser alone: no script reads it and no other site sends it. An empty one takes it back. */
 export function toCookie(

@@ -1,6 +1,6 @@
 import type { Fleet } from '../domains/fleet/index.ts'
 import { type ExitWish, type NewExit, readExitWish } from '../domains/premium/index.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal } from '../kernel/refusal.ts'
 import { type Given, mistyped } from './command.ts'
 import { readTextFile } from './typed.ts'
 
@@ -31,7 +31,8 @@ export async function readExit(given: Given): Promise<NewExit> {
   try {
     return readExitWish(wish)
   } catch (error) {
-    const [first] = error instanceof Refusal && Array.isArray(error.details) ? error.details : []
+    const details = error instanceof Refusal && Array.isArray(error.details) ? error.details : []
+    const [first] = details as readonly FieldProblem[]
     throw first ? mistyped(`--${optionOf(first.field)} ${first.problem}.`) : error
   }
 }

@@ -35,15 +35,19 @@ export function openPostgres(url: string, size: number = poolSize): Database {
     engine: 'postgres',
     ...readerOn(pool),
     transact: (work) => transact(pool, 'BEGIN', work),
-    snapshot: (work) =>
-      transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', async (tx) => {
-        await tx.run(`SET LOCAL statement_timeout = '30min'`)
-        await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
-        return work(tx)
-      }),
+    transactLong: (work) => transact(pool, 'BEGIN', unhurried(work)),
+    snapshot: (work) => transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', unhurried(work)),
     close: () => pool.close({ timeout: 5 }),
   }
 }
+
+const unhurried =
+  <Result>(work: (tx: Tx) => Promise<Result>) =>
+  async (tx: Tx): Promise<Result> => {
+    await tx.run(`SET LOCAL statement_timeout = '30min'`)
+    await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
+    return work(tx)
+  }
 
 async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {

@@ -41,6 +41,7 @@ export function openSqlite(path: string): Database {
     engine: 'sqlite',
     ...readerOn(reader),
     transact: (work) => commits.enqueue(work),
+    transactLong: (work) => commits.enqueue(work),
     snapshot: (work) => snapshots.enqueue(work),
     async close() {
       await commits.idle()

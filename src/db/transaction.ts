@@ -32,6 +32,8 @@ export type Database = Reader & {
    * and nothing else. It may be run again from the start after a deadlock, so it must have no effect but its SQL.
    */
   transact<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
+  /** The same for chores over very many rows, which no customer waits for: a statement may take minutes. */
+  transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
   /** Runs several reads against one unchanging snapshot; they may take longer than a sale may. */
   snapshot<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result>
   close(): Promise<void>

@@ -68,7 +68,7 @@ const adviceFor = (finding: Finding): string =>
   advices[finding.promise] ??
   'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'
 
-/** What all parts of `verify` came to. `found` is how many findings there are; past a thousand they are not all told. */
+/** What all parts of `verify` came to. `found` is how many findings there are; past a thousand not all are told. */
 export type Verdict = {
   readonly ok: boolean
   readonly findings: readonly (Finding & { readonly advice: string })[]

@@ -206,7 +206,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     },
     activeAt: 0,
     isHalfOpen: false,
-    cut: () => {},
+    carriedBy: undefined as Tunnel | undefined,
     finish: () => void told.push('over'),
   }
   const tunnel = new Tunnel(ends.client, ends.origin, fare, {
@@ -277,7 +277,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     else if (each.do === 'reset') force(() => sockets[each.side].reset())
     else if (each.do === 'stir') sockets[each.side].edges |= each.events & (EPOLLIN | EPOLLOUT)
     else if (each.do === 'allow') allow(upto + each.bytes)
-    else if (each.do === 'cut') force(() => fare.cut())
+    else if (each.do === 'cut') force(() => fare.carriedBy?.cut())
     else if (each.do === 'exhaust') force(exhaust)
     else turn()
   }
@@ -322,7 +322,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     happen,
     check,
     settle,
-    cut: () => fare.cut(),
+    cut: () => fare.carriedBy?.cut(),
     get asked() {
       return asked
     },

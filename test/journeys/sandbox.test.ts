@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { createBrowserSession } from '../harness/browser-session.ts'
 import { createCaller } from '../harness/caller.ts'
 import { makePlace, type Place } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
@@ -56,6 +57,28 @@ describe('the sandbox', () => {
     expect(shop.err()).toContain('"path":"/api/v1/balance"')
     expect(shop.err()).not.toContain(shown.slice(8))
     expect(shop.err()).not.toContain('Bearer tp_')
+  }, 60_000)
+
+  test('every start prints a link for its customer and one for its operator, which open the console once each', async () => {
+    for (const start of ['first', 'second']) {
+      const { shop, url } = await open()
+      const [, operator = ''] = await shop.until(/as its operator {2}\S+\/operator#enter=(tpl_\w+)/)
+      const customer = /as its customer {2}\S+\/#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
+      const page = await createBrowserSession(url)
+      const opened = [
+        await page.post('/auth/v1/customer/sign-in/link', { link: customer }),
+        await page.post('/auth/v1/operator/sign-in/link', { link: operator }),
+      ]
+      expect(opened.map((each) => [each.status, each.data.name])).toEqual([
+        [200, 'sandbox'],
+        [200, 'sandbox'],
+      ])
+      expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(100_000)
+      expect((await page.get('/admin/v1/operators')).data.items).toHaveLength(1)
+      expect((await page.post('/auth/v1/customer/sign-in/link', { link: customer })).status).toBe(404)
+      await close(shop)
+      expect([start, shop.err().includes(customer), shop.err().includes(operator)]).toEqual([start, false, false])
+    }
   }, 60_000)
 
   test('it opens once: the next start keeps what is there and shows no token', async () => {

@@ -22,11 +22,11 @@ describe.each([...engines])('signing in on %s', (engine) => {
     return db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' }).text)
   }
 
-  let made = 0
+  let customersMade = 0
   /** A customer with a password, and a browser in which he has signed in by link. */
   async function newcomer(roubles = 0n) {
-    made += 1
-    const login = `customer-${made}`
+    customersMade += 1
+    const login = `customer-${customersMade}`
     const { customer, token } = await service.newCustomer(roubles)
     const page = await browser()
     await page.post('/auth/v1/customer/sign-in/link', { link: await linkFor(customer) })

@@ -22,9 +22,11 @@ export const nodeParam = z.object({ name: z.string().openapi({ description: "The
 export const words = (description: string, most: number, example: string) =>
   z
     .string()
-    .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u'), `must be 1 to ${most} printable characters`)
-    .refine((text) => text.trim() !== '', 'must not be blank')
-    .openapi({ description, example })
+    .refine(
+      (text) => new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u').test(text) && text.trim() !== '',
+      `must be 1 to ${most} printable characters`,
+    )
+    .openapi({ description, example, minLength: 1, maxLength: most })
 
 export const note = (unless: string) =>
   words('Why; the customer sees it.', 500, unless).default(unless).openapi({ default: unless })

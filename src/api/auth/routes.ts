@@ -9,7 +9,15 @@ import { type Clock, toIso } from '../../kernel/time.ts'
 import { type Admitted, type Api, type Bound, bind, bindCookie } from '../http.ts'
 import type { Operation } from '../operation.ts'
 import { assertSameOrigin, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
-import { confirmAddress, forgotPassword, leave, register, resetPassword, signInShapes, toSession } from './shapes.ts'
+import {
+  confirmAddress,
+  createSignInShapes,
+  forgotPassword,
+  leave,
+  register,
+  resetPassword,
+  toSession,
+} from './shapes.ts'
 
 export type AuthDeps = {
   readonly signIn: SignIn
@@ -100,7 +108,7 @@ const createWho = (deps: AuthDeps) => async (session: Session) => {
 }
 
 function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest>[] {
-  const shapes = signInShapes(kind)
+  const shapes = createSignInShapes(kind)
   const cookies = createCookies(deps)
   const toWho = createWho(deps)
   const entered = async (opened: Opened) => ({
@@ -135,7 +143,7 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
 function changeOperations(
   deps: AuthDeps,
   kind: OwnerKind,
-  shapes: ReturnType<typeof signInShapes>,
+  shapes: ReturnType<typeof createSignInShapes>,
 ): readonly Bound<Guest>[] {
   const { identities } = deps
   async function act<Result>(session: Session, operation: Operation, work: () => Promise<Result>): Promise<Result> {
@@ -223,8 +231,8 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       await registration.askReset(body.email, caller.visitor)
       return { done: true }
     }),
-    bind(resetPassword, async ({ body }) => {
-      await deps.identities.resetPassword(body.link, body.password)
+    bind(resetPassword, async ({ caller, body }) => {
+      await deps.identities.resetPassword(body.link, body.password, caller.visitor.household)
       return { done: true }
     }),
     bindCookie(leave, async ({ caller, body }) => {

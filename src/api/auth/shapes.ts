@@ -38,7 +38,7 @@ const who = z
   })
   .openapi('Who')
 
-export const exampleWho = (kind: OwnerKind): z.input<typeof who> => ({
+const exampleWho = (kind: OwnerKind): z.input<typeof who> => ({
   kind,
   id: kind === 'customer' ? 'cus_01k73sf8000000000000000000' : 'opr_01k73sf8000000000000000000',
   name: 'Anna',
@@ -81,7 +81,7 @@ const tagOf = (kind: OwnerKind) => (kind === 'customer' ? 'Customers' : 'Operato
 const failed = ['sign_in_failed'] as const
 
 /** Signing in, the same for both kinds. */
-export function signInShapes(kind: OwnerKind) {
+export function createSignInShapes(kind: OwnerKind) {
   const common = { tag: tagOf(kind) }
   const idOf = (name: string) => `${name}${capital(kind)}`
   return {
@@ -265,7 +265,9 @@ export const register = operation({
   exampleBody: { email: exampleLogin, password: 'correct horse battery' },
   answer: z.object({
     confirm: flag('Whether a letter was sent whose link is to be opened.'),
-    who: who.nullable().openapi({ description: 'Who has signed in; null while the address is to be confirmed.' }),
+    who: z
+      .union([who, z.null()])
+      .openapi({ description: 'Who has signed in; null while the address is to be confirmed.' }),
   }),
   example: { confirm: true, who: null },
   codes: ['conflict', 'forbidden'],

@@ -112,8 +112,8 @@ export async function listCustomers(reader: Reader, after: string, limit: number
 }
 
 /**
- * Those whose id, name or note has this text in it, and those who were found otherwise; oldest first. Asked for as it was
- * written too: SQLite knows small letters of the Latin alphabet only.
+ * Those whose id, name or note has this text in it, and those who were found otherwise; oldest first. Asked for as it
+ * was written too: SQLite knows small letters of the Latin alphabet only.
  */
 export async function searchCustomers(
   reader: Reader,

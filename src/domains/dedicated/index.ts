@@ -10,6 +10,6 @@ export {
   type Prolonged,
 } from './service.ts'
 export { createDedicatedVerifier } from './service-audit.ts'
-export { createProxyOperator, type Holder, type ProxyOperator, type ProxySight } from './service-operator.ts'
+export { createProxyOperator, type ProxyOperator, type ProxySight } from './service-operator.ts'
 export { createRangeOperator, type RangeOperator, type RangeOutcome, type RangeSurvey } from './service-ranges.ts'
 export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'

@@ -13,6 +13,7 @@ import { isHeld, type Proxy, statusAt, subjectOf } from './rules.ts'
 import { createProxyEnding, type EndingDeps } from './service-ending.ts'
 import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
+import { countActive } from './store-count.ts'
 
 export type ProxyOperator = ReturnType<typeof createProxyOperator>
 
@@ -33,7 +34,7 @@ export type ProxySight = {
 }
 
 /** Somebody who held an address for a time. */
-export type Holder = {
+type Holder = {
   readonly proxy: number
   readonly customer: CustomerId
   readonly order: OrderId
@@ -83,7 +84,7 @@ export function createProxyOperator(
     },
 
     /** How many proxies run now, and how many of them cannot be used. */
-    countActive: () => store.countActive(db, clock()),
+    countActive: () => countActive(db, clock()),
 
     /** Whose proxies left from an address between two moments, and which orders they were bought with. */
     async holdersOf(address: Address, from: number, to: number): Promise<Holder[]> {

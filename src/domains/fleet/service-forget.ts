@@ -8,13 +8,13 @@ export const createForgetting =
   (deps: { readonly fleet: Pick<Fleet, 'loadClosed'>; readonly nodeSides: readonly NodeSide[] }) =>
   async (
     name: string,
-    since: number,
+    sinceAt: number,
     dryRun: boolean,
   ): Promise<{ readonly node: Node & { readonly id: NodeId }; readonly things: number; readonly bytes: bigint }> => {
     const node = await deps.fleet.loadClosed(name)
     let [things, bytes] = [0, 0n]
     for (const side of deps.nodeSides.filter((each) => each.kind === node.kind)) {
-      const forgotten = await side.forgetUsage(node.id, since, dryRun)
+      const forgotten = await side.forgetUsage(node.id, sinceAt, dryRun)
       things += forgotten.things
       bytes += forgotten.bytes
     }

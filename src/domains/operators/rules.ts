@@ -80,12 +80,12 @@ export function toEntry(chain: Chain, { actor, operation, request }: Action, now
 }
 
 const longestRequest = 4000
-const secretFields = /password|secret|private_?key|credentials|code|link/i
+const secretFields = /^(current_)?password$|^(secret|private_key|credentials|code|link|token)$/i
 
-/** What was asked for, as the log keeps it: fields that are named like secrets are left out, and so is what is too long. */
+/** What was asked for, as the log keeps it: without fields that are named like secrets, and cut where it is long. */
 export function toRequestText(asked: unknown): string {
   const text = JSON.stringify(asked, (name, value: unknown) => {
-    if (secretFields.test(name) && name !== 'country_code') return '[secret]'
+    if (secretFields.test(name)) return '[secret]'
     return typeof value === 'bigint' ? String(value) : value
   })
   return text.length <= longestRequest ? text : JSON.stringify({ shortened: text.slice(0, longestRequest) })

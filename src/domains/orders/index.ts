@@ -9,4 +9,4 @@ export {
   type Refunds,
   type Told,
 } from './service-operator.ts'
-export { createStories, type Delivery, type Stories, type Story } from './service-story.ts'
+export { createStories, type Stories } from './service-story.ts'

@@ -8,10 +8,10 @@ import type { Orders } from './service.ts'
 import type { Told } from './service-operator.ts'
 
 /** How a product tells what one of its orders has bought, as it is now. */
-export type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly Told[]> }
+type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly Told[]> }
 
 /** All that there is to know of an order: what was asked, what it cost, what moved, what was delivered and told. */
-export type Story = {
+type Story = {
   readonly order: Order
   readonly postings: readonly Posting[]
   readonly delivered: readonly Told[]

@@ -1,5 +1,5 @@
-export type { Codes, Letter, Mail, Passwords } from './ports.ts'
+export type { Mail } from './ports.ts'
 export { createSignIn, type Opened, type SignIn, type Visitor } from './service.ts'
 export { createSignInVerifier } from './service-audit.ts'
-export { createIdentities, type Identities, type Profile } from './service-identity.ts'
+export { createIdentities, type Identities } from './service-identity.ts'
 export { createRegistration, type Registration } from './service-registration.ts'

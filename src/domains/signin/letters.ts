@@ -1,5 +1,3 @@
-import type { Letter } from './ports.ts'
-
 type Occasion = 'confirm' | 'reset' | 'known'
 
 type Words = { readonly subject: string; readonly ru: string; readonly en: string }
@@ -7,23 +5,37 @@ type Words = { readonly subject: string; readonly ru: string; readonly en: strin
 const words: Readonly<Record<Occasion, Words>> = {
   confirm: {
     subject: 'Подтвердите адрес / Confirm your address',
-    ru: 'Чтобы завершить регистрацию, откройте ссылку. Она действует сутки и один раз. Если вы не регистрировались, ничего не делайте.',
+    ru:
+      'Чтобы завершить регистрацию, откройте ссылку. Она действует сутки и один раз. ' +
+      'Если вы не регистрировались, ничего не делайте.',
     en: 'To finish signing up, open the link. It works for a day, once. If you have not signed up, do nothing.',
   },
   reset: {
     subject: 'Новый пароль / A new password',
-    ru: 'Чтобы задать новый пароль, откройте ссылку. Она действует полчаса и один раз. Если вы этого не просили, ничего не делайте.',
-    en: 'To set a new password, open the link. It works for half an hour, once. If you have not asked for it, do nothing.',
+    ru:
+      'Чтобы задать новый пароль, откройте ссылку. Она действует полчаса и один раз. ' +
+      'Если вы этого не просили, ничего не делайте.',
+    en:
+      'To set a new password, open the link. It works for half an hour, once. ' +
+      'If you have not asked for it, do nothing.',
   },
   known: {
     subject: 'Вы уже зарегистрированы / You have signed up already',
-    ru: 'Кто-то, возможно вы, регистрировался с этим адресом, но он уже зарегистрирован. Войдите или задайте новый пароль.',
-    en: 'Somebody, perhaps you, has signed up with this address, which is known already. Sign in, or set a new password.',
+    ru:
+      'Кто-то, возможно вы, регистрировался с этим адресом, но он уже зарегистрирован. ' +
+      'Войдите или задайте новый пароль.',
+    en:
+      'Somebody, perhaps you, has signed up with this address, which is known already. ' +
+      'Sign in, or set a new password.',
   },
 }
 
 /** A letter in both languages: nobody knows yet which one its reader speaks. */
-export function letterOf(occasion: Occasion, to: string, url: string): Letter {
+export function letterOf(
+  occasion: Occasion,
+  to: string,
+  url: string,
+): { readonly to: string; readonly subject: string; readonly text: string } {
   const { subject, ru, en } = words[occasion]
   return { to, subject, text: `${ru}\n\n${url}\n\n${en}\n` }
 }

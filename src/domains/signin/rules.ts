@@ -83,7 +83,7 @@ const longestPassword = 200
 
 /** Why a password is none, or undefined if it is one. */
 export function problemOfPassword(password: string, login: string): string | undefined {
-  const { length } = [...password]
+  const { length } = password
   if (length < shortestPassword || length > longestPassword) {
     return `must be ${shortestPassword} to ${longestPassword} characters`
   }

@@ -17,7 +17,7 @@ import type { SignIn, SignInDeps } from './service.ts'
 import * as store from './store.ts'
 
 /** How somebody signs in, as he is shown it. */
-export type Profile = {
+type Profile = {
   readonly login: string | null
   readonly email: string | null
   readonly hasPassword: boolean
@@ -81,8 +81,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       return {
         login: found?.login ?? null,
         email: found?.email ?? null,
-        hasPassword: found?.password != null,
-        hasFactor: found?.totpSince != null,
+        hasPassword: typeof found?.password === 'string',
+        hasFactor: typeof found?.totpSince === 'number',
       }
     },
 
@@ -128,7 +128,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     },
 
     /** Sets a password for whoever came by a link for that. The second factor stays; all sessions end. */
-    async resetPassword(linkText: string, text: string): Promise<void> {
+    async resetPassword(linkText: string, text: string, household: string): Promise<void> {
+      const tried = signIn.attempt(undefined, household)
       const password = await hash(text, '')
       await db.transact(async (tx) => {
         const link = await signIn.useLink(tx, linkText, 'reset')
@@ -140,6 +141,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
         await store.voidLinks(tx, kept.owner.id, clock())
         await signIn.endAll(tx, kept.owner, null)
       })
+      tried.succeeded()
       signIn.forget()
     },
 
@@ -170,7 +172,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       tried.succeeded()
     },
 
-    /** Takes the second factor away. Whoever has the password and the session needs no code: the telephone may be lost. */
+    /** Takes the second factor away. Whoever has password and session needs no code: the telephone may be lost. */
     async removeFactor(owner: Owner, password: string | undefined, household: string): Promise<void> {
       await confirm(owner, password, household)
       await db.transact(async (tx) => {

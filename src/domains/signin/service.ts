@@ -85,16 +85,19 @@ export function createSignIn(deps: SignInDeps) {
     isWorthKeeping: (found) => found !== undefined,
   })
 
-  /** Takes an attempt from whoever tries and from the name that is tried. One that succeeds is given back. */
-  function attempt(name: string, household: string): { readonly succeeded: () => void } {
+  /**
+   * Takes an attempt from whoever tries and, where a name is tried, from that name. One that succeeds is given back.
+   * What cannot be guessed, as a link, is nobody's name: nobody shuts it for others.
+   */
+  function attempt(name: string | undefined, household: string): { readonly succeeded: () => void } {
     if (!households.take(household)) throw tooManyAttempts()
-    if (!names.take(name)) {
+    if (name !== undefined && !names.take(name)) {
       households.give(household)
       throw tooManyAttempts()
     }
     return {
       succeeded() {
-        names.give(name)
+        if (name !== undefined) names.give(name)
         households.give(household)
       },
     }
@@ -209,7 +212,7 @@ export function createSignIn(deps: SignInDeps) {
 
     /** Opens a session by a link that was given to its owner; it works once. */
     async byLink(kind: OwnerKind, text: string, visitor: Visitor): Promise<Opened> {
-      const tried = attempt(`${kind} link`, visitor.household)
+      const tried = attempt(undefined, visitor.household)
       const opened = await db.transact(async (tx) => {
         const link = await useLink(tx, text, 'enter')
         if (link.kind !== kind || link.owner === null) throw invalidLink()

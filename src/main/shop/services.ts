@@ -214,9 +214,9 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     ledger,
     events,
     deliveries: [
-      { product: 'dedicated', delivered: proxyOperator.delivered },
-      { product: 'premium', delivered: premium.traffic.delivered },
-      { product: 'vpn', delivered: vpn.delivered },
+      { product: 'dedicated', delivered: (order) => proxyOperator.delivered(order) },
+      { product: 'premium', delivered: (order) => premium.traffic.delivered(order) },
+      { product: 'vpn', delivered: (order) => vpn.delivered(order) },
     ],
   })
   const verifiers: readonly Verifier[] = [

@@ -159,7 +159,9 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     customers: services.customers,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
-      mount(authApi({ ...services, ...around, publicUrl, drawSvg: drawing.svg, actAs: actingAs(services) })),
+      mount(
+        authApi({ ...services, ...around, publicUrl, drawSvg: (text) => drawing.svg(text), actAs: actingAs(services) }),
+      ),
       mount(createAdmin(services, around, publicUrl, log)),
     ],
     bound: [

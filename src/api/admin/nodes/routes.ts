@@ -27,7 +27,7 @@ const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'v
 export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
   const { fleet } = deps
   const refusedOf = async (): Promise<(node: Node) => bigint> => {
-    const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node as string, each.bytes]))
+    const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node, each.bytes]))
     return (node) => refused.get(node.id) ?? 0n
   }
   const show = async (node: Node) => shapes.toNode(node, (await refusedOf())(node), deps.clock())

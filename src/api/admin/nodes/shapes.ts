@@ -33,7 +33,7 @@ const node = z
   })
   .openapi('Node')
 
-export const nodeExample = {
+const nodeExample = {
   node_id: 'nod_01k73sf8000000000000000000',
   name: 'gate-1',
   kind: 'gateway' as const,

@@ -12,7 +12,7 @@ import * as shapes from './shapes.ts'
 import { createVerification } from './verifying.ts'
 
 /** An operator, and the link that lets him in once. */
-export type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
+type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
 
 export type AdminOperatorsDeps = {
   readonly operators: Operators
@@ -37,20 +37,20 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDep
   return [
     bind(shapes.listOperators, async () => ({ items: (await operators.list()).map(shapes.toOperator) })),
     bind(shapes.addOperator, async ({ body }) => toInvited(await deps.addOperator(body.name, body.role))),
-    bind(shapes.linkOperator, async ({ params }) => toInvited(await deps.inviteOperator(params.name))),
+    bind(shapes.linkOperator, async ({ params }) => toInvited(await deps.inviteOperator(params.operator))),
     bind(shapes.setOperatorRole, async ({ params, body }) =>
-      shapes.toOperator(await operators.setRole(params.name, body.role)),
+      shapes.toOperator(await operators.setRole(params.operator, body.role)),
     ),
     bind(shapes.removeOperator, async ({ params }) => {
-      const { name } = await deps.removeOperator(params.name)
+      const { name } = await deps.removeOperator(params.operator)
       return { name, removed: true }
     }),
     bind(shapes.listOperatorTokens, async ({ params }) => ({
-      items: (await operators.listTokens(params.name)).map(shapes.toOperatorToken),
+      items: (await operators.listTokens(params.operator)).map(shapes.toOperatorToken),
     })),
     bind(shapes.createOperatorToken, async ({ params, body }) => {
       const expiresAt = body.expires_at === undefined ? null : (readIso(body.expires_at) ?? null)
-      const { text, token } = await operators.issueToken(params.name, { name: body.name, expiresAt })
+      const { text, token } = await operators.issueToken(params.operator, { name: body.name, expiresAt })
       return { ...shapes.toOperatorToken(token), token: text }
     }),
     bind(shapes.revokeOperatorToken, async ({ params }) => {

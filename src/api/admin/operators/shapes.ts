@@ -45,7 +45,9 @@ export const listOperators = operation({
   example: { items: [example] },
 })
 
-const nameParam = z.object({ name: z.string().openapi({ description: "The operator's name.", example: 'anna' }) })
+const operatorParam = z.object({
+  operator: z.string().openapi({ description: "The operator's name.", example: 'anna' }),
+})
 const linkAnswer = operator.extend({
   link: text('Lets him in once, within a day; shown this once.', 'https://shop.example/operator#enter=tpl_…'),
   expires_at: moment('Until when.'),
@@ -68,11 +70,11 @@ export const addOperator = operation({
 export const linkOperator = operation({
   id: 'linkOperator',
   method: 'POST',
-  path: '/operators/{name}/link',
+  path: '/operators/{operator}/link',
   tag,
   summary: 'Make a new link for an operator, who has lost his password',
   role: 'owner',
-  params: nameParam,
+  params: operatorParam,
   answer: linkAnswer,
   example: { ...example, link: 'https://shop.example/operator#enter=tpl_…', expires_at: toIso(exampleAt) },
   codes: ['not_found'],
@@ -81,11 +83,11 @@ export const linkOperator = operation({
 export const setOperatorRole = operation({
   id: 'setOperatorRole',
   method: 'POST',
-  path: '/operators/{name}/role',
+  path: '/operators/{operator}/role',
   tag,
   summary: 'Give an operator another role',
   role: 'owner',
-  params: nameParam,
+  params: operatorParam,
   body: z.object({ role: role() }),
   exampleBody: { role: 'reader' },
   answer: operator,
@@ -96,11 +98,11 @@ export const setOperatorRole = operation({
 export const removeOperator = operation({
   id: 'removeOperator',
   method: 'POST',
-  path: '/operators/{name}/remove',
+  path: '/operators/{operator}/remove',
   tag,
   summary: 'Take an operator out: tokens and sessions end within a second',
   role: 'owner',
-  params: nameParam,
+  params: operatorParam,
   answer: z.object({ name: text('Who.', 'anna'), removed: flag('Whether he is out.') }),
   example: { name: 'anna', removed: true },
   codes: ['not_found', 'conflict'],
@@ -138,11 +140,11 @@ export const toOperatorToken = (of: OperatorToken): z.input<typeof token> => ({
 export const listOperatorTokens = operation({
   id: 'listOperatorTokens',
   method: 'GET',
-  path: '/operators/{name}/tokens',
+  path: '/operators/{operator}/tokens',
   tag,
   summary: "List an operator's tokens",
   role: 'owner',
-  params: nameParam,
+  params: operatorParam,
   answer: z.object({ items: z.array(token).openapi({ description: 'All of them, oldest first.' }) }),
   example: { items: [tokenExample] },
   codes: ['not_found'],
@@ -151,11 +153,11 @@ export const listOperatorTokens = operation({
 export const createOperatorToken = operation({
   id: 'createOperatorToken',
   method: 'POST',
-  path: '/operators/{name}/tokens',
+  path: '/operators/{operator}/tokens',
   tag,
   summary: 'Make a token for an operator and see it, this once',
   role: 'owner',
-  params: nameParam,
+  params: operatorParam,
   body: z.object({
     name: words('What it is for.', 200, 'script').default('token'),
     expires_at: instant('When it stops; never unless said.').optional(),

@@ -1,5 +1,5 @@
 import type { Fleet } from '../../../domains/fleet/index.ts'
-import { standingOf } from '../../../domains/premium/exits/rules.ts'
+import { type Offers, standingOf } from '../../../domains/premium/exits/rules.ts'
 import { type Premium, readExitWish } from '../../../domains/premium/index.ts'
 import type { Traffic } from '../../../domains/traffic/index.ts'
 import { type ExitId, readId } from '../../../kernel/ids.ts'
@@ -75,6 +75,11 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminPremiumDeps):
   ]
 }
 
+const toOffers = ({ countries, parts }: Offers) => ({
+  countries: countries === 'any' ? countries : [...countries],
+  parts: [...parts],
+})
+
 const listing = (bind: BindAdmin, { premium, fleet, clock }: AdminPremiumDeps): Bound<AdminCaller> =>
   bind(shapes.listExits, async ({ query }) => {
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
@@ -95,7 +100,7 @@ const listing = (bind: BindAdmin, { premium, fleet, clock }: AdminPremiumDeps): 
         city: exit.city,
         zip: exit.zip,
         asn: exit.asn,
-        offers: exit.offers === null ? null : { ...exit.offers },
+        offers: exit.offers === null ? null : toOffers(exit.offers),
         node: exit.node === null ? null : nameOf(exit.node),
         drained_at: isoOrNull(exit.drainedAt),
         status: standingOf(exit, words.get(exit.id) ?? [], clock()),

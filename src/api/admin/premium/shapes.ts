@@ -78,7 +78,13 @@ const exit = z
     city: text('City.'),
     zip: text('Postal code.'),
     asn: whole('Number of the network.').nullable(),
-    offers: z.looseObject({}).nullable().openapi({ type: 'object', description: 'What a template can be asked for.' }),
+    offers: z
+      .object({
+        countries: z.union([z.literal('any'), z.array(z.string())]).openapi({ description: 'Which countries.' }),
+        parts: z.array(z.string()).openapi({ description: 'Which other parts of a place.' }),
+      })
+      .nullable()
+      .openapi({ description: 'What a template can be asked for; null for an exit with a place of its own.' }),
     node: text('The gateway that it belongs to; null for each.').nullable(),
     drained_at: moment('Since when it is out of service.').nullable(),
     status: z.enum(['serving', 'down', 'untried', 'drained']).openapi({ description: 'How it is.' }),

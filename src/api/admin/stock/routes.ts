@@ -3,7 +3,7 @@ import type { Fleet } from '../../../domains/fleet/index.ts'
 import type { Acting } from '../../../domains/operators/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
 import { lookAtRanges, type Stock, type StockOperator } from '../../../domains/stock/index.ts'
-import { type Ipv, type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
+import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import { type Address, formatAddress, type Prefix, readAddress, readPrefix } from '../../../kernel/address.ts'
 import { readCountry } from '../../../kernel/country.ts'
 import { toRoubles } from '../../../kernel/money.ts'
@@ -54,10 +54,16 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
       })
       const { items, next_cursor } = pageOf(found, query.limit, (each) => String(each.id))
       return {
-        items: items.map(({ id, restUntil, range: _, knownCarrier: __, ...place }) => ({
-          ...place,
-          place: id,
-          rest_until: isoOrNull(restUntil),
+        items: items.map((place) => ({
+          place: place.id,
+          address: place.address,
+          slot: place.slot,
+          country: place.country,
+          ipv: place.ipv,
+          state: place.state,
+          rest_until: isoOrNull(place.restUntil),
+          retiring: place.retiring,
+          carrier: place.carrier,
         })),
         next_cursor,
       }
@@ -132,7 +138,7 @@ function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound
     bind(shapes.addStock, async ({ body }) => {
       const country = readCountry(body.country)
       if (!country) throw bad('country', 'must be two letters, like DE')
-      const kind: Kind = { country, ipv: body.ipv as Ipv }
+      const kind: Kind = { country, ipv: body.ipv }
       if ((body.prefix === undefined) === (body.addresses === undefined)) {
         throw bad('prefix', 'must be given, or addresses, and not both')
       }

@@ -11,6 +11,6 @@ export const readTokenWish = (body: z.output<typeof tokenWish>): TokenWish => ({
   name: body.name,
   ...(body.scopes && { scopes: [...new Set(body.scopes)] as Scope[] }),
   allowedFrom: (body.from ?? []).map((text) => readPrefix(text)).filter((each): each is Prefix => each !== undefined),
-  cap: body.cap_rub == null ? null : kopecks(BigInt(Math.round(body.cap_rub * 100))),
-  expiresAt: body.expires_at == null ? null : (readIso(body.expires_at) ?? null),
+  cap: typeof body.cap_rub === 'number' ? kopecks(BigInt(Math.round(body.cap_rub * 100))) : null,
+  expiresAt: typeof body.expires_at === 'string' ? (readIso(body.expires_at) ?? null) : null,
 })

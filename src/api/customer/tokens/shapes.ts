@@ -72,9 +72,9 @@ export const listOwnTokens = operation({
 export const tokenWish = z.object({
   name: z
     .string()
-    .regex(/^[^\p{Cc}\p{Cs}]{1,200}$/u, 'must be 1 to 200 printable characters')
+    .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), 'must be 1 to 200 printable characters')
     .default('token')
-    .openapi({ description: 'What it is for.', example: 'my program' }),
+    .openapi({ description: 'What it is for.', example: 'my program', minLength: 1, maxLength: 200 }),
   scopes: z
     .array(z.enum([...allScopes] as [string, ...string[]]))
     .min(1, 'must name at least one scope')

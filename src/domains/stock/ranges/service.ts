@@ -171,7 +171,7 @@ export function createRanges(deps: {
       const alive = await live()
       const ids = said.map((each) => each.range)
       if (await isKnown(node, said)) return
-      await db.transact(async (tx) => {
+      await db.transactLong(async (tx) => {
         const ranges = await store.lockRanges(tx, ids)
         const trials = await store.trialsOf(tx, ids)
         const nowMs = clock()
@@ -235,7 +235,7 @@ export function createRanges(deps: {
       const alive = await live()
       const mayStay = (node: string): boolean => mayCarry({ homes }, node)
       const isThere = (node: string): number => Number(alive.includes(node))
-      await db.transact(async (tx) => {
+      await db.transactLong(async (tx) => {
         const ids = inside.map((each) => each.id)
         const ranges = await store.lockRanges(tx, ids)
         const trials = await store.trialsOf(tx, ids)

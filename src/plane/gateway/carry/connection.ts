@@ -1,3 +1,4 @@
+import { nowhere, type Place } from '../../../kernel/roster.ts'
 import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { Admission } from '../decide/admission.ts'
 import type { Access, Verdict } from '../decide/admit.ts'
@@ -49,6 +50,10 @@ export class Connection implements SideOwner, Talker {
   private pending: Pending | undefined
   private refusals = 0
   isStranger = true
+  /** Among all that talk. */
+  placeAmongAll: Place = nowhere
+  before: Connection | undefined
+  behind: Connection | undefined
   readonly cameAt: number
   /** The client has said all it will say. */
   private hasEnded = false

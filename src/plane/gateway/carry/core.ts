@@ -1,3 +1,4 @@
+import { Roster } from '../../../kernel/roster.ts'
 import type { After } from '../../../kernel/time.ts'
 import type { Found } from '../../../wire/node/state.ts'
 import type { Carrier } from '../../agent/carrier.ts'
@@ -37,7 +38,7 @@ export type Movement = {
 /** A gateway without its sockets: who is let in, where they go, what is counted and when they are cut off. */
 export function createCore(deps: EngineDeps & Movement) {
   const { snapshot, limits, clock, sockets, after } = deps
-  const connections = new Set<Connection>()
+  const connections = new Roster<'placeAmongAll', Connection>('placeAmongAll')
   let mainPort = 0
   let isStopping = false
   let isShutOut = false
@@ -189,7 +190,9 @@ export function createCore(deps: EngineDeps & Movement) {
 
     tick(): void {
       nowMs = clock()
-      for (const connection of connections) if (nowMs >= connection.deadlineAt) connection.expire()
+      connections.forEach((connection) => {
+        if (nowMs >= connection.deadlineAt) connection.expire()
+      })
       open.afterTime(nowMs)
       metering.sweep()
       passages.look()
@@ -210,13 +213,15 @@ export function createCore(deps: EngineDeps & Movement) {
     /** Nobody new is carried. */
     beginStop(): void {
       isStopping = true
-      for (const connection of connections) if (connection.isResting) connection.side.release()
+      connections.forEach((connection) => {
+        if (connection.isResting) connection.side.release()
+      })
     },
 
     /** Whoever is left is cut off. */
     endStop(): void {
       open.cutAll()
-      for (const connection of connections) connection.side.abort()
+      connections.forEach((connection) => connection.side.abort())
       metering.sweep()
     },
 

@@ -43,11 +43,13 @@ export class Forward {
     const onExhausted = () => this.finish({ type: 'gone' })
     this.up = new Pipe('up', client, passage, deps.clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
     this.down = new Pipe('down', client, passage, deps.clock, { onExhausted })
-    passage.cut = () => {
-      passage.tally.cut()
-      this.finish({ type: 'gone' })
-      client.abort()
-    }
+    passage.carriedBy = this
+  }
+
+  cut(): void {
+    this.passage.tally.cut()
+    this.finish({ type: 'gone' })
+    this.client.abort()
   }
 
   start(): void {

@@ -1,3 +1,4 @@
+import { nowhere, type Place, Roster } from '../../../kernel/roster.ts'
 import type { Soon } from '../../../kernel/soon.ts'
 import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
@@ -25,10 +26,45 @@ export type Passage = {
   readonly extra: Readonly<Record<string, string>> | undefined
   activeAt: number
   isHalfOpen: boolean
+  placeAmongOpen: Place
   /** Set by whoever carries the bytes. */
-  cut: () => void
+  carriedBy: { cut(): void } | undefined
+  /** Ends both sides at once. */
+  cut(): void
   /** It is over, whoever ended it. */
   finish(): void
+}
+
+/** What all passages share. */
+type PassageAround = { readonly sockets: Sockets; end(passage: Passage): void }
+
+/** A class, and nothing made for each: a tunnel that stands idle is small. */
+class OpenPassage implements Passage {
+  isHalfOpen = false
+  placeAmongOpen: Place = nowhere
+  carriedBy: { cut(): void } | undefined
+
+  constructor(
+    readonly access: Access,
+    readonly origin: Side,
+    readonly early: Uint8Array,
+    readonly tally: Tally,
+    readonly extra: Readonly<Record<string, string>> | undefined,
+    public activeAt: number,
+    private readonly around: PassageAround,
+  ) {}
+
+  get sockets(): Sockets {
+    return this.around.sockets
+  }
+
+  cut(): void {
+    this.carriedBy?.cut()
+  }
+
+  finish(): void {
+    this.around.end(this)
+  }
 }
 
 /** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
@@ -45,6 +81,8 @@ type Dialling = {
   refusal: RefusalCode | undefined
   /** The place that it takes among its customer's is free again. */
   hasLeft: boolean
+  /** Among all that are being made. */
+  placeAmongDialling: Place
 }
 
 /** How many exits one connection may be tried through. */
@@ -70,7 +108,7 @@ export function createPassages(deps: {
 }) {
   const { metering, sockets } = deps
   /** Customers whose destinations are being connected to. */
-  const dialling = new Set<Dialling>()
+  const dialling = new Roster<'placeAmongDialling', Dialling>('placeAmongDialling')
   let abandoned = 0
   let starved = 0
 
@@ -158,24 +196,19 @@ export function createPassages(deps: {
     { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
     tally: Tally,
   ): Passage {
-    const passage: Passage = {
-      access,
-      origin,
-      early: early ?? nothing,
-      tally,
-      sockets,
-      extra: leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom },
-      activeAt: deps.moment().nowMs,
-      isHalfOpen: false,
-      cut: () => {},
-      finish() {
-        if (!deps.open.remove(passage)) return
-        metering.finish(tally)
-        leavePlace(access)
-      },
-    }
+    const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
+    const passage = new OpenPassage(access, origin, early ?? nothing, tally, extra, deps.moment().nowMs, around)
     deps.open.add(passage)
     return passage
+  }
+
+  const around: PassageAround = {
+    sockets,
+    end(passage) {
+      if (!deps.open.remove(passage)) return
+      metering.finish(passage.tally)
+      leavePlace(passage.access)
+    },
   }
 
   return {
@@ -193,7 +226,9 @@ export function createPassages(deps: {
     },
     look(): void {
       abandoned = 0
-      for (const { client } of dialling) if (client.isClosed) abandoned += 1
+      dialling.forEach(({ client }) => {
+        if (client.isClosed) abandoned += 1
+      })
     },
 
     /** Opens a way for somebody who was let in, or says why not. */
@@ -203,7 +238,8 @@ export function createPassages(deps: {
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
       const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, most)
       if (denied) return { refusal: denied }
-      return choose({ access, target, client, failed: none, refusal: undefined, hasLeft: false })
+      const fresh = { failed: none, refusal: undefined, hasLeft: false, placeAmongDialling: nowhere }
+      return choose({ access, target, client, ...fresh })
     },
   }
 }

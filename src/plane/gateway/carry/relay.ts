@@ -25,7 +25,7 @@ export class Relay {
   /** `fromClient` and `fromOrigin` came before there was anybody to pass them to. */
   start(fromClient: Uint8Array, fromOrigin: Uint8Array): void {
     const { client, passage, up, down } = this
-    passage.cut = () => this.cut()
+    passage.carriedBy = this
     client.own({
       onData: (bytes) => up.carry(bytes),
       onEnd: () => {
@@ -83,7 +83,7 @@ export class Relay {
     this.client.close()
   }
 
-  private cut(): void {
+  cut(): void {
     this.passage.tally.cut()
     this.end()
     this.client.abort()

@@ -1,4 +1,5 @@
 import type { After } from '../../../kernel/time.ts'
+import type { Delivery } from '../count/tally.ts'
 
 /** Whoever looks after one end of a conversation. */
 export type SideOwner = {
@@ -54,8 +55,8 @@ export class Side {
   isClosed = false
   /** True once the peer was told that nothing more comes. */
   isFinished = false
-  /** What counts acknowledged bytes hears of the end here, after the owner. */
-  onClosed: (() => void) | undefined
+  /** What counts acknowledged bytes hears of the end, after the owner. */
+  delivery: Delivery | undefined
   private socket: SideSocket | undefined
   private owner: SideOwner
   private held: readonly Uint8Array[] = nothing
@@ -194,7 +195,7 @@ export class Side {
     this.heldBytes = 0
     for (const cancel of this.cancels) cancel()
     this.owner.onClose()
-    this.onClosed?.()
+    this.delivery?.onEndClosed()
   }
 
   onSocketData(bytes: Uint8Array): void {

@@ -1,3 +1,4 @@
+import { Roster } from '../../../kernel/roster.ts'
 import type { After } from '../../../kernel/time.ts'
 import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { Allowance, type Counted, type Subject } from './allowance.ts'
@@ -32,10 +33,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
   /** One for each credential that has allowances. */
   const speedLimits = new Map<string, SpeedLimit>()
   const changed = new Set<Allowance>()
-  const open = new Set<Tally>()
   /** Those of which something is on its way to the customer. */
-  const moving = new Set<Tally>()
-  const deliveries = new Map<End, Delivery>()
+  const moving = new Roster<'placeAmongMoving', Tally>('placeAmongMoving')
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
   /** What went through each exit, and how much of it was told. */
@@ -89,26 +88,19 @@ export function createMetering<End extends CustomerEnd>(deps: {
 
   /** Only what is sold by the byte is followed to the customer's machine. */
   function deliveryTo(end: End, allowance: Allowance): Delivery {
-    const delivery = deliveries.get(end) ?? openDelivery(end)
+    const delivery = end.delivery ?? new Delivery(end, settle)
+    end.delivery = delivery
     if (allowance.subject.kind === 'subuser') delivery.follow(() => deps.watch(end))
-    return delivery
-  }
-
-  function openDelivery(end: End): Delivery {
-    const delivery = new Delivery(end)
-    deliveries.set(end, delivery)
-    end.onClosed = () => {
-      deliveries.delete(end)
-      closing.add(delivery)
-      settle(delivery)
-    }
     return delivery
   }
 
   function settle(delivery: Delivery): void {
     const isOver = delivery.settle(clock())
     for (const tally of delivery.tallies) count(tally)
-    if (!isOver) return
+    if (!isOver) {
+      closing.add(delivery)
+      return
+    }
     closing.delete(delivery)
     countLosses(delivery)
     for (const tally of delivery.tallies) close(tally)
@@ -144,7 +136,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
 
   function close(tally: Tally): void {
     moving.delete(tally)
-    if (!open.delete(tally)) return
+    if (tally.isClosed) return
+    tally.isClosed = true
     tally.delivery.tallies = tally.delivery.tallies.filter((each) => each !== tally)
     tally.allowance.putBack(tally.undelivered)
   }
@@ -167,7 +160,6 @@ export function createMetering<End extends CustomerEnd>(deps: {
         exit === undefined ? undefined : ofExit(exit),
       )
       delivery.tallies = [...delivery.tallies, tally]
-      open.add(tally)
       unusedAt.delete(allowance)
       allowance.users += 1
       return tally
@@ -215,12 +207,12 @@ export function createMetering<End extends CustomerEnd>(deps: {
     },
 
     takeChanged(): ReturnType<Carrier['takeChanged']> {
-      for (const tally of moving) {
+      moving.forEach((tally) => {
         count(tally)
-        if (tally.undelivered > 0) continue
+        if (tally.undelivered > 0) return
         moving.delete(tally)
         if (tally.isOver) close(tally)
-      }
+      })
       sinceNoted = 0
       const proxies: ProxyCount[] = []
       const subusers: SubuserCount[] = []

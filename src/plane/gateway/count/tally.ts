@@ -1,3 +1,4 @@
+import { nowhere, type Place } from '../../../kernel/roster.ts'
 import type { Allowance, Counted } from './allowance.ts'
 import { shownOf, type Transmission } from './shown.ts'
 
@@ -19,8 +20,8 @@ export type CustomerEnd = {
   readonly written: number
   /** Bytes that it could not take yet, and that go out before any others. */
   readonly heldBytes: number
-  /** Called once, when it is closed. */
-  onClosed: (() => void) | undefined
+  /** What was written to it, once somebody counts that; it is told when the end is closed. */
+  delivery: Delivery | undefined
 }
 
 /** How long a closed connection may take to have its last bytes acknowledged. */
@@ -37,7 +38,14 @@ export class Delivery {
   /** The most that a segment has carried: where the way has grown narrower, some that were sent are longer than now. */
   private mostSegmentBytes = 0
 
-  constructor(private readonly end: CustomerEnd) {}
+  constructor(
+    private readonly end: CustomerEnd,
+    private readonly onClosed: (delivery: Delivery) => void,
+  ) {}
+
+  onEndClosed(): void {
+    this.onClosed(this)
+  }
 
   /** From now on somebody pays for what arrives on this connection. */
   follow(watch: () => Watch | undefined): void {
@@ -91,6 +99,10 @@ export class Delivery {
 /** The bytes of one conversation: a tunnel, or a request and its answer. */
 export class Tally {
   isOver = false
+  /** Nothing more is counted. */
+  isClosed = false
+  /** Among those of which something is on its way to the customer. */
+  placeAmongMoving: Place = nowhere
   /** Taken for the customer, whether it has reached him or not. */
   private given = 0
   private confirmed = 0

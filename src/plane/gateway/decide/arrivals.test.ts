@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { InLine } from '../../../kernel/line.ts'
 import { createArrivals, type Talker } from './arrivals.ts'
 import { shippedPorts } from './policy.ts'
 
@@ -10,7 +11,11 @@ const policy = {
   ports: shippedPorts,
 }
 
-type Guest = Talker & { isWaiting: boolean; isStranger: boolean; isIn: boolean }
+interface Guest extends Talker, InLine<Guest> {
+  isWaiting: boolean
+  isStranger: boolean
+  isIn: boolean
+}
 
 function open(connections: number) {
   let nowMs = 1_000_000
@@ -28,6 +33,8 @@ function open(connections: number) {
       isWaiting: true,
       isStranger: true,
       isIn: false,
+      before: undefined,
+      behind: undefined,
       spare() {
         guest.isIn = false
         arrivals.leave(guest)

@@ -1,4 +1,5 @@
 import { readAddress } from '../../../kernel/address.ts'
+import { type InLine, Line } from '../../../kernel/line.ts'
 import { classify } from '../../../kernel/reserved.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Policy } from './policy.ts'
@@ -31,14 +32,14 @@ export type Talker = {
  * Who may begin to talk at all, before anybody knows who it is. When there is no room, whoever waits makes room for
  * customers, strangers first, of the network that has most of them: those who are carried never do.
  */
-export function createArrivals<T extends Talker>(deps: {
+export function createArrivals<T extends Talker & InLine<T>>(deps: {
   policy: () => Policy
   clock: Clock
   connections: number
   /** Descriptors of connections that are closed and not let go of yet. */
   lingering: () => number
 }) {
-  const talking = new Map<string, Set<T>>()
+  const talking = new Map<string, Line<T>>()
   const share = (part: number, most: number): number => Math.min(most, Math.max(leastShare, Math.ceil(part)))
   const toBeTold = share(deps.connections / 20, mostToBeTold)
   const fromOneNetwork = share(deps.connections / 2, mostFromOneNetwork)
@@ -49,10 +50,10 @@ export function createArrivals<T extends Talker>(deps: {
   const inUse = (): number => open + deps.lingering()
 
   /** Of one network: strangers first, the oldest first. */
-  function findSpare(talkers: ReadonlySet<T>, isCrowd: boolean): T | undefined {
+  function findSpare(talkers: Line<T>, isCrowd: boolean): T | undefined {
     let resting: T | undefined
     let looked = 0
-    for (const talker of talkers) {
+    for (let talker = talkers.first; talker; talker = talker.behind) {
       if (talker.isWaiting && !talker.isStranger) resting ??= talker
       else if (talker.isWaiting && (isCrowd || deps.clock() - talker.cameAt >= graceMs)) return talker
       looked += 1
@@ -113,8 +114,8 @@ export function createArrivals<T extends Talker>(deps: {
         return false
       }
       const network = networkOf(talker.source)
-      const talkers = talking.get(network) ?? new Set<T>()
-      talkers.add(talker)
+      const talkers = talking.get(network) ?? new Line<T>()
+      talkers.join(talker)
       talking.set(network, talkers)
       return true
     },
@@ -123,7 +124,7 @@ export function createArrivals<T extends Talker>(deps: {
     leave(talker: T): void {
       const network = networkOf(talker.source)
       const talkers = talking.get(network)
-      talkers?.delete(talker)
+      talkers?.leave(talker)
       if (talkers?.size === 0) talking.delete(network)
     },
   }

@@ -1,3 +1,4 @@
+import { type Place, Roster } from '../../../kernel/roster.ts'
 import type { Found } from '../../../wire/node/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import { type Access, type Moment, proxyKey, standing, subuserKey } from './admit.ts'
@@ -12,6 +13,8 @@ export type OpenPassage = {
   readonly isHalfOpen: boolean
   /** Ends both sides at once. */
   cut(): void
+  /** Among all that are open. */
+  placeAmongOpen: Place
 }
 
 /** A connection on which one side has finished waits no longer than this for the other. */
@@ -23,23 +26,21 @@ export function createRecheck<Passage extends OpenPassage>(deps: {
   moment: () => Moment
   idleMs: number
 }) {
-  const open = new Set<Passage>()
+  const open = new Roster<'placeAmongOpen', Passage>('placeAmongOpen')
   const halfOpenIdleMs = Math.min(halfOpenMs, deps.idleMs)
 
   function recheck(keys: ReadonlySet<string>): void {
     const at = deps.moment()
-    for (const passage of open) {
+    open.forEach((passage) => {
       if (keys.has(passage.access.key) && standing(passage.access, deps.snapshot, at)) passage.cut()
-    }
+    })
   }
 
   return {
-    add: (passage: Passage): void => void open.add(passage),
+    add: (passage: Passage): void => open.add(passage),
     /** False when it was not open any more. */
     remove: (passage: Passage): boolean => open.delete(passage),
-    cutAll: (): void => {
-      for (const passage of open) passage.cut()
-    },
+    cutAll: (): void => open.forEach((passage) => passage.cut()),
 
     afterChange: ({ proxies, subusers, gateways = [] }: Changed): void =>
       recheck(new Set([...proxies.map(proxyKey), ...subusers.map(subuserKey), ...gateways.map(hopKey)])),
@@ -52,11 +53,11 @@ export function createRecheck<Passage extends OpenPassage>(deps: {
     /** Time has passed: terms end, and so does a connection that has carried nothing for too long. */
     afterTime(nowMs: number): void {
       const at = deps.moment()
-      for (const passage of open) {
+      open.forEach((passage) => {
         const isIdle = nowMs - passage.activeAt >= (passage.isHalfOpen ? halfOpenIdleMs : deps.idleMs)
         if (isIdle || (passage.access.kind === 'dedicated' && standing(passage.access, deps.snapshot, at)))
           passage.cut()
-      }
+      })
     },
 
     get size(): number {

@@ -1,4 +1,5 @@
 import { type Address, readAddress } from '../../../../kernel/address.ts'
+import { nowhere, type Place, Roster } from '../../../../kernel/roster.ts'
 import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
 import { createConverse } from '../converse.ts'
@@ -14,17 +15,20 @@ const lookEveryMs = 25
 const nobodyMinds = (): void => {}
 
 type Tell = (connected: Connected<Side>) => void
+type Attempts = Roster<'placeAmongOpen', Attempt>
 
 /** Dials with the system's calls. */
 export function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
   const { timers } = reactor
   /** Nearly all are made at once, so nobody has a timer of his own. */
-  const open = new Set<Attempt>()
+  const open: Attempts = new Roster('placeAmongOpen')
   let isLooking = false
 
   function look(): void {
     isLooking = false
-    for (const attempt of open) if (reactor.nowMs >= attempt.giveUpAt) attempt.giveUp()
+    open.forEach((attempt) => {
+      if (reactor.nowMs >= attempt.giveUpAt) attempt.giveUp()
+    })
     lookLater()
   }
 
@@ -54,12 +58,13 @@ export function createDialler(reactor: Reactor, around: SideAround): Dialler<Sid
 
 /** One connection to a destination, until it is made or has failed. */
 class Attempt implements TurnTaker {
+  placeAmongOpen: Place = nowhere
   private side: Side | undefined
 
   constructor(
     private readonly reactor: Reactor,
     private readonly around: SideAround,
-    private readonly open: Set<Attempt>,
+    private readonly open: Attempts,
     private readonly address: Address,
     private readonly port: number,
     private readonly from: Address | undefined,

@@ -43,7 +43,7 @@ export type Fare = {
   }
   activeAt: number
   isHalfOpen: boolean
-  cut: () => void
+  carriedBy: { cut(): void } | undefined
   finish(): void
 }
 
@@ -110,7 +110,7 @@ export class Tunnel {
 
   /** `toClient` was said and not written yet; the other two came before there was anybody to pass them to. */
   start(toClient: Uint8Array | undefined, fromClient: Uint8Array, fromOrigin: Uint8Array): void {
-    this.fare.cut = () => this.cut()
+    this.fare.carriedBy = this
     if (toClient) {
       this.down.held = toClient
       this.down.state = 'held'
@@ -341,7 +341,7 @@ export class Tunnel {
     this.client.close()
   }
 
-  private cut(): void {
+  cut(): void {
     if (this.isOver) return
     this.fare.tally.cut()
     this.breakOff()

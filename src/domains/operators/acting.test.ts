@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { failureOf } from '../../../test/harness/failure.ts'
+import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Services } from '../../main/shop/services.ts'
+import { toolActor } from './rules.ts'
+
+describe.each([...engines])('the audit log on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let services: Services
+  const clock = new HandClock()
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    services = wire(opened.db, clock)
+  })
+  afterAll(() => opened.close())
+
+  const act = <Result>(operation: string, work: () => Promise<Result>) =>
+    services.acting.act({ actor: toolActor, operation, request: '{}' }, work)
+  const actions = async () =>
+    (await services.operators.log({ before: undefined, operator: undefined, action: undefined, limit: 1000 }))
+      .toReversed()
+      .map((each) => each.action)
+
+  test('has what was done, and nothing that was refused, only looked at, or done by nobody', async () => {
+    await act('make', () => services.customers.create('Anna'))
+    await act('look', () => services.customers.list('', 10))
+    const refused = await failureOf(act('fail', () => services.operators.setRole('nobody', 'owner')))
+    expect(refused).toBeInstanceOf(Refusal)
+    await services.customers.create('Boris')
+    expect(await actions()).toEqual(['make'])
+  })
+
+  test('has an action of several transactions once, and also when its first one has failed', async () => {
+    const before = (await actions()).length
+    await act('twice', async () => {
+      await failureOf(services.operators.setRole('nobody', 'owner'))
+      await services.customers.create('Clara')
+      await services.customers.create('Dora')
+    })
+    expect((await actions()).slice(before)).toEqual(['twice'])
+  })
+
+  test('has all of many actions at once, each with its own name, in one unbroken chain', async () => {
+    const before = (await actions()).length
+    const names = Array.from({ length: 20 }, (_, index) => `action ${index}`)
+    await Promise.all([
+      ...names.map((name) => act(name, () => services.customers.create(name))),
+      ...names.map(() => addCustomer(services, 5n)),
+    ])
+    expect((await actions()).slice(before).toSorted()).toEqual(names.toSorted())
+    expect(await findingsOf(services)).toEqual([])
+  })
+
+  test('cannot be changed or shortened, and one who does so all the same is found', async () => {
+    for (const sql of [`UPDATE audit_log SET name = 'x' WHERE seq = 1`, 'DELETE FROM audit_log WHERE seq = 1']) {
+      expect(await failureOf(opened.db.transact((tx) => tx.run(sql)))).toBeInstanceOf(Error)
+    }
+    await opened.db.transact((tx) => tx.run('UPDATE audit_log_end SET seq = seq - 1'))
+    const [finding] = await findingsOf(services)
+    expect(finding).toMatchObject({ promise: 'audit', where: 'the audit log' })
+    await opened.db.transact((tx) => tx.run('UPDATE audit_log_end SET seq = seq + 1'))
+  })
+})

@@ -1,0 +1,31 @@
+import { expect, test } from 'bun:test'
+import { isEmail, isLogin, problemOfPassword, toLogin } from './rules.ts'
+
+test('a login is a name or an address, in one spelling', () => {
+  expect(toLogin('  ANNA@Example.COM ')).toBe('anna@example.com')
+  for (const login of ['anna', 'a.b-c_d', 'anna@example.com', 'анна@example.com']) expect(isLogin(login)).toBe(true)
+  for (const login of ['', 'ab', 'a b', 'anna@', '@example.com', 'анна', 'a'.repeat(65), 'a@b']) {
+    expect(isLogin(login)).toBe(false)
+  }
+})
+
+test('an address holds nothing that could make a second line or a second address of it', () => {
+  for (const text of [
+    'a@b.example\nBcc: c@d.example',
+    'a@b.example,c@d.example',
+    '<a@b.example>',
+    'a b@c.example',
+    'a@b..example',
+  ]) {
+    expect(isEmail(text)).toBe(false)
+  }
+  expect(isEmail('first.last+tag@sub.example.com')).toBe(true)
+})
+
+test('a password is long enough, not the login, and not one letter over and over', () => {
+  expect(problemOfPassword('correct horse battery', 'anna')).toBeUndefined()
+  expect(problemOfPassword('пароль из слов', 'anna')).toBeUndefined()
+  for (const bad of ['', 'short', 'aaaaaaaaaaaa', 'ababababab', 'Anna@Example.com', 'x1y2'.repeat(60)]) {
+    expect(problemOfPassword(bad, 'anna@example.com')).toBeString()
+  }
+})

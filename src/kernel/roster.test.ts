@@ -1,0 +1,76 @@
+import { edenGC, fullGC, heapStats } from 'bun:jsc'
+import { expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { scaled } from '../../test/harness/scale.ts'
+import { nowhere, Roster } from './roster.ts'
+
+type Guest = { readonly number: number; place: number }
+const makeGuest = (number: number): Guest => ({ number, place: nowhere })
+
+function membersOf(roster: Roster<'place', Guest>): number[] {
+  const found: number[] = []
+  roster.forEach((guest) => found.push(guest.number))
+  return found.toSorted((a, b) => a - b)
+}
+
+test('a roster holds what a set would hold, whoever comes and goes', () => {
+  const step = fc.record({ number: fc.nat(12), comes: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const guests = Array.from({ length: 13 }, (_, number) => makeGuest(number))
+      const roster = new Roster<'place', Guest>('place')
+      const model = new Set<number>()
+      for (const { number, comes } of steps) {
+        const guest = guests[number] ?? makeGuest(number)
+        if (comes) roster.add(guest)
+        else expect(roster.delete(guest)).toBe(model.has(number))
+        if (comes) model.add(number)
+        else model.delete(number)
+        expect(roster.has(guest)).toBe(comes)
+      }
+      expect(membersOf(roster)).toEqual([...model].toSorted((a, b) => a - b))
+      expect(roster.size).toBe(model.size)
+    }),
+    { numRuns: scaled(200) },
+  )
+})
+
+test('everybody who stays is visited, also when others leave while it goes round', () => {
+  fc.assert(
+    fc.property(fc.nat(20), fc.func(fc.nat(20)), (count, leaverOf) => {
+      const guests = Array.from({ length: count }, (_, number) => makeGuest(number))
+      const roster = new Roster<'place', Guest>('place')
+      for (const guest of guests) roster.add(guest)
+      const visited = new Set<number>()
+      roster.forEach((guest) => {
+        visited.add(guest.number)
+        const leaver = guests[leaverOf(guest.number)]
+        if (leaver) roster.delete(leaver)
+      })
+      for (const stayed of membersOf(roster)) expect(visited.has(stayed)).toBe(true)
+    }),
+    { numRuns: scaled(200) },
+  )
+})
+
+test('what has left is collected with the young, and does not wait until everything is collected', () => {
+  const roster = new Roster<'place', Guest & { readonly luggage: number[] }>('place')
+  const inside: (Guest & { readonly luggage: number[] })[] = []
+  const comeAndGo = (): number => {
+    for (let number = 0; number < 20_000; number += 1) {
+      const guest = { ...makeGuest(number), luggage: Array.from({ length: 20 }, () => number) }
+      inside.push(guest)
+      roster.add(guest)
+      const leaver = inside.length > 64 ? inside.shift() : undefined
+      if (leaver) roster.delete(leaver)
+    }
+    edenGC()
+    return heapStats().heapSize
+  }
+  fullGC()
+  comeAndGo()
+  const before = comeAndGo()
+  const grown = Array.from({ length: 4 }, comeAndGo).at(-1) ?? 0
+  // All of those who came weigh 15 MB.
+  expect(grown - before).toBeLessThan(3_000_000)
+})

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createBrowserSession } from '../harness/browser-session.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+
+describe.each([...engines])('operators by the tool on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.stop())
+
+  const tool = async (...words: string[]) => {
+    const { folder, address } = service.place
+    const { exit, out, err } = await runTurnpike([...words, '--json'], {
+      TURNPIKE_DATA: folder,
+      TURNPIKE_PUBLIC_URL: service.url,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: address }),
+    })
+    return { exit, err, json: JSON.parse(out || 'null') }
+  }
+
+  test('an operator comes by the link that is printed, and what the tool does is in the audit log as the tool’s', async () => {
+    const added = await tool('operator', 'add', 'anna', '--role', 'support')
+    expect(added.exit).toBe(0)
+    const link = String(added.json.link)
+    expect(link).toStartWith(`${service.url}/operator#enter=tpl_`)
+    const page = await createBrowserSession(service.url)
+    const opened = await page.post('/auth/v1/operator/sign-in/link', { link: link.split('=')[1] })
+    expect(opened.data).toMatchObject({ kind: 'operator', name: 'anna', role: 'support' })
+    const customer = await tool('customer', 'create', 'Boris')
+    await tool('credit', customer.json.id, '10', '--note', 'welcome')
+    expect((await tool('credit', customer.json.id, '-1')).exit).toBe(2)
+    const { json } = await tool('audit', 'list')
+    expect(json.slice(0, 3)).toMatchObject([
+      {
+        name: 'tool',
+        role: 'owner',
+        action: 'creditCustomer',
+        request: { words: [customer.json.id, '10'], note: 'welcome' },
+      },
+      { name: 'tool', operator: null, action: 'createCustomer', request: { words: ['Boris'] } },
+      { name: 'tool', action: 'addOperator', request: { words: ['anna'], role: 'support' } },
+    ])
+    expect(await tool('operator', 'role', 'anna', 'boss')).toMatchObject({ exit: 2 })
+    expect((await tool('operator', 'add', 'anna', '--role', 'reader')).exit).toBe(1)
+    expect((await tool('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
+    service.clock.advance(1000)
+    expect((await page.get('/admin/v1/customers')).status).toBe(401)
+    expect((await tool('verify')).json.findings).toEqual([])
+  })
+})
