@@ -175,7 +175,7 @@ export type Exit = {
   city: string
   zip: string
   asn: number | null
-  offers: Readonly<Record<string, unknown>>
+  offers: { countries: 'any' | readonly string[]; parts: readonly string[] } | null
   node: string | null
   drained_at: string | null
   status: 'serving' | 'down' | 'untried' | 'drained'
@@ -753,32 +753,32 @@ export type Operations = {
     body: { name: string; role: 'owner' | 'support' | 'reader' }
     answer: Operator & { link: string; expires_at: string }
   }
-  /** POST /operators/{name}/link */
+  /** POST /operators/{operator}/link */
   linkOperator: {
-    params: { name: string }
+    params: { operator: string }
     query: {}
     body: Readonly<Record<string, unknown>>
     answer: Operator & { link: string; expires_at: string }
   }
-  /** POST /operators/{name}/role */
+  /** POST /operators/{operator}/role */
   setOperatorRole: {
-    params: { name: string }
+    params: { operator: string }
     query: {}
     body: { role: 'owner' | 'support' | 'reader' }
     answer: Operator
   }
-  /** POST /operators/{name}/remove */
+  /** POST /operators/{operator}/remove */
   removeOperator: {
-    params: { name: string }
+    params: { operator: string }
     query: {}
     body: Readonly<Record<string, unknown>>
     answer: { name: string; removed: boolean }
   }
-  /** GET /operators/{name}/tokens */
-  listOperatorTokens: { params: { name: string }; query: {}; body: {}; answer: { items: readonly OperatorToken[] } }
-  /** POST /operators/{name}/tokens */
+  /** GET /operators/{operator}/tokens */
+  listOperatorTokens: { params: { operator: string }; query: {}; body: {}; answer: { items: readonly OperatorToken[] } }
+  /** POST /operators/{operator}/tokens */
   createOperatorToken: {
-    params: { name: string }
+    params: { operator: string }
     query: {}
     body: { name?: string | undefined; expires_at?: string | undefined }
     answer: OperatorToken & { token: string }
@@ -878,11 +878,11 @@ export const operations = {
   listQuarantined: ['GET', '/usage/quarantine', 'reader'],
   listOperators: ['GET', '/operators', 'owner'],
   addOperator: ['POST', '/operators', 'owner'],
-  linkOperator: ['POST', '/operators/{name}/link', 'owner'],
-  setOperatorRole: ['POST', '/operators/{name}/role', 'owner'],
-  removeOperator: ['POST', '/operators/{name}/remove', 'owner'],
-  listOperatorTokens: ['GET', '/operators/{name}/tokens', 'owner'],
-  createOperatorToken: ['POST', '/operators/{name}/tokens', 'owner'],
+  linkOperator: ['POST', '/operators/{operator}/link', 'owner'],
+  setOperatorRole: ['POST', '/operators/{operator}/role', 'owner'],
+  removeOperator: ['POST', '/operators/{operator}/remove', 'owner'],
+  listOperatorTokens: ['GET', '/operators/{operator}/tokens', 'owner'],
+  createOperatorToken: ['POST', '/operators/{operator}/tokens', 'owner'],
   revokeOperatorToken: ['POST', '/operators/tokens/{token_id}/revoke', 'owner'],
   listAuditLog: ['GET', '/audit', 'owner'],
   startVerify: ['POST', '/verify', 'support'],

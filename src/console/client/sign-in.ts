@@ -151,7 +151,7 @@ export type Operations = {
     params: {}
     query: {}
     body: { email: string; password: string }
-    answer: { confirm: boolean; who: (Who & Readonly<Record<string, unknown>>) | null }
+    answer: { confirm: boolean; who: Who | null }
   }
   /** POST /customer/register/confirm */
   confirmAddress: { params: {}; query: {}; body: { link: string }; answer: Who }

@@ -72,7 +72,7 @@ export function OperatorsPage() {
 function OperatorActions({ of }: { readonly of: Operator }) {
   const words = useWords(operatorWords)
   const roleField = useRoleField()
-  const params = { name: of.name }
+  const params = { operator: of.name }
   const look = { size: 'compact-sm' } as const
   return (
     <span className="line row-actions">

@@ -22,7 +22,7 @@ export function LanguageSwitch() {
           key={each}
           lang={each}
           aria-pressed={language === each}
-          aria-label={name}
+          aria-label={`${short}: ${name}`}
           onClick={() => choose(each)}
         >
           {short}

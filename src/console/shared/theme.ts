@@ -14,10 +14,24 @@ const pine: MantineColorsTuple = [
   '#033c33',
 ]
 
+/** For what cannot be undone; dark enough to be read on white. */
+const red: MantineColorsTuple = [
+  '#fdeeee',
+  '#f9d6d6',
+  '#f0abab',
+  '#f39a9a',
+  '#ff8787',
+  '#d64545',
+  '#c02b2b',
+  '#a92323',
+  '#8f1b1b',
+  '#751414',
+]
+
 export const theme = createTheme({
   primaryColor: 'pine',
   primaryShade: { light: 6, dark: 6 },
-  colors: { pine },
+  colors: { pine, red },
   defaultRadius: 'md',
   cursorType: 'pointer',
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Ubuntu, sans-serif',
