@@ -16,7 +16,8 @@ export type Entered = Session | 'nobody' | 'unknown'
 
 const keptToken = `turnpike.${part}.token`
 /** That there was a session: the cookie itself cannot be seen from here. */
-const keptMark = `turnpike.${part}.session`
+const markOf = (of: typeof part): string => `turnpike.${of}.session`
+const keptMark = markOf(part)
 const watchers = new Set<() => void>()
 let current: Entered = restore()
 
@@ -40,6 +41,9 @@ export function enterAs(who: Who): void {
   localStorage.setItem(keptMark, '1')
   change({ who })
 }
+
+/** The shop has opened a session for the other part of the console, in this browser. */
+export const expectSession = (of: typeof part): void => localStorage.setItem(markOf(of), '1')
 
 function forget(): void {
   sessionStorage.removeItem(keptToken)

@@ -41,13 +41,13 @@ export function AbusePage() {
           />
           <TextInput
             type="datetime-local"
-            label={words.from}
+            label={words.askedFrom}
             value={from}
             onChange={(event) => setFrom(event.currentTarget.value)}
           />
           <TextInput
             type="datetime-local"
-            label={words.to}
+            label={words.askedTo}
             value={to}
             onChange={(event) => setTo(event.currentTarget.value)}
           />

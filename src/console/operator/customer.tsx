@@ -1,5 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import type { Customer } from '../client/operator.ts'
+import { expectSession } from '../client/session.ts'
 import { Act } from '../shared/act.tsx'
 import { Copyable, Listing } from '../shared/copy.tsx'
 import { useFormat } from '../shared/format.ts'
@@ -64,7 +65,11 @@ function Actions({ customer }: { readonly customer: Customer }) {
         <Act
           label={words.view}
           about={words.viewAbout}
-          run={() => api.call('viewCustomer', { params })}
+          run={async () => {
+            const view = await api.call('viewCustomer', { params })
+            expectSession('customer')
+            return view
+          }}
           show={() => (
             <Button component="a" href="/" target="_blank" rel="noopener">
               {words.viewOpen}

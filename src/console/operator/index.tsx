@@ -7,6 +7,7 @@ import { NoSuchPage } from '../shared/no-such-page.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { useRoute } from '../shared/route.ts'
 import { AbusePage } from './abuse.tsx'
+import { useMay } from './api.ts'
 import { AuditPage } from './audit.tsx'
 import { CustomerPage } from './customer.tsx'
 import { CustomersPage } from './customers.tsx'
@@ -52,16 +53,17 @@ function Name() {
 export default function Operator() {
   const words = useWords(operatorWords)
   const { path } = useRoute()
+  const may = useMay()
   const ways: readonly Way[] = [
     { path: '/', label: words.overview, icon: 'home' },
     { path: '/customers', label: words.customers, icon: 'people' },
-    { path: '/abuse', label: words.abuse, icon: 'search' },
+    ...(may('findHolders') ? [{ path: '/abuse', label: words.abuse, icon: 'search' } as const] : []),
     { path: '/stock', label: words.stock, icon: 'server' },
     { path: '/prices', label: words.prices, icon: 'tag' },
     { path: '/network', label: words.network, icon: 'nodes' },
     { path: '/verify', label: words.verify, icon: 'shield' },
-    { path: '/audit', label: words.audit, icon: 'book' },
-    { path: '/operators', label: words.operators, icon: 'list' },
+    ...(may('listAuditLog') ? [{ path: '/audit', label: words.audit, icon: 'book' } as const] : []),
+    ...(may('listOperators') ? [{ path: '/operators', label: words.operators, icon: 'list' } as const] : []),
     { path: '/account', label: words.account, icon: 'wallet' },
   ]
   return (
