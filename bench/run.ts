@@ -7,6 +7,7 @@ import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
+import { consoleBench } from './console.ts'
 import type { Bench } from './context.ts'
 import { versionsOfProxies } from './forward-proxies.ts'
 import { gateway } from './gateway.ts'
@@ -31,6 +32,7 @@ const benches: readonly Bench[] = [
   purchaseThousand,
   premium,
   start,
+  consoleBench,
   gateway,
   hop,
   soak,

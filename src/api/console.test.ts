@@ -67,6 +67,6 @@ describe('the console', () => {
   test('that was not built says how to build it', async () => {
     const [page] = openConsole(pathToFileURL(`${folder}/nowhere/`), randomBytes)
     const answer = await page?.answer(new Request('http://shop.test/'))
-    expect([answer?.status, (await answer?.text())?.includes('npm install')]).toEqual([503, true])
+    expect([answer?.status, (await answer?.text())?.includes('npm run console')]).toEqual([503, true])
   })
 })

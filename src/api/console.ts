@@ -34,7 +34,7 @@ const isAccepted = (accepted: string, coding: string): boolean =>
     return name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight)
   })
 
-const notBuilt = 'The console has not been built: run npm install. The API is at /docs.\n'
+const notBuilt = 'The console has not been built: run npm run console. The API is at /docs.\n'
 
 export function openConsole(folder: URL, random: (bytes: number) => Uint8Array): readonly ConsoleRoute[] {
   const at = (name: string) => Bun.file(new URL(name, folder))

@@ -37,7 +37,12 @@ export function Copyable({ text, label }: { readonly text: string; readonly labe
   const words = useWords(sharedWords)
   const [isCopied, copy] = useCopying(text)
   return (
-    <UnstyledButton className="copyable" onClick={copy} aria-label={`${words.copy}: ${label} ${text}`} title={words.copy}>
+    <UnstyledButton
+      className="copyable"
+      onClick={copy}
+      aria-label={`${words.copy}: ${label} ${text}`}
+      title={words.copy}
+    >
       <span className="mono">{text}</span>
       <Icon name={isCopied ? 'check' : 'copy'} size={14} />
     </UnstyledButton>
