@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { CallRefused, createClient, type Standing } from './call.ts'
+import { hasLink } from './link.ts'
 import { type Operations, operations, type Who } from './sign-in.ts'
 
 /** Which part of the console this page is: customers have `/`, operators `/operator`. */
@@ -22,6 +23,7 @@ const watchers = new Set<() => void>()
 let current: Entered = restore()
 
 function restore(): Entered {
+  if (hasLink()) return 'nobody'
   const token = sessionStorage.getItem(keptToken)
   if (token !== null) return { token }
   return localStorage.getItem(keptMark) === null ? 'nobody' : 'unknown'

@@ -1,6 +1,7 @@
 import { Button, PasswordInput, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import type { Link } from '../../client/link.ts'
 import { auth, enterAs, own } from '../../client/session.ts'
 import { useWords } from '../language.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
@@ -8,29 +9,18 @@ import { Form } from './forms.tsx'
 import type { Way } from './page.tsx'
 import { signInWords } from './words.ts'
 
-const kinds = ['enter', 'confirm', 'reset'] as const
-export type Link = { readonly kind: (typeof kinds)[number]; readonly secret: string }
-
-/** Takes a link's secret from the address, where nobody should find it afterwards. */
-export function takeLink(): Link | undefined {
-  const found = /^#(\w+)=(\S+)$/.exec(location.hash)
-  const kind = kinds.find((each) => each === found?.[1])
-  if (kind === undefined || found?.[2] === undefined) return undefined
-  history.replaceState(null, '', location.pathname)
-  return { kind, secret: found[2] }
-}
-
-type LinkProps = { readonly link: Link; readonly onWay: (way: Way) => void }
+type LinkProps = { readonly link: Link; readonly onWay: (way: Way) => void; readonly onFailed: () => void }
 
 export const ByLink = (props: LinkProps) => (props.link.kind === 'reset' ? <Reset {...props} /> : <Enter {...props} />)
 
 /** Signs in with the link, or finishes a registration: once, however often the page is drawn. */
-function Enter({ link, onWay }: LinkProps) {
+function Enter({ link, onWay, onFailed }: LinkProps) {
   const words = useWords(signInWords)
   const entry = useMutation({
     mutationFn: () =>
       auth.call(link.kind === 'enter' ? own('signInByLink') : 'confirmAddress', { body: { link: link.secret } }),
     onSuccess: enterAs,
+    onError: onFailed,
   })
   const { mutate } = entry
   useEffect(() => mutate(), [mutate])

@@ -1,44 +1,35 @@
 import { Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
+import { takeLink } from '../../client/link.ts'
 import { part } from '../../client/session.ts'
 import { LanguageSwitch, ThemeSwitch } from '../frame.tsx'
 import { Mark } from '../icons.tsx'
 import { useWords } from '../language.tsx'
 import { ForgottenForm, PasswordForm, RegisterForm, TokenForm } from './forms.tsx'
-import { ByLink, takeLink } from './links.tsx'
+import { ByLink } from './links.tsx'
 import { signInWords } from './words.ts'
 
 /** What a stranger may do here. */
 export type Way = 'password' | 'token' | 'register' | 'forgotten' | 'link'
 
-/** The link that somebody came with: taken before anything else looks at the address, and used once. */
-let came = takeLink()
-
-function useLink() {
-  return useState(() => {
-    const link = came
-    came = undefined
-    return link
-  })[0]
-}
-
 export function SignIn() {
   const words = useWords(signInWords)
-  const link = useLink()
+  const [link] = useState(takeLink)
+  const [hasFailed, setFailed] = useState(false)
   const [way, setWay] = useState<Way>(link ? 'link' : 'password')
   const titles: Readonly<Record<Way, string>> = {
     password: part === 'operator' ? words.operatorTitle : words.title,
     token: part === 'operator' ? words.operatorTitle : words.title,
     register: words.register,
     forgotten: words.forgotten,
-    link: words.entering,
+    link: hasFailed ? words.linkFailed : link?.kind === 'reset' ? words.newPassword : words.entering,
   }
   const forms: Readonly<Record<Way, () => ReactNode>> = {
     password: () => <PasswordForm onWay={setWay} />,
     token: () => <TokenForm onWay={setWay} />,
     register: () => <RegisterForm onWay={setWay} />,
     forgotten: () => <ForgottenForm onWay={setWay} />,
-    link: () => link && <ByLink link={link} onWay={setWay} />,
+    link: () => link && <ByLink link={link} onWay={setWay} onFailed={() => setFailed(true)} />,
   }
   return <Door title={titles[way]}>{forms[way]()}</Door>
 }
