@@ -9,7 +9,7 @@ type Record = Readonly<{ [name: string]: unknown }>
 /** A value as people write it: what its name says it is decides how. */
 function write(name: string, value: unknown, format: Format): string {
   if (value === null || value === undefined) return '—'
-  if (name === 'kopecks' && typeof value === 'number') return format.exactMoney(value / 100)
+  if (name === 'kopecks') return format.exactMoney(Number(value) / 100)
   if (name.endsWith('_at') && typeof value === 'number') return format.moment(new Date(value).toISOString())
   if (name.endsWith('_at') && typeof value === 'string') return format.moment(value)
   if (name.endsWith('_bytes') && typeof value === 'number') return format.bytes(value)

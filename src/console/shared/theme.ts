@@ -14,6 +14,20 @@ const pine: MantineColorsTuple = [
   '#033c33',
 ]
 
+/** Greys of the dark ground, with a breath of the accent. */
+const dark: MantineColorsTuple = [
+  '#e4eae8',
+  '#c3ccc9',
+  '#a3aeab',
+  '#7d8986',
+  '#3d4946',
+  '#323d3a',
+  '#242d2b',
+  '#181f1d',
+  '#121817',
+  '#0d1211',
+]
+
 /** For what cannot be undone; dark enough to be read on white. */
 const red: MantineColorsTuple = [
   '#fdeeee',
@@ -31,7 +45,8 @@ const red: MantineColorsTuple = [
 export const theme = createTheme({
   primaryColor: 'pine',
   primaryShade: { light: 6, dark: 6 },
-  colors: { pine, red },
+  colors: { pine, red, dark },
+  respectReducedMotion: true,
   defaultRadius: 'md',
   cursorType: 'pointer',
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Ubuntu, sans-serif',
