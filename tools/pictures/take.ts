@@ -93,6 +93,8 @@ type Deps = {
   readonly browser: Browser
   /** Only scenes whose pictures' names hold one of these; all of them when there is none. */
   readonly names: readonly string[]
+  /** Only what fits the window, in place of the whole page. */
+  readonly isWindow: boolean
   readonly write: (name: string, png: Buffer) => Promise<unknown>
 }
 
@@ -111,13 +113,19 @@ async function settle(page: Page): Promise<void> {
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
-async function takeScene(page: Page, { shop, write }: Deps, scene: Scene, base: string, ending: string): Promise<void> {
+async function takeScene(
+  page: Page,
+  { shop, isWindow, write }: Deps,
+  scene: Scene,
+  base: string,
+  ending: string,
+): Promise<void> {
   await page.goto(`${base}${scene.path}`)
   await settle(page)
   await scene.prepare?.(page, shop)
   await settle(page)
   const isOver = (await page.getByRole('dialog').count()) > 0
-  await write(`${scene.name}-${ending}`, await page.screenshot({ fullPage: !isOver }))
+  await write(`${scene.name}-${ending}`, await page.screenshot({ fullPage: !isWindow && !isOver }))
 }
 
 async function takeAll(context: BrowserContext, deps: Deps, ending: string): Promise<void> {

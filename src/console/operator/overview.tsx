@@ -44,7 +44,7 @@ function Figures({ of }: { readonly of: Overview }) {
   return (
     <div className="cards">
       <Panel>
-        <Figure label={words.revenue} value={format.money(revenue)} />
+        <Figure label={words.revenue} value={format.money(Math.round(revenue))} />
       </Panel>
       <Panel>
         <Figure
