@@ -204,6 +204,21 @@ describe.each([...engines])('signing in on %s', (engine) => {
       from: ['127.0.0.0/8'],
       used_at: null,
     })
+    for (const bad of [
+      { name: 'x'.repeat(201) },
+      { name: '' },
+      { scopes: [] },
+      { scopes: ['all'] },
+      { cap_rub: -1 },
+      { cap_rub: 0.001 },
+      { cap_rub: 1_000_000_001 },
+      { from: ['nowhere'] },
+      { from: Array.from({ length: 101 }, () => '10.0.0.1') },
+      { expires_at: 'soon' },
+    ]) {
+      const answer = await page.post('/api/v1/tokens/create', bad)
+      expect([bad, answer.status, answer.error?.code]).toEqual([bad, 400, 'invalid_request'])
+    }
     expect((await service.get('/balance', { token: made.token })).status).toBe(200)
     expect((await service.post('/dedicated/buy', {}, { token: made.token })).status).toBe(403)
     await service.services.customers.noteUses()

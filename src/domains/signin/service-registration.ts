@@ -4,10 +4,18 @@ import type { CustomerId } from '../../kernel/ids.ts'
 import { toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
-import { badEmail, balanceLeft, loginTaken, noMail, registrationClosed, tooManyAttempts } from './errors.ts'
+import {
+  badEmail,
+  badPassword,
+  balanceLeft,
+  loginTaken,
+  noMail,
+  registrationClosed,
+  tooManyAttempts,
+} from './errors.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
-import { isEmail, toLogin } from './rules.ts'
+import { isEmail, problemOfPassword, toLogin } from './rules.ts'
 import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
 import type { Identities } from './service-identity.ts'
 
@@ -67,6 +75,8 @@ export function createRegistration(
     async register(wish: { email: string; password: string }, visitor: Visitor): Promise<Opened | undefined> {
       if (!deps.isOpen) throw registrationClosed()
       const email = readEmail(wish.email)
+      const problem = problemOfPassword(wish.password, email)
+      if (problem !== undefined) throw badPassword(problem)
       limit(email, visitor)
       const password = await identities.hash(wish.password, email)
       const known = await identities.findByLogin('customer', email)

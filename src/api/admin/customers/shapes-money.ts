@@ -83,7 +83,10 @@ const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
       reference: words("The payment's number at your bank; only operators see it.", 255, 'INV-17').optional(),
     }),
     exampleBody: { amount_rub: 1000 },
-    answer: movement.extend({ repeated: z.boolean().openapi({ description: 'Done before under this key.' }) }),
+    answer: z.object({
+      ...movement.shape,
+      repeated: z.boolean().openapi({ description: 'Done before under this key.' }),
+    }),
     example: { ...movementExample, repeated: false },
     codes: ['not_found', 'conflict'],
     charges: true,

@@ -48,7 +48,8 @@ export const listOperators = operation({
 const operatorParam = z.object({
   operator: z.string().openapi({ description: "The operator's name.", example: 'anna' }),
 })
-const linkAnswer = operator.extend({
+const linkAnswer = z.object({
+  ...operator.shape,
   link: text('Lets him in once, within a day; shown this once.', 'https://shop.example/operator#enter=tpl_…'),
   expires_at: moment('Until when.'),
 })
@@ -163,7 +164,7 @@ export const createOperatorToken = operation({
     expires_at: instant('When it stops; never unless said.').optional(),
   }),
   exampleBody: { name: 'script' },
-  answer: token.extend({ token: text('Its text, shown this once.', 'tpo_…') }),
+  answer: z.object({ ...token.shape, token: text('Its text, shown this once.', 'tpo_…') }),
   example: { ...tokenExample, token: 'tpo_…' },
   codes: ['not_found'],
 })

@@ -99,7 +99,7 @@ export const tokenWish = z.object({
     .openapi({ description: 'When it stops; never unless said.', example: '2027-01-31T12:00:00Z' }),
 })
 
-const made = token.extend({ token: text('Its text, shown this once.', 'tp_live_…') }).openapi('NewToken')
+const made = z.object({ ...token.shape, token: text('Its text, shown this once.', 'tp_live_…') }).openapi('NewToken')
 
 export const createOwnToken = operation({
   id: 'createToken',
