@@ -114,7 +114,7 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     expect(replaced.comment).toBe('price watch')
   })
 
-  // What differs between the engines is the shop, which has its own tests on both: the rest is walked on both in a long run.
+  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
   if (engine !== 'sqlite' && !isLong) return
 
   test('an answer that is lost on its way is asked for again, and nothing is charged twice', async () => {

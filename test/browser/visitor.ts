@@ -60,6 +60,6 @@ export async function findBarriers(page: Page): Promise<string[]> {
     )
 }
 
-/** Whether a page is no wider than its window. A phone would make the window as wide as the page, so it is not asked. */
+/** Whether a page is no wider than its window. A phone's window grows with the page, so it is not asked. */
 export const fitsWidth = async (page: Page): Promise<boolean> =>
   Number(await page.evaluate('document.documentElement.scrollWidth')) <= (page.viewportSize()?.width ?? 0)

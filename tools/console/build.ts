@@ -6,7 +6,7 @@ const root = resolve(import.meta.dir, '../..')
 const source = join(root, 'src/console')
 
 /** Where the shop looks for it. */
-export const builtConsole = join(root, 'dist/console')
+const builtConsole = join(root, 'dist/console')
 
 const bestBrotli = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
 

@@ -1,6 +1,6 @@
 /**
- * `npm run pictures -- FOLDER [--window] [name…]`: photographs the console's pages, in both languages, light and dark, at the
- * width of a phone and of a desk, for somebody to look at. With `--window`, as much of each as a window shows.
+ * `npm run pictures -- FOLDER [--window] [name…]`: photographs the console's pages, in both languages, light and dark,
+ * at the width of a phone and of a desk, for somebody to look at. With `--window`, as much as a window shows.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -154,7 +154,20 @@ export type Token = {
   used_from: string | null
 }
 
-export type NewToken = Token & { token: string }
+export type NewToken = {
+  token_id: string
+  begins: string
+  name: string
+  scopes: readonly string[]
+  cap_rub: number | null
+  from: readonly string[]
+  created_at: string
+  expires_at: string | null
+  revoked_at: string | null
+  used_at: string | null
+  used_from: string | null
+  token: string
+}
 
 export type Operations = {
   /** GET /balance */

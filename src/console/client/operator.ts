@@ -296,14 +296,36 @@ export type Operations = {
     params: { customer_id: string }
     query: {}
     body: { amount_rub: number; note?: string | undefined; reference?: string | undefined }
-    answer: Movement & { repeated: boolean }
+    answer: {
+      transaction: number
+      at: string
+      kind: 'credit' | 'charge' | 'refund' | 'debit'
+      amount_rub: number
+      balance_rub: number
+      order_id: string | null
+      key: string | null
+      reference: string | null
+      note: string
+      repeated: boolean
+    }
   }
   /** POST /customers/{customer_id}/debit */
   debitCustomer: {
     params: { customer_id: string }
     query: {}
     body: { amount_rub: number; note?: string | undefined; reference?: string | undefined }
-    answer: Movement & { repeated: boolean }
+    answer: {
+      transaction: number
+      at: string
+      kind: 'credit' | 'charge' | 'refund' | 'debit'
+      amount_rub: number
+      balance_rub: number
+      order_id: string | null
+      key: string | null
+      reference: string | null
+      note: string
+      repeated: boolean
+    }
   }
   /** GET /customers/{customer_id}/transactions */
   listMovements: {
@@ -751,14 +773,28 @@ export type Operations = {
     params: {}
     query: {}
     body: { name: string; role: 'owner' | 'support' | 'reader' }
-    answer: Operator & { link: string; expires_at: string }
+    answer: {
+      operator_id: string
+      name: string
+      role: 'owner' | 'support' | 'reader'
+      created_at: string
+      link: string
+      expires_at: string
+    }
   }
   /** POST /operators/{operator}/link */
   linkOperator: {
     params: { operator: string }
     query: {}
     body: Readonly<Record<string, unknown>>
-    answer: Operator & { link: string; expires_at: string }
+    answer: {
+      operator_id: string
+      name: string
+      role: 'owner' | 'support' | 'reader'
+      created_at: string
+      link: string
+      expires_at: string
+    }
   }
   /** POST /operators/{operator}/role */
   setOperatorRole: {
@@ -781,7 +817,15 @@ export type Operations = {
     params: { operator: string }
     query: {}
     body: { name?: string | undefined; expires_at?: string | undefined }
-    answer: OperatorToken & { token: string }
+    answer: {
+      token_id: string
+      begins: string
+      name: string
+      created_at: string
+      expires_at: string | null
+      revoked_at: string | null
+      token: string
+    }
   }
   /** POST /operators/tokens/{token_id}/revoke */
   revokeOperatorToken: {

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react'
 import { useLanguage } from './language.tsx'
 
 /** A line or a row of bars over time. */
-export type Series = { readonly label: string; readonly values: readonly number[] }
+type Series = { readonly label: string; readonly values: readonly number[] }
 
 type ChartProps = {
   /** What it shows, in words: for whoever cannot see it. */

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 /** Where in the console somebody is. It stands behind the `#`, so a page has an address and the server needs none. */
 export type Route = { readonly path: string; readonly query: URLSearchParams }
 
-export function readRoute(hash: string): Route {
+function readRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split('?')
   return { path: path.startsWith('/') ? path : '/', query: new URLSearchParams(query) }
 }

@@ -13,7 +13,7 @@ const toTexts = (record: object): Record<string, string> =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, String(value)]))
 
 /** Commands that work as they stand, once pasted. */
-export function toExamples(base: string, token: string) {
+function toExamples(base: string, token: string) {
   const header = `-H ${quoted(`Authorization: Bearer ${token}`)}`
   const wish = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
   return {

@@ -35,9 +35,3 @@ export async function loadMovements(sinceAt: number): Promise<readonly Transacti
   }
   return found
 }
-
-/** What was spent, less what came back of it. */
-export const spentIn = (movements: readonly Transaction[]): number =>
-  movements
-    .filter((each) => each.kind === 'charge' || each.kind === 'refund')
-    .reduce((sum, each) => sum - each.amount_rub, 0)

@@ -1,6 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { Proxy, Transaction } from '../../client/customer.ts'
+import type { Proxy } from '../../client/customer.ts'
 import { Chart } from '../../shared/chart.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { Icon, type IconName } from '../../shared/icons.tsx'
@@ -10,7 +10,8 @@ import { Empty, Figure, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { useRead } from '../api.ts'
 import { nameOf, useProxies } from '../dedicated/proxies.ts'
-import { loadMovements, spentIn } from '../money/movements.ts'
+import { loadMovements } from '../money/movements.ts'
+import { days, spentByDay, spentIn } from '../money/spending.ts'
 import { usePools } from '../premium/pools.tsx'
 import { customerWords } from '../words.ts'
 
@@ -67,7 +68,6 @@ const ru: typeof en = {
 const overviewWords: Words<typeof en> = { en, ru }
 
 const dayMs = 86_400_000
-const days = 30
 
 export function Overview() {
   const words = useWords(overviewWords)
@@ -128,24 +128,6 @@ function Figures({
       </Panel>
     </div>
   )
-}
-
-/** What each day cost, of the days up to today, in the reader's own time. */
-export function spentByDay(movements: readonly Transaction[], nowAt: number) {
-  const today = new Date(nowAt).setHours(0, 0, 0, 0)
-  const times = Array.from({ length: days }, (_, index) => today - (days - 1 - index) * dayMs)
-  const values = times.map((at) =>
-    Math.max(
-      0,
-      spentIn(
-        movements.filter((each) => {
-          const movedAt = Date.parse(each.created_at)
-          return movedAt >= at && movedAt < at + dayMs
-        }),
-      ),
-    ),
-  )
-  return { times, values }
 }
 
 function Spending() {
