@@ -66,23 +66,18 @@ async function measure(browser: Browser, link: string): Promise<Load> {
   const page = await context.newPage()
   const devtools = await context.newCDPSession(page)
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
-  let bytes = 0
-  const sizes: Promise<void>[] = []
+  const sizes: Promise<number>[] = []
   page.on('requestfinished', (request) => {
     const path = new URL(request.url()).pathname
     if (path !== '/' && path !== '/operator' && !path.startsWith('/console/')) return
-    sizes.push(
-      request.sizes().then((size) => {
-        bytes += size.responseBodySize + size.responseHeadersSize
-      }),
-    )
+    sizes.push(request.sizes().then((size) => size.responseBodySize + size.responseHeadersSize))
   })
   const startedAt = performance.now()
   await page.goto(link)
   await page.locator('h1').first().waitFor()
   const readyMs = performance.now() - startedAt
   await page.waitForLoadState('networkidle')
-  await Promise.all(sizes)
+  const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
   const paintMs = await firstPaint(page)
   await context.close()
   return { kilobytes: bytes / 1000, paintMs, readyMs }

@@ -232,7 +232,7 @@ export function createHttp(deps: HttpDeps) {
     const limit = createRateLimit(route.perMinute, deps.clock)
     app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
-  for (const { path, answer } of deps.console ?? []) app.get(path, (context) => answer(context.req.raw))
+  for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
   for (const path of docsPaths) {
     app.get(path, async () => {
       const { body, headers } = await readDocs(path)

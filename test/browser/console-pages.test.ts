@@ -110,9 +110,9 @@ describe('pages of the console', () => {
       visitor.page.on('requestfinished', (request) => {
         if (!/\/console\/|\/(?:operator)?(?:#|$)/.test(request.url())) return
         sizes.push(
-          request.sizes().then((size) => {
-            loaded[part].set(request.url(), size.responseBodySize + size.responseHeadersSize)
-          }),
+          request
+            .sizes()
+            .then((size) => void loaded[part].set(request.url(), size.responseBodySize + size.responseHeadersSize)),
         )
       })
       await visitor.page.goto(await parts[part].link())

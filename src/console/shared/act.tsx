@@ -2,6 +2,7 @@ import { Button, type ButtonProps, Checkbox, Modal, NativeSelect, NumberInput, T
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useWords } from './language.tsx'
+import { useOnce } from './once.ts'
 import { RefusalNotice } from './refusal-notice.tsx'
 import { sharedWords } from './words.ts'
 
@@ -74,6 +75,7 @@ function Asked<Done>({
       if (!show) onClose()
     },
   })
+  const start = useOnce(() => doing.mutateAsync())
   if (doing.data !== undefined && show) return <div className="stack">{show(doing.data)}</div>
   const lacks = fields.some((each) => !each.isOptional && values[each.name] === '')
   return (
@@ -81,7 +83,7 @@ function Asked<Done>({
       className="stack"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!doing.isPending) doing.mutate()
+        start()
       }}
     >
       {about !== undefined && <Text c="dimmed">{about}</Text>}

@@ -1,6 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
 import type { createClient, Shape } from '../client/call.ts'
+import { useOnce } from './once.ts'
 
 type Client<Operations extends Record<keyof Operations, Shape>> = ReturnType<typeof createClient<Operations>>
 type Name<Operations> = keyof Operations & string
@@ -54,25 +55,21 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
    */
   function usePurchase<Of extends Name<Operations>>(name: Of) {
     const queries = useQueryClient()
-    const asked = useRef({ body: '', key: '', isRunning: false })
+    const asked = useRef({ body: '', key: '' })
     const purchase = useMutation({
       mutationFn: async (body: Operations[Of]['body']) => {
         const written = JSON.stringify(body)
-        if (asked.current.body !== written) asked.current = { ...asked.current, body: written, key: newKey() }
+        if (asked.current.body !== written) asked.current = { body: written, key: newKey() }
         const bought = await client.call(name, { body, key: asked.current.key })
         asked.current.body = ''
         return bought
       },
-      onSettled: () => {
-        asked.current.isRunning = false
-        return queries.invalidateQueries()
-      },
+      onSettled: () => queries.invalidateQueries(),
     })
-    const buy = (body: Operations[Of]['body'], onBought?: (bought: Operations[Of]['answer']) => void): void => {
-      if (asked.current.isRunning) return
-      asked.current.isRunning = true
-      void purchase.mutateAsync(body).then(onBought, () => {})
-    }
+    const buy = useOnce(async (body: Operations[Of]['body'], onBought?: (bought: Operations[Of]['answer']) => void) => {
+      const bought = await purchase.mutateAsync(body)
+      onBought?.(bought)
+    })
     return { ...purchase, buy }
   }
 

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
+import { useOnce } from '../../shared/once.ts'
 import { api } from '../api.ts'
 
 export type Method = {
@@ -43,7 +44,7 @@ export const useMethods = () =>
 /** Begins a payment. The same wish, sent again because its answer was lost, is the same payment. */
 export function useBeginning() {
   const asked = useRef({ body: '', key: '' })
-  return useMutation({
+  const beginning = useMutation({
     mutationFn: async (body: { readonly amount_rub: number; readonly method: string; readonly email?: string }) => {
       const written = JSON.stringify(body)
       if (asked.current.body !== written) asked.current = { body: written, key: `console-${crypto.randomUUID()}` }
@@ -52,6 +53,7 @@ export function useBeginning() {
       return begun
     },
   })
+  return { ...beginning, begin: useOnce(beginning.mutateAsync) }
 }
 
 /** A payment as it stands; looked at until something has become of it, and then the balance too. */

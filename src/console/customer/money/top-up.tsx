@@ -44,7 +44,7 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
         className="line fields"
         onSubmit={(event) => {
           event.preventDefault()
-          if (!beginning.isPending) beginning.mutate(body)
+          beginning.begin(body)
         }}
       >
         <NumberInput
@@ -79,7 +79,7 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
         {words.limits(format.money(method.min_rub), format.money(method.max_rub))}
         {method.fee_percent > 0 && ` ${words.fee(format.number(method.fee_percent))}`}
       </Text>
-      <RefusalNotice error={beginning.error} onAgain={() => beginning.mutate(body)} />
+      <RefusalNotice error={beginning.error} onAgain={() => beginning.begin(body)} />
     </Panel>
   )
 }
