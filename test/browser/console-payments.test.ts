@@ -35,7 +35,7 @@ describe('paying in the console', () => {
       expect((await fetch(address, { method: 'POST' })).ok).toBe(true)
       await page.getByText('₽500 has come to your balance.').waitFor()
       expect((await shop.get('/balance', { token })).data.balance_rub).toBe(500)
-      expect((await shop.get('/payments', { token })).data.items).toHaveLength(1)
+      expect((await shop.get('/payments', { token })).data.payments).toHaveLength(1)
     }
     await expectQuiet()
     await context.close()
