@@ -7,6 +7,7 @@ import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
+import { consoleBench } from './console.ts'
 import type { Bench } from './context.ts'
 import { versionsOfProxies } from './forward-proxies.ts'
 import { gateway } from './gateway.ts'
@@ -33,6 +34,7 @@ const benches: readonly Bench[] = [
   premium,
   move,
   start,
+  consoleBench,
   gateway,
   hop,
   soak,

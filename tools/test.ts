@@ -29,6 +29,9 @@ const staticSteps: readonly Step[] = [
   { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
   { name: 'lint', command: [installed('oxlint'), '--deny-warnings', '--report-unused-disable-directives'] },
   { name: 'types', command: [installed('tsc'), '--noEmit'] },
+  { name: 'types of the console', command: [installed('tsc'), '--noEmit', '-p', 'src/console'] },
+  // Built from the source as it is now, for the tests of pages.
+  { name: 'console', command: [process.execPath, 'tools/console/run.ts'] },
   { name: 'tidy', command: [process.execPath, 'tools/tidy/run.ts'] },
   { name: 'unused', command: [installed('knip'), '--no-progress', '--no-config-hints'] },
 ]

@@ -27,7 +27,7 @@ const articles = {
 export type DocsPath = keyof typeof files | keyof typeof articles
 
 /** Where people look first. They are sent on to the description. */
-export const docsEntrances = ['/', '/operator', '/api', '/api/', '/api/v1', '/api/v1/']
+export const docsEntrances = ['/api', '/api/', '/api/v1', '/api/v1/']
 
 export const docsPaths = [...Object.keys(files), ...Object.keys(articles)] as DocsPath[]
 

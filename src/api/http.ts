@@ -23,6 +23,7 @@ import {
   withSee,
 } from './answers.ts'
 import { readBody } from './body.ts'
+import type { ConsoleRoute } from './console.ts'
 import { type ApiWords, customerWords, describe } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import type { Operation, z } from './operation.ts'
@@ -166,6 +167,7 @@ export type HttpDeps = {
   /** Other APIs on the same port. */
   readonly others?: readonly Mounted[]
   readonly plain?: readonly PlainRoute[]
+  readonly console?: readonly ConsoleRoute[]
   readonly version: string
   /** Where customers reach the shop, for the description. Known once it listens. */
   readonly publicUrl: () => string
@@ -230,6 +232,7 @@ export function createHttp(deps: HttpDeps) {
     const limit = createRateLimit(route.perMinute, deps.clock)
     app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
+  for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
   for (const path of docsPaths) {
     app.get(path, async () => {
       const { body, headers } = await readDocs(path)
@@ -239,7 +242,7 @@ export function createHttp(deps: HttpDeps) {
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
   }
-  for (const [path, methods] of methodsByPath(apis, deps.plain ?? [])) {
+  for (const [path, methods] of methodsByPath(apis, [...(deps.plain ?? []), ...(deps.console ?? [])])) {
     app.all(path, () => {
       throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
     })
@@ -383,7 +386,7 @@ function keyOf(request: Request): string | undefined {
 }
 
 /** The methods that each path knows, for the answer to the others. */
-function methodsByPath(apis: readonly Mounted[], plain: readonly PlainRoute[]): Map<string, string[]> {
+function methodsByPath(apis: readonly Mounted[], plain: readonly { path: string }[]): Map<string, string[]> {
   const methods = new Map<string, string[]>()
   for (const api of apis) {
     for (const operation of api.operations) {

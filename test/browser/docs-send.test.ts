@@ -135,8 +135,8 @@ test(
   withinMs,
 )
 
-test('whoever opens the shop in a browser is sent to its description', async () => {
-  for (const path of ['/', '/api/v1', '/api/v1/']) {
+test('whoever opens the API in a browser is sent to its description', async () => {
+  for (const path of ['/api', '/api/v1', '/api/v1/']) {
     const answer = await fetch(shop.url + path, { redirect: 'manual' })
     expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs'])
     expect((await fetch(shop.url + path, { method: 'POST' })).status).toBe(405)

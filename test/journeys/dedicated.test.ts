@@ -104,10 +104,12 @@ describe.each([...engines])('dedicated proxies on %s', (engine) => {
     expect(answer.status).toBe(200)
   })
 
-  test('countries are listed with their names in English and Russian, and with what is free', async () => {
+  test('countries are listed with their names in English and Russian, what is free, and for how long it is sold', async () => {
     for (const ipv of [3, 4, 6]) {
       const { data } = await service.get(`/dedicated/country?ipv=${ipv}`)
       expect(data.ipv).toBe(ipv)
+      expect(data.periods).toEqual(ipv === 6 ? [3, 7, 14, 30, 60, 90] : [7, 14, 30, 60, 90])
+      expect(data.prolong_periods).toEqual([3, 7, 14, 30, 60, 90])
       const codes = data.countries.map((each: { country_code: string }) => each.country_code)
       for (const code of ['DE', 'FR', 'GB', 'NL', 'RU', 'US']) expect(codes).toContain(code)
       expect(data.countries.find((each: { country_code: string }) => each.country_code === 'DE')).toMatchObject({

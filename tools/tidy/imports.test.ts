@@ -86,7 +86,12 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
   ['src/api/http.ts', '../main/settings/config.ts', './status.ts'],
   ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],
-  ['console/pages/orders.ts', '../../src/api/operation.ts', '../../packages/client/index.ts'],
+  ['src/console/customer/api.ts', '../../api/operation.ts', '../client/customer.ts'],
+  ['src/console/customer/api.ts', '../../kernel/money.ts', '../shared/format.ts'],
+  ['src/console/customer/api.ts', '../operator/api.ts', './words.ts'],
+  ['src/console/operator/api.ts', '../customer/api.ts', '../shared/queries.ts'],
+  ['src/console/shared/app.tsx', '../customer/api.ts', '../customer/index.tsx'],
+  ['src/console/client/call.ts', 'hono', 'react'],
   ['src/cli/verify.ts', 'bun:sqlite', 'node:fs'],
   ['src/main/settings/config.ts', 'bun:sqlite', 'bun'],
 ]

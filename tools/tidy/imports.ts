@@ -15,7 +15,7 @@ export function findImports(text: string): Import[] {
 
 export function checkImports(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
-    const isBound = isCode(path) && !isTest(path) && (path.startsWith('src/') || path.startsWith('console/'))
+    const isBound = isCode(path) && !isTest(path) && path.startsWith('src/')
     return isBound ? checkFile(path, text) : []
   })
 }

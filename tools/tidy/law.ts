@@ -21,7 +21,10 @@ export type Room =
   | 'plane'
   | GatewayRoom
   | 'main'
-  | 'console'
+  | ConsoleRoom
+
+/** The console: what both parts share, and the parts, which never see one another: nobody loads the other's. */
+type ConsoleRoom = 'console' | 'console-customer' | 'console-operator'
 
 /** The rooms of a gateway that know no sockets: every way of carrying (`carry`, which is plain `plane`) uses them. */
 type GatewayRoom = 'gateway-protocol' | 'gateway-decide' | 'gateway-reach' | 'gateway-count'
@@ -46,6 +49,9 @@ export const pure = 'own/rules.ts and its like'
 const inGateway = (...rooms: readonly string[]) => rooms.map((room) => `src/plane/gateway/${room}/**`)
 const hashing = 'node:crypto'
 const anyPackage = '**'
+/** A page in a browser knows the shop by its APIs alone: it imports nothing of it, not even the kernel. */
+const sharedConsole = ['src/console/{client,shared}/**']
+const browserPackages = ['react', 'react-dom/client', '@mantine/{core,hooks}', '@tanstack/react-query', 'uplot', 'qr']
 
 /** The import law, whole. Whatever is not listed is forbidden. */
 export const law: Readonly<Record<Room, Sight>> = {
@@ -98,8 +104,10 @@ export const law: Readonly<Record<Room, Sight>> = {
     files: [kernel, 'src/wire/**', ...inGateway('protocol', 'decide', 'reach')],
     packages: ['node:dns/promises'],
   },
-  main: { files: ['src/**', 'migrations/**', 'console/**', 'package.json'], packages: [anyPackage] },
-  console: { files: [kernel, 'console/**', 'packages/client/**'], packages: [anyPackage] },
+  main: { files: ['src/**', 'migrations/**', 'package.json'], packages: [anyPackage] },
+  console: { files: [...sharedConsole, 'src/console/*/index.tsx'], packages: browserPackages },
+  'console-customer': { files: [...sharedConsole, 'src/console/customer/**'], packages: browserPackages },
+  'console-operator': { files: [...sharedConsole, 'src/console/operator/**'], packages: browserPackages },
 }
 
 const ground = ['ledger', 'pricing', 'customers']
@@ -136,6 +144,11 @@ const plainRooms: readonly Room[] = [
   'console',
 ]
 
+const consoleRooms: ReadonlyMap<string, ConsoleRoom> = new Map([
+  ['customer', 'console-customer'],
+  ['operator', 'console-operator'],
+])
+
 const gatewayRooms: ReadonlyMap<string, GatewayRoom> = new Map([
   ['protocol', 'gateway-protocol'],
   ['decide', 'gateway-decide'],
@@ -145,10 +158,10 @@ const gatewayRooms: ReadonlyMap<string, GatewayRoom> = new Map([
 
 export function findRoom(path: string): { readonly room: Room; readonly domain?: string } | undefined {
   const parts = path.split('/')
-  if (parts[0] === 'console') return { room: 'console' }
   if (parts[0] !== 'src') return undefined
   const room = plainRooms.find((name) => name === parts[1])
   if (room === 'api' && isShapes(parts.at(-1) ?? '')) return { room: 'shapes' }
+  if (room === 'console') return { room: consoleRooms.get(parts[2] ?? '') ?? 'console' }
   if (room === 'plane' && parts[2] === 'gateway') return { room: gatewayRooms.get(parts[3] ?? '') ?? 'plane' }
   if (room !== undefined && parts.length > 2) return { room }
   const [, folder, domain, ...inside] = parts

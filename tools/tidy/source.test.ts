@@ -24,6 +24,12 @@ describe('taking a source apart', () => {
     expect(takeApart(`const a = s.split(/[/'"]\\//); Date.now()`).code).toContain('Date.now()')
   })
 
+  test('the slash of an element is not a regular expression', () => {
+    const { code } = takeApart(`const a = <b c={<d />}>{e}</b>; const f = '/'; Date.now()`)
+    expect(code).toContain('{e}</b>')
+    expect(code).toContain('Date.now()')
+  })
+
   test('a division is not a regular expression', () => {
     const { code } = takeApart(`const a = b / c; const d = e(1) / 2; const f = 'x' // it's`)
     expect(code).toContain('c; const d = e(1)')

@@ -103,8 +103,12 @@ class Scanner {
     return position + 1
   }
 
-  /** A slash divides unless what stands before it cannot end an operand; then it opens a regular expression. */
+  /**
+   * A slash divides unless what stands before it cannot end an operand; then it opens a regular expression. In `</a>`
+   * and `<a />` it closes an element.
+   */
   private readSlash(at: number): number {
+    if (this.text[at - 1] === '<' || this.text[at + 1] === '>') return at + 1
     if (!beforeRegExp.test(this.code.slice(Math.max(0, at - 40), at).join(''))) return at + 1
     const found = /^\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//.exec(this.text.slice(at, at + 2000))
     if (found === null) return at + 1

@@ -5,6 +5,7 @@ import { drawing } from '../../adapters/qr-drawing.ts'
 import type { RequestNote } from '../../api/answers.ts'
 import { createCustomerSessions } from '../../api/auth/customer-sessions.ts'
 import { authApi } from '../../api/auth/routes.ts'
+import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
@@ -52,6 +53,8 @@ import { openVault } from './vault.ts'
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
+/** Where `npm install` puts the console that it builds. */
+const builtConsole = new URL('../../../dist/console/', import.meta.url)
 
 export type Shop = {
   readonly url: string
@@ -209,6 +212,7 @@ function openApi(
       ...eventOperations(services),
       ...tokenOperations(services),
     ],
+    console: openConsole(builtConsole, around.random),
     plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
     version: manifest.version,
     publicUrl,

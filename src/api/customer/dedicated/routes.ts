@@ -94,13 +94,14 @@ export function dedicatedOperations(deps: {
     }),
 
     bind(owned.listCountries, async ({ query }) => {
-      const kind = (await deps.pricing.current()).dedicated.kinds.get(query.ipv)
+      const { kinds, prolongPeriods } = (await deps.pricing.current()).dedicated
+      const kind = kinds.get(query.ipv)
       const codes = [...(kind?.countries.keys() ?? [])].toSorted() as CountryCode[]
       const counted = codes.map(async (code) => ({
         code,
         available: await deps.stock.available({ country: code, ipv: query.ipv }),
       }))
-      return owned.toCountries(query.ipv, await Promise.all(counted))
+      return owned.toCountries(query.ipv, { periods: kind?.periods ?? [], prolongPeriods }, await Promise.all(counted))
     }),
 
     bind(owned.countAvailable, async ({ query }) => {

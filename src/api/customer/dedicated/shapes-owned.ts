@@ -102,6 +102,8 @@ export const listCountries = operation({
   query: z.object({ ipv: queryIpv() }),
   answer: z.object({
     ipv: shownIpv(),
+    periods: z.array(whole('Days.', 30)).openapi({ description: 'For how many days it can be bought.' }),
+    prolong_periods: z.array(whole('Days.', 30)).openapi({ description: 'By how many days it can be prolonged.' }),
     countries: z
       .array(
         z.object({
@@ -113,11 +115,20 @@ export const listCountries = operation({
       )
       .openapi({ description: 'Each country that has a price.' }),
   }),
-  example: { ipv: 4, countries: [{ country_code: 'DE', name: 'Germany', name_ru: 'Германия', available: 1024 }] },
+  example: {
+    ipv: 4,
+    periods: [7, 14, 30, 60, 90],
+    prolong_periods: [3, 7, 14, 30, 60, 90],
+    countries: [{ country_code: 'DE', name: 'Germany', name_ru: 'Германия', available: 1024 }],
+  },
 })
 
-export const toCountries = (ipv: Ipv, found: readonly { code: CountryCode; available: number }[]) => ({
+type Periods = { readonly periods: readonly number[]; readonly prolongPeriods: readonly number[] }
+
+export const toCountries = (ipv: Ipv, of: Periods, found: readonly { code: CountryCode; available: number }[]) => ({
   ipv,
+  periods: [...of.periods],
+  prolong_periods: [...of.prolongPeriods],
   countries: found.map(({ code, available }) => ({
     country_code: code,
     name: countryName(code, 'en'),

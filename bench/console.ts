@@ -1,0 +1,87 @@
+import type { Browser, Page } from 'playwright-core'
+import { openChromium } from '../test/browser/chromium.ts'
+import { customerLink, operatorLink } from '../test/harness/console-links.ts'
+import { startLivedIn } from '../test/harness/console-shop.ts'
+import type { Bench } from './context.ts'
+import { median } from './measure.ts'
+import { type Row, timeRow } from './report.ts'
+
+const slowdown = 4
+const mostKilobytes = 250
+const pages = ['the sign-in page', 'a customer’s start page', 'an operator’s start page'] as const
+
+type Load = { readonly kilobytes: number; readonly paintMs: number; readonly readyMs: number }
+
+/** What somebody waits for who has never been here, on a machine that is not new. */
+export const consoleBench: Bench = {
+  name: 'console',
+  about: `the web console's first load in Chromium with an empty cache, its processor slowed ${slowdown} times`,
+  async run({ stage, rounds, say }) {
+    const [shop, browser] = await Promise.all([startLivedIn('sqlite'), openChromium()])
+    stage.atEnd(async () => {
+      await browser.close()
+      await shop.stop()
+    })
+    const loads = new Map<string, Load[]>(pages.map((name) => [name, []]))
+    for (let round = 0; round < rounds; round += 1) {
+      const links = [
+        shop.url,
+        await customerLink(shop, shop.token),
+        await operatorLink(shop, `round-${round}`, 'owner'),
+      ]
+      for (const [index, name] of pages.entries()) {
+        const load = await measure(browser, links[index] ?? shop.url)
+        loads.get(name)?.push(load)
+        say(`  ${name}: ${load.kilobytes.toFixed(0)} KB, painted after ${load.paintMs.toFixed(0)} ms`)
+      }
+    }
+    return pages.flatMap((name) => toRows(name, loads.get(name) ?? []))
+  },
+}
+
+function toRows(name: string, loads: readonly Load[]): Row[] {
+  const sizes = loads.map((each) => each.kilobytes)
+  return [
+    {
+      what: `${name}, compressed`,
+      figure: `${median(sizes).toFixed(0)} KB`,
+      rounds: sizes,
+      target: `< ${mostKilobytes} KB`,
+      met: median(sizes) < mostKilobytes,
+    },
+    timeRow(
+      `${name}, first paint`,
+      loads.map((each) => each.paintMs),
+    ),
+    timeRow(
+      `${name}, its heading stands`,
+      loads.map((each) => each.readyMs),
+    ),
+  ]
+}
+
+/** The page and its files, as they came over the wire; what they ask of the API is not the console's. */
+async function measure(browser: Browser, link: string): Promise<Load> {
+  const context = await browser.newContext({ locale: 'en-US' })
+  const page = await context.newPage()
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
+  const sizes: Promise<number>[] = []
+  page.on('requestfinished', (request) => {
+    const path = new URL(request.url()).pathname
+    if (path !== '/' && path !== '/operator' && !path.startsWith('/console/')) return
+    sizes.push(request.sizes().then((size) => size.responseBodySize + size.responseHeadersSize))
+  })
+  const startedAt = performance.now()
+  await page.goto(link)
+  await page.locator('h1').first().waitFor()
+  const readyMs = performance.now() - startedAt
+  await page.waitForLoadState('networkidle')
+  const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
+  const paintMs = await firstPaint(page)
+  await context.close()
+  return { kilobytes: bytes / 1000, paintMs, readyMs }
+}
+
+const firstPaint = async (page: Page): Promise<number> =>
+  Number(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"))

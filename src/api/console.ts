@@ -1,0 +1,79 @@
+import { Refusal } from '../kernel/refusal.ts'
+import { plainHeaders } from './answers.ts'
+
+/** A page of the web console, or a file that it names. They were built when Turnpike was installed. */
+export type ConsoleRoute = { readonly path: string; readonly answer: (request: Request) => Promise<Response> }
+
+/** The customers' part and the operators' part: the same page, which loads one of them. */
+const pages = ['/', '/operator']
+
+const types: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** A name holds a digest of its content, so what was fetched once never changes. */
+const forEver = 'public, max-age=31536000, immutable'
+
+/** Nothing from anywhere else; no script but its own files; no style but its own file and what bears the nonce. */
+const policyWith = (nonce: string): string =>
+  `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; connect-src 'self'; ` +
+  "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** Endings of the compressed forms, smallest first, and how they are called in HTTP. */
+const forms = [
+  ['br', 'br'],
+  ['gz', 'gzip'],
+] as const
+
+/** Whether an encoding is among the accepted ones, and not with the weight of nothing (RFC 9110, 12.5.3). */
+const isAccepted = (accepted: string, coding: string): boolean =>
+  accepted.split(',').some((each) => {
+    const [name, weight = ''] = each.split(';')
+    return name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight)
+  })
+
+const notBuilt = 'The console has not been built: run npm run console. The API is at /docs.\n'
+
+export function openConsole(folder: URL, random: (bytes: number) => Uint8Array): readonly ConsoleRoute[] {
+  const at = (name: string) => Bun.file(new URL(name, folder))
+
+  /** With another nonce each time, for the styles that the page makes while it runs. */
+  async function answerPage(): Promise<Response> {
+    const page = at('page.html')
+    if (!(await page.exists())) {
+      return new Response(notBuilt, { status: 503, headers: { ...plainHeaders, 'Content-Type': 'text/plain' } })
+    }
+    const nonce = random(16).toBase64()
+    return new Response((await page.text()).replace('{nonce}', nonce), {
+      headers: {
+        ...plainHeaders,
+        'Content-Type': 'text/html; charset=utf-8',
+        'Content-Security-Policy': policyWith(nonce),
+        'Cross-Origin-Opener-Policy': 'same-origin',
+      },
+    })
+  }
+
+  /** In the smallest form that the browser takes. A name is one of ours before it is looked for. */
+  async function answerFile(request: Request): Promise<Response> {
+    const name = new URL(request.url).pathname.split('/').at(-1) ?? ''
+    const type = /^[\w-]+\.(js|css|svg)$/.exec(name)?.[1]
+    if (type === undefined || !(await at(name).exists())) {
+      throw new Refusal('missing', 'not_found', 'There is no such file. Load the page anew.')
+    }
+    const form = forms.find(([, coding]) => isAccepted(request.headers.get('accept-encoding') ?? '', coding))
+    return new Response(at(form ? `${name}.${form[0]}` : name), {
+      headers: {
+        ...plainHeaders,
+        'Content-Type': types[type] ?? '',
+        'Cache-Control': forEver,
+        Vary: 'Accept-Encoding',
+        ...(form && { 'Content-Encoding': form[1] }),
+      },
+    })
+  }
+
+  return [...pages.map((path) => ({ path, answer: answerPage })), { path: '/console/:name', answer: answerFile }]
+}

@@ -1,0 +1,123 @@
+/** What an operation is given: the fields of its path, its query and its body, as far as it has any. */
+export type Shape = { readonly params: object; readonly query: object; readonly body: object; readonly answer: unknown }
+
+type Given<Of extends Shape> = {
+  readonly params?: Of['params']
+  readonly query?: Of['query']
+  readonly body?: Of['body']
+  /** Makes a repeat have one effect; only for operations that place an order. */
+  readonly key?: string
+}
+
+/** What an operation is called by; then whether it takes a key, and the least role that may call it. */
+type Table = Readonly<Record<string, readonly [method: string, path: string, ...rest: readonly string[]]>>
+
+/** A no that the shop has given, in its own words. */
+export class CallRefused extends Error {
+  override readonly name = 'CallRefused'
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: unknown,
+    readonly requestId: string | null,
+  ) {
+    super(message)
+  }
+
+  /** Whether money moved, where the shop says so. */
+  get charged(): boolean | undefined {
+    const said = typeof this.details === 'object' && this.details !== null ? this.details : {}
+    return 'charged' in said && typeof said.charged === 'boolean' ? said.charged : undefined
+  }
+}
+
+/** No answer came: nobody here knows whether the request had an effect. */
+export class CallLost extends Error {
+  override readonly name = 'CallLost'
+}
+
+const withinMs = 30_000
+
+/** How a call shows who is calling, and whom to tell that the shop knows the caller no more. */
+export type Standing = { readonly headers: () => Readonly<Record<string, string>>; readonly onEnded: () => void }
+
+type Answered = { readonly ok?: boolean; readonly data?: unknown; readonly error?: Failure }
+type Failure = { readonly code?: string; readonly message?: string; readonly details?: unknown }
+
+async function send(request: Request): Promise<Response> {
+  try {
+    return await fetch(request)
+  } catch (error) {
+    throw new CallLost(String(error))
+  }
+}
+
+async function readJson(response: Response): Promise<Answered> {
+  try {
+    return (await response.json()) as Answered
+  } catch (error) {
+    throw new CallLost(String(error))
+  }
+}
+
+const toQuery = (query: object): string => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+}
+
+/** An API as typed calls. `base` is where its paths begin. */
+export function createClient<Operations extends Record<keyof Operations, Shape>>(
+  base: string,
+  table: Table,
+  standing: Standing,
+) {
+  function toRequest<Name extends keyof Operations & string>(name: Name, given: Given<Operations[Name]>): Request {
+    const [method, path] = table[name] ?? ['GET', '']
+    const params = (given.params ?? {}) as Readonly<Record<string, string>>
+    const filled = path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(params[field] ?? ''))
+    const headers = {
+      ...standing.headers(),
+      ...(method === 'POST' && { 'Content-Type': 'application/json' }),
+      ...(given.key !== undefined && { 'Idempotency-Key': given.key }),
+    }
+    return new Request(base + filled + toQuery(given.query ?? {}), {
+      method,
+      headers,
+      signal: AbortSignal.timeout(withinMs),
+      ...(method === 'POST' && { body: JSON.stringify(given.body ?? {}) }),
+    })
+  }
+
+  async function refuse(response: Response): Promise<never> {
+    const { error = {} } = await readJson(response)
+    if (response.status === 401) standing.onEnded()
+    const { code = 'internal_error', message = response.statusText, details = null } = error
+    throw new CallRefused(response.status, code, message, details, response.headers.get('X-Request-Id'))
+  }
+
+  return {
+    /** Whether the shop's description names it. */
+    has: (name: string): boolean => name in table,
+
+    /** The least role that may call it. */
+    roleOf: (name: keyof Operations & string): string | undefined => table[name]?.at(-1),
+
+    async call<Name extends keyof Operations & string>(
+      name: Name,
+      given: Given<Operations[Name]> = {},
+    ): Promise<Operations[Name]['answer']> {
+      const response = await send(toRequest(name, given))
+      return response.ok ? (await readJson(response)).data : refuse(response)
+    },
+
+    /** An answer that is a file. */
+    async read<Name extends keyof Operations & string>(
+      name: Name,
+      given: Given<Operations[Name]> = {},
+    ): Promise<string> {
+      const response = await send(toRequest(name, given))
+      return response.ok ? response.text() : refuse(response)
+    },
+  }
+}

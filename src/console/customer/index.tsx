@@ -1,0 +1,78 @@
+import type { ReactNode } from 'react'
+import { leave, useWho } from '../client/session.ts'
+import { useFormat } from '../shared/format.ts'
+import { Frame, type Way } from '../shared/frame.tsx'
+import { useWords } from '../shared/language.tsx'
+import { NoSuchPage } from '../shared/no-such-page.tsx'
+import { Figure } from '../shared/parts.tsx'
+import { useRoute } from '../shared/route.ts'
+import { CustomerAccount } from './account.tsx'
+import { useRead } from './api.ts'
+import { ApiPage } from './api-page/page.tsx'
+import { BuyDedicated } from './dedicated/buy.tsx'
+import { DedicatedList } from './dedicated/list.tsx'
+import { DedicatedProxy } from './dedicated/proxy.tsx'
+import { OrderPage, OrdersPage } from './money/orders.tsx'
+import { MoneyPage } from './money/page.tsx'
+import { Overview } from './overview/page.tsx'
+import { PremiumPage } from './premium/page.tsx'
+import { VpnPage } from './vpn/page.tsx'
+import { customerWords } from './words.ts'
+
+function Balance() {
+  const words = useWords(customerWords)
+  const format = useFormat()
+  const { data } = useRead('getBalance')
+  return <Figure label={words.balance} value={data ? format.exactMoney(data.balance_rub) : '…'} />
+}
+
+/** An operator who looks at a customer's pages is told so: nothing can be changed. */
+function Viewed() {
+  const words = useWords(customerWords)
+  const viewer = useWho()?.viewed_by ?? null
+  return viewer === null ? null : <div className="notice warn viewed">{words.viewed}</div>
+}
+
+/** The page of a path; each `:id` is a part of it. */
+const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNode])[] = [
+  [/^\/$/, () => <Overview />],
+  [/^\/dedicated$/, () => <DedicatedList />],
+  [/^\/dedicated\/buy$/, () => <BuyDedicated />],
+  [/^\/dedicated\/(\d+)$/, (id) => <DedicatedProxy key={id} id={Number(id)} />],
+  [/^\/premium(?:\/(\w+))?$/, (tab) => <PremiumPage tab={tab} />],
+  [/^\/vpn$/, () => <VpnPage />],
+  [/^\/orders$/, () => <OrdersPage />],
+  [/^\/orders\/(\w+)$/, (id) => <OrderPage key={id} id={id} />],
+  [/^\/money$/, () => <MoneyPage />],
+  [/^\/api$/, () => <ApiPage />],
+  [/^\/account$/, () => <CustomerAccount />],
+]
+
+function findPage(path: string): ReactNode {
+  for (const [pattern, show] of pages) {
+    const found = pattern.exec(path)
+    if (found) return show(found[1] ?? '')
+  }
+  return <NoSuchPage />
+}
+
+export default function Customer() {
+  const words = useWords(customerWords)
+  const { path } = useRoute()
+  const ways: readonly Way[] = [
+    { path: '/', label: words.overview, icon: 'home' },
+    { path: '/dedicated', label: words.dedicated, icon: 'server' },
+    { path: '/premium', label: words.premium, icon: 'globe' },
+    { path: '/vpn', label: words.vpn, icon: 'shield' },
+    { path: '/orders', label: words.orders, icon: 'receipt' },
+    { path: '/money', label: words.money, icon: 'wallet' },
+    { path: '/api', label: words.api, icon: 'code' },
+    { path: '/account', label: words.account, icon: 'people' },
+  ]
+  return (
+    <Frame ways={ways} foot={<Balance />} onLeave={() => void leave()}>
+      <Viewed />
+      {findPage(path)}
+    </Frame>
+  )
+}

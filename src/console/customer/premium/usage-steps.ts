@@ -1,0 +1,25 @@
+import type { Operations } from '../../client/customer.ts'
+
+type Item = Operations['getPremiumUsage']['answer']['items'][number]
+
+const hourMs = 3_600_000
+const dayMs = 86_400_000
+const spans = { hour: { stepMs: hourMs, count: 48 }, day: { stepMs: dayMs, count: 30 } } as const
+export type By = keyof typeof spans
+
+/** From a whole step on, so that a page that is opened twice asks for the same. */
+export function sinceOf(by: By, nowAt: number): string {
+  const { stepMs, count } = spans[by]
+  return new Date(Math.floor(nowAt / stepMs) * stepMs - (count - 1) * stepMs).toISOString()
+}
+
+/** A value for each step of the time, also where nothing was carried. */
+export function fill(by: By, from: string, items: readonly Item[]) {
+  const { stepMs, count } = spans[by]
+  const fromAt = Date.parse(from)
+  const times = Array.from({ length: count }, (_, index) => fromAt + index * stepMs)
+  const found = new Map(items.map((each) => [Math.floor(Date.parse(each.key) / stepMs), each]))
+  const of = (field: 'received_bytes' | 'sent_bytes') =>
+    times.map((at) => found.get(Math.floor(at / stepMs))?.[field] ?? 0)
+  return { times, received: of('received_bytes'), sent: of('sent_bytes') }
+}

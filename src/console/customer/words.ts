@@ -1,0 +1,31 @@
+import type { Words } from '../shared/language.tsx'
+
+const en = {
+  overview: 'Overview',
+  dedicated: 'Dedicated proxies',
+  premium: 'Premium proxies',
+  vpn: 'VPN',
+  orders: 'Orders',
+  money: 'Money',
+  api: 'API',
+  account: 'Account',
+  viewed: 'You look at this customer’s pages as an operator. Nothing can be changed here.',
+  balance: 'Balance',
+  topUp: 'Top up',
+  buy: 'Buy',
+}
+const ru: typeof en = {
+  overview: 'Обзор',
+  dedicated: 'Выделенные прокси',
+  premium: 'Премиум-прокси',
+  vpn: 'VPN',
+  orders: 'Заказы',
+  money: 'Деньги',
+  api: 'API',
+  account: 'Учётная запись',
+  viewed: 'Вы смотрите страницы покупателя как оператор. Изменить здесь ничего нельзя.',
+  balance: 'Баланс',
+  topUp: 'Пополнить',
+  buy: 'Купить',
+}
+export const customerWords: Words<typeof en> = { en, ru }

@@ -1,0 +1,93 @@
+import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
+import { useFormat } from '../shared/format.ts'
+import { useWords } from '../shared/language.tsx'
+import { Empty } from '../shared/parts.tsx'
+import { Rows } from '../shared/rows.tsx'
+import { orderName, tradeWords } from '../shared/trade-words.ts'
+import { operatorWords } from './words.ts'
+
+const shortId = (id: string): string => `…${id.slice(-8)}`
+
+/** Movements of a customer's money, with the balance after each. */
+export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
+  const words = useWords(operatorWords)
+  const format = useFormat()
+  const trade = useWords(tradeWords)
+  if (rows.length === 0) return <Empty icon="wallet" title={words.none} about={words.noneAbout} />
+  return (
+    <Rows
+      label={words.movements}
+      rows={rows}
+      keyOf={(row) => row.transaction}
+      columns={[
+        { name: 'when', label: words.when, show: (row) => format.moment(row.at) },
+        {
+          name: 'what',
+          label: words.what,
+          isText: true,
+          show: (row) => (
+            <span>
+              {trade.kinds[row.kind] ?? row.kind}
+              <small>{[row.note, row.reference].filter((each) => each).join(' · ')}</small>
+            </span>
+          ),
+        },
+        {
+          name: 'order',
+          label: words.order,
+          show: (row) =>
+            row.order_id === null ? null : <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
+        },
+        { name: 'amount', label: words.amount, isFigure: true, show: (row) => format.exactMoney(row.amount_rub) },
+        { name: 'after', label: words.after, isFigure: true, show: (row) => format.exactMoney(row.balance_rub) },
+      ]}
+    />
+  )
+}
+
+export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
+  const words = useWords(operatorWords)
+  const format = useFormat()
+  const trade = useWords(tradeWords)
+  if (rows.length === 0) return <Empty icon="receipt" title={words.none} about={words.noneAbout} />
+  return (
+    <Rows
+      label={words.orders}
+      rows={rows}
+      keyOf={(row) => row.order_id}
+      columns={[
+        {
+          name: 'order',
+          label: words.order,
+          show: (row) => <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
+        },
+        { name: 'product', label: words.product, show: (row) => orderName(row, trade) },
+        { name: 'when', label: words.when, show: (row) => format.moment(row.created_at) },
+        { name: 'price', label: words.price, isFigure: true, show: (row) => format.exactMoney(row.price_rub) },
+      ]}
+    />
+  )
+}
+
+export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
+  const words = useWords(operatorWords)
+  const format = useFormat()
+  if (rows.length === 0) return <Empty icon="book" title={words.none} about={words.noneAbout} />
+  return (
+    <Rows
+      label={words.events}
+      rows={rows}
+      keyOf={(row) => row.id}
+      columns={[
+        { name: 'when', label: words.when, show: (row) => format.moment(row.timestamp) },
+        { name: 'what', label: words.what, show: (row) => <span className="mono">{row.type}</span> },
+        {
+          name: 'details',
+          label: words.details,
+          isText: true,
+          show: (row) => <span className="mono">{JSON.stringify(row.data)}</span>,
+        },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,115 @@
+import { useComputedColorScheme } from '@mantine/core'
+import { useEffect, useRef } from 'react'
+import { useLanguage } from './language.tsx'
+
+/** A line or a row of bars over time. */
+type Series = { readonly label: string; readonly values: readonly number[] }
+
+type ChartProps = {
+  /** What it shows, in words: for whoever cannot see it. */
+  readonly label: string
+  /** Instants in milliseconds, one for each value. */
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  readonly write: (value: number) => string
+  readonly shape?: 'bars' | 'line'
+  readonly height?: number
+}
+
+const strokes = ['--chart-first', '--chart-second'] as const
+
+/** The drawing program comes when a drawing is wanted: most pages have none. */
+const loadDrawing = async () => (await import('uplot')).default
+
+async function draw(place: HTMLElement, props: ChartProps, language: string) {
+  const Drawing = await loadDrawing()
+  const style = getComputedStyle(place)
+  const colour = (name: string): string => style.getPropertyValue(name).trim()
+  const { bars } = Drawing.paths
+  const paths = props.shape !== 'line' && bars ? { paths: bars({ size: [0.62, 34], radius: 0.2 }) } : {}
+  const axis = { stroke: colour('--mantine-color-dimmed'), font: '12px system-ui', ticks: { show: false } }
+  const written = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
+  const toHour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' })
+  const spanMs = (props.times.at(-1) ?? 0) - (props.times[0] ?? 0)
+  const toTime = (second: number) => (spanMs > 3 * 86_400_000 ? written : toHour).format(new Date(second * 1000))
+  // Half a step on either side, so that the first bar and the last are whole.
+  const edge = props.shape === 'line' ? 0 : spanMs / 1000 / Math.max(1, props.times.length - 1) / 2
+  return new Drawing(
+    {
+      width: place.clientWidth,
+      height: props.height ?? 220,
+      cursor: { show: false },
+      legend: { show: false },
+      padding: [12, 8, 0, 0],
+      scales: {
+        x: { time: true, range: (_, from, to) => [from - edge, to + edge] },
+        y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+      },
+      axes: [
+        { ...axis, grid: { show: false }, space: 70, size: 30, values: (_, at) => at.map(toTime) },
+        {
+          ...axis,
+          size: 76,
+          space: 44,
+          grid: { stroke: colour('--line'), width: 1 },
+          values: (_, values) => values.map(props.write),
+        },
+      ],
+      series: [
+        {},
+        ...props.series.map(({ label }, index) => ({
+          label,
+          stroke: colour(strokes[index] ?? strokes[0]),
+          fill: colour(`${strokes[index] ?? strokes[0]}-fill`),
+          width: props.shape === 'line' ? 2 : 0,
+          points: { show: false },
+          ...paths,
+        })),
+      ],
+    },
+    [props.times.map((each) => each / 1000), ...props.series.map(({ values }) => [...values])],
+    place,
+  )
+}
+
+/** Values over time. The sum in words stands beside it wherever it is used, for it is a picture. */
+export function Chart(props: ChartProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const { language } = useLanguage()
+  const scheme = useComputedColorScheme()
+  const { label, height = 220 } = props
+  const drawn = JSON.stringify([props.times, props.series, language, scheme])
+  useEffect(() => {
+    const at = place.current
+    if (at === null) return undefined
+    let isGone = false
+    let drawing: Awaited<ReturnType<typeof draw>> | undefined
+    const sized = new ResizeObserver(() => drawing?.setSize({ width: at.clientWidth, height }))
+    const keep = (made: NonNullable<typeof drawing>) => {
+      if (isGone) return made.destroy()
+      drawing = made
+      sized.observe(at)
+    }
+    // A picture that does not come leaves the words beside it.
+    void draw(at, props, language).then(keep, () => {})
+    return () => {
+      isGone = true
+      sized.disconnect()
+      drawing?.destroy()
+    }
+  }, [drawn, height])
+  return (
+    <figure className="chart">
+      <div ref={place} role="img" aria-label={label} className="chart-place" data-height={height} />
+      {props.series.length > 1 && (
+        <figcaption>
+          {props.series.map((each, index) => (
+            <span key={each.label} className={`legend legend-${index}`}>
+              {each.label}
+            </span>
+          ))}
+        </figcaption>
+      )}
+    </figure>
+  )
+}

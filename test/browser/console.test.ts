@@ -1,0 +1,285 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Download, Page } from 'playwright-core'
+import { customerLink } from '../harness/console-links.ts'
+import { engines } from '../harness/database.ts'
+import { openRoad, type Road } from '../harness/gateway.ts'
+import { isLong } from '../harness/scale.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+import { openVisitor, type Visitor } from './visitor.ts'
+
+describe.each([...engines])('the console of a customer on %s', (engine) => {
+  let shop: Road
+  let browser: Browser
+  let visitor: Visitor
+  let page: Page
+  beforeAll(async () => {
+    ;[shop, browser] = await Promise.all([openRoad(engine), openChromium()])
+  }, readyWithinMs)
+  afterAll(async () => {
+    await browser.close()
+    await shop.stop()
+  })
+  afterEach(async () => {
+    await visitor.expectQuiet()
+    await visitor.context.close()
+  })
+
+  /** A customer with money, signed in by a link; and a token of his, to look behind the page with. */
+  async function enter(roubles = 50_000n): Promise<string> {
+    const { token } = await shop.newCustomer(roubles)
+    visitor = await openVisitor(browser, shop.url)
+    page = visitor.page
+    await page.goto(await customerLink(shop, token))
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    return token
+  }
+  const open = (path: string) => page.goto(`${shop.url}/#${path}`)
+  const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
+  const dialog = () => page.getByRole('dialog')
+  const saved = async (work: Promise<unknown>, download: Promise<Download>): Promise<string> => {
+    await work
+    return Bun.file(await (await download).path()).text()
+  }
+
+  test('a newcomer is shown what there is, buys two proxies at the price he saw, and a double click buys once', async () => {
+    const token = await enter()
+    await page.getByRole('link', { name: 'Choose proxies' }).click()
+    await page.getByRole('radio', { name: /Netherlands/ }).check({ force: true })
+    await page.getByLabel('How many').fill('2')
+    const { data } = await shop.get('/dedicated/quote?country_code=NL&period=30&count=2&ipv=4')
+    const buy = page.getByRole('button', { name: `Buy for ₽${data.price_rub}` })
+    await buy.dblclick()
+    await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+    expect((await page.locator('pre').innerText()).trim().split('\n')).toHaveLength(2)
+    const { data: orders } = await shop.get('/orders', { token })
+    expect(orders.orders).toHaveLength(1)
+    const { data: balance } = await shop.get('/balance', { token })
+    expect(balance).toEqual({ balance_rub: 50_000 - data.price_rub, api_spent_rub: 0 })
+  })
+
+  test('proxies are searched, prolonged together, exported, commented, checked and replaced', async () => {
+    const token = await enter()
+    const { data } = await shop.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 3, ipv: 4 }, { token })
+    const [first, second] = data.proxies
+    await open('/dedicated')
+    await page.getByLabel('Search').fill(first.ip)
+    await page.getByText('1 proxy', { exact: true }).waitFor()
+    await page.getByLabel('Search').fill('')
+    for (const each of [first, second]) await page.getByLabel(`Select ${each.ip}:${each.port}`).check()
+    await press('Prolong')
+    await dialog().getByText('14 days').click()
+    await dialog().getByRole('button', { name: 'Prolong' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    const { data: list } = await shop.get('/dedicated/list', { token })
+    const days = (one: { expires_at: string }) => Math.round((Date.parse(one.expires_at) - Date.now()) / 86_400_000)
+    expect(list.proxies.map(days).toSorted()).toEqual([21, 21, 7])
+
+    await press('Export all')
+    for (const [way, expected] of [
+      ['2', `${first.username}:${first.password}@${first.ip}:${first.port}`],
+      ['csv', 'id,ip,port'],
+      ['json', '"username"'],
+    ] as const) {
+      await dialog().getByLabel('Format').selectOption(way)
+      await dialog().locator('pre', { hasText: expected }).waitFor()
+      const text = await saved(
+        dialog().getByRole('button', { name: 'Download' }).click(),
+        page.waitForEvent('download'),
+      )
+      expect(text).toContain(expected)
+    }
+
+    await open(`/dedicated/${first.id}`)
+    await press('Check')
+    await page.getByText(/It works: a connection took \d+ ms/).waitFor()
+    await press('Comment')
+    await dialog().getByLabel('Comment').fill('price watch')
+    await dialog().getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('price watch').first().waitFor()
+    await press('Protocol')
+    await dialog().getByLabel('Protocol').selectOption('both')
+    await dialog().getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('HTTP and SOCKS5').first().waitFor()
+    await page.getByRole('tab', { name: 'Telegram' }).click()
+    const link = await page.getByRole('link', { name: 'Open in Telegram' }).getAttribute('href')
+    expect(link).toContain(`server=${first.ip}&port=${first.port}&user=${first.username}`)
+    await page.getByRole('tab', { name: 'curl' }).click()
+    expect(await page.getByRole('region', { name: 'curl' }).innerText()).toContain(`@${first.ip}:${first.port}`)
+    await press('Replace the address')
+    await dialog().getByRole('button', { name: 'Replace the address' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    const { data: after } = await shop.get('/dedicated/list', { token })
+    const replaced = after.proxies.find((each: { id: number }) => each.id === first.id)
+    expect(replaced.exit_ip).not.toBe(first.exit_ip)
+    expect(replaced.comment).toBe('price watch')
+  })
+
+  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
+  if (engine !== 'sqlite' && !isLong) return
+
+  test('an answer that is lost on its way is asked for again, and nothing is charged twice', async () => {
+    const token = await enter()
+    await open('/premium')
+    await page.getByLabel('Gigabytes').fill('0.5')
+    visitor.allow(/net::ERR_FAILED/)
+    // It reaches the shop; its answer does not reach the page.
+    await page.route('**/premium/traffic/buy', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await press('Buy for ₽160')
+    await page.getByText('The shop did not answer').waitFor()
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(50_000 - 160)
+    await page.unroute('**/premium/traffic/buy')
+    await press('Try again')
+    await page.getByText('Added 0.5 GB').waitFor()
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(50_000 - 160)
+  })
+
+  test('premium: tiers are shown, a list is generated as one types, an address is let in, the password is replaced', async () => {
+    const token = await enter()
+    await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    await open('/premium')
+    expect(await page.getByRole('table').innerText()).toContain('200 GB\t₽200')
+    await page.getByText('0 GB of 1 GB used').waitFor()
+    await page.getByRole('link', { name: 'Generator' }).click()
+    await page.getByLabel('How many lines').fill('3')
+    await page.getByLabel('Country').selectOption('US')
+    const preview = page.getByRole('region', { name: 'Preview' })
+    await preview.getByText('-country-us-').waitFor()
+    const text = await saved(press('Download'), page.waitForEvent('download'))
+    expect(text.trim().split('\n')).toHaveLength(3)
+    await page.getByText('Rotating').click()
+    await preview.getByText(/^(?!.*session).*-country-us/).waitFor()
+
+    await page.getByRole('link', { name: 'Access' }).click()
+    await press('Add my address (127.0.0.1)')
+    await page.getByRole('button', { name: 'Remove 127.0.0.1' }).waitFor()
+    expect((await shop.get('/premium/whitelist', { token })).data.ips).toMatchObject([{ ip: '127.0.0.1' }])
+    const before = (await shop.get('/premium/password', { token })).data.password
+    await press('New password')
+    await page.getByText(before).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Usage' }).click()
+    await page.getByText('Nothing was carried in this time').waitFor()
+  })
+
+  test('VPN: bought, set up by a code and a file, a second device added and removed, ended with money back', async () => {
+    const token = await enter()
+    await open('/vpn')
+    await page.getByLabel('Name of the first device').fill('Anna phone')
+    await press('Buy for ₽299')
+    await press('Set up Anna phone')
+    const code = dialog().getByRole('img', { name: 'QR code of the configuration' })
+    await code.waitFor()
+    expect((await code.boundingBox())?.width).toBeGreaterThan(200)
+    const file = await saved(
+      dialog().getByRole('button', { name: 'Download the file' }).click(),
+      page.waitForEvent('download'),
+    )
+    expect(file).toContain('[Interface]')
+    await page.keyboard.press('Escape')
+    await press('Add a device')
+    await dialog().getByLabel('Name of the device').fill('Laptop')
+    await dialog().getByRole('button', { name: 'Add a device' }).click()
+    await dialog().getByText('[Peer]').waitFor()
+    await page.keyboard.press('Escape')
+    await press('Remove Laptop')
+    await dialog().getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('1 of 5').waitFor()
+    await press('End the subscription')
+    await dialog().getByRole('button', { name: 'End the subscription' }).click()
+    await page.getByText('No subscription yet').waitFor()
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBeGreaterThan(50_000 - 299)
+  })
+
+  test('orders and movements are told with the balance after each, as a file too', async () => {
+    const token = await enter()
+    const { data } = await shop.post('/premium/traffic/buy', { pool_type: 'mobile', gb: 0.1 }, { token })
+    await open('/orders')
+    await page.getByRole('link', { name: new RegExp(data.order_id.slice(-8)) }).click()
+    await page.getByText('How the price came about').waitFor()
+    await open('/orders/ord_nothing')
+    visitor.allow(/status of 404/)
+    await page.getByRole('heading', { name: 'There is no such order' }).waitFor()
+    await open('/money')
+    await page.getByText('₽49,948.00').first().waitFor()
+    const csv = await saved(press('Download CSV'), page.waitForEvent('download'))
+    const [head, charge] = csv.split('\r\n')
+    expect(head).toBe('id,created_at,kind,amount_rub,balance_after_rub,order_id,note')
+    expect(charge).toContain(`,charge,-52,49948,${data.order_id},`)
+  })
+
+  test('a token is made for a program, stands in the examples, works, and works no more once revoked', async () => {
+    await enter()
+    await open('/api')
+    await press('New token')
+    await dialog().getByLabel('Name').fill('watcher')
+    await dialog().getByLabel('Trade').uncheck()
+    await dialog().getByRole('button', { name: 'New token' }).click()
+    const token = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
+    expect(token).toStartWith('tp_')
+    expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${token}`)
+    expect((await shop.get('/balance', { token })).status).toBe(200)
+    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    expect((await shop.post('/dedicated/buy', wish, { token })).status).toBe(403)
+    await press('Revoke watcher')
+    await page.getByText('Revoked').waitFor()
+    expect((await shop.get('/balance', { token })).status).toBe(401)
+  })
+
+  test('whoever may only read is told no, and that no money moved; whoever is nobody signs in first', async () => {
+    const { customer } = await shop.newCustomer(1_000n)
+    const { text } = await shop.services.customers.issueToken(customer, { name: 'reader', scopes: ['read'] })
+    visitor = await openVisitor(browser, shop.url)
+    page = visitor.page
+    await open('/money')
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await press('With an API token')
+    await page.getByLabel('API token').fill(text)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Money' }).waitFor()
+    await open('/dedicated/buy')
+    visitor.allow(/status of 403/)
+    await press(/^Buy for ₽1/)
+    const told = await page.getByRole('alert').innerText()
+    expect(told).toContain('This token lacks the scope "trade".')
+    expect(told).toContain('No money was charged.')
+    await press('Sign out')
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+  })
+
+  test('a password is set, signs in again, and a wrong one is refused; a link works once', async () => {
+    const { token } = await shop.newCustomer()
+    visitor = await openVisitor(browser, shop.url)
+    page = visitor.page
+    const link = await customerLink(shop, token)
+    await page.goto(link)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    expect(page.url()).not.toContain('enter')
+    await open('/account')
+    const login = `anna-${engine}`
+    await page.getByLabel('Login or e-mail').fill(login)
+    await page.getByLabel('New password').fill('correct horse battery')
+    await press('Set the password')
+    await page.getByText('The new password holds.').waitFor()
+    await press('Sign out')
+    visitor.allow(/status of 40[14]/)
+    await page.getByLabel('Login').fill(login)
+    await page.getByLabel('Password', { exact: true }).fill('not the password')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Password', { exact: true }).fill('correct horse battery')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
+    await visitor.context.clearCookies()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.goto(link)
+    await page.getByRole('heading', { name: 'The link does not work any more' }).waitFor()
+    await press('Sign in')
+    await page.getByLabel('Login').waitFor()
+  })
+})

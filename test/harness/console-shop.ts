@@ -1,0 +1,96 @@
+import type { SubuserId } from '../../src/kernel/ids.ts'
+import { HandClock, surroundingsWith } from './clock.ts'
+import type { Engine } from './database.ts'
+import { type Service, startService } from './service.ts'
+import { nodeIsSeen, report } from './vpn.ts'
+
+const dayMs = 86_400_000
+const month = 30
+const hosts = ['shop.example.com', 'news.example.org', 'cdn.example.net', 'api.example.com']
+
+/** A shop with a month behind it, for pages that show what was: purchases, traffic and devices of one customer. */
+export async function startLivedIn(engine: Engine): Promise<Service> {
+  const clock = new HandClock(Date.now() - month * dayMs)
+  const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, surroundingsWith(clock))
+  const service = { ...started, clock }
+  await spendMonth(service, clock)
+  await carryTraffic(service, clock)
+  await useVpn(service, clock)
+  await service.post('/premium/whitelist/add', { ip: '203.0.113.24', comment: 'office' })
+  return service
+}
+
+/** The days on which something was bought, and what. */
+async function spendMonth(service: Service, clock: HandClock): Promise<void> {
+  const startedAt = clock.nowMs
+  const on = (day: number) => {
+    clock.nowMs = startedAt + day * dayMs
+  }
+  const buy = (path: string, body: object) => service.post(path, body)
+  on(1)
+  await buy('/premium/traffic/buy', { pool_type: 'residential', gb: 12 })
+  on(5)
+  await buy('/dedicated/buy', { country_code: 'DE', period: 30, count: 3, ipv: 4 })
+  on(9)
+  await buy('/vpn/buy', { period: 3, name: 'Phone' })
+  on(12)
+  await buy('/premium/traffic/buy', { pool_type: 'datacenter', gb: 40 })
+  on(17)
+  await buy('/dedicated/buy', { country_code: 'NL', period: 14, count: 2, ipv: 3 })
+  on(21)
+  await buy('/premium/traffic/buy', { pool_type: 'mobile', gb: 2.5 })
+  await service.post('/vpn/devices', { name: 'Laptop' })
+  on(26)
+  const { data } = await buy('/dedicated/buy', { country_code: 'US', period: 30, count: 5, ipv: 6 })
+  const ids = data.proxies.map((each: { id: number }) => each.id)
+  await service.post('/dedicated/comment', { ids: ids.slice(0, 2), comment: 'price watch' })
+  await service.post('/dedicated/auto-renew', { ids: ids.slice(0, 2), period: 30 })
+  on(29)
+  await buy('/premium/traffic/buy', { pool_type: 'residential', gb: 8 })
+  clock.nowMs = startedAt + month * dayMs
+}
+
+/** A month of traffic through one gateway, more on some days than on others. */
+async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
+  const { data } = await service.get('/premium/password')
+  const { intake } = service.services.premium
+  const subuser = data.subuser.subuser_id as SubuserId
+  const endsAt = clock.nowMs
+  const carried = new Map(hosts.map((host) => [host, 0n]))
+  const of = { subuser, pool: 'residential' }
+  for (let day = 0, turn = 1; day <= month - 2; day += 1, turn += 1) {
+    clock.nowMs = endsAt - (month - 2 - day) * dayMs
+    for (const [index, host] of hosts.entries()) {
+      const more = BigInt(9_000_000 * (1 + ((day * 7 + index * 3) % 11)))
+      carried.set(host, (carried.get(host) ?? 0n) + more / BigInt(index + 1))
+    }
+    const received = [...carried.values()].reduce((sum, each) => sum + each, 0n)
+    await intake.report({
+      node: 'lived-in',
+      boot: 'b1',
+      counts: [{ ...of, received, sent: received / 9n }],
+      wishes: [{ ...of, turn, want: 'lease' }],
+      hosts: [...carried].map(([host, bytes]) => ({ ...of, host, received: bytes, sent: bytes / 9n })),
+    })
+  }
+  clock.nowMs = endsAt
+}
+
+/** Devices that were seen a while ago, on a node that is up. */
+async function useVpn(service: Service, clock: HandClock): Promise<void> {
+  const node = await nodeIsSeen(service)
+  const { data } = await service.get('/vpn/info')
+  const devices = data.devices as readonly { id: string }[]
+  await report(
+    service,
+    'b1',
+    devices.map(({ id }, index) => ({
+      device: id,
+      rx: 3_400_000_000 / (index * 4 + 1),
+      tx: 410_000_000 / (index * 4 + 1),
+      handshakeAt: clock.nowMs - (index * 400 + 2) * 60_000,
+    })),
+    node,
+  )
+  await nodeIsSeen(service, node)
+}

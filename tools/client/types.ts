@@ -1,0 +1,121 @@
+/** As much of a description as the client's types are made of. */
+export type Description = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> }
+}
+
+type Described = {
+  readonly operationId: string
+  /** The least role that may call it, where operators call it. */
+  readonly 'x-role'?: string
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly schema: Schema
+  }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>
+  >
+}
+
+type Schema = {
+  readonly $ref?: string
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly allOf?: readonly Schema[]
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`
+const nameOf = (name: string): string => (/^\w+$/.test(name) ? name : quoted(name))
+
+/** A record of fields; what may be absent may also be given as undefined, as it comes out of a form. */
+function toRecord(fields: readonly (readonly [name: string, isRequired: boolean, schema: Schema])[]): string {
+  if (fields.length === 0) return '{}'
+  const lines = fields.map(
+    ([name, isRequired, schema]) =>
+      `${nameOf(name)}${isRequired ? '' : '?'}: ${toType(schema)}${isRequired ? '' : ' | undefined'}`,
+  )
+  return `{ ${lines.join('; ')} }`
+}
+
+/** Alternatives that only say which fields must be there add no type. */
+const alternativesOf = (schema: Schema): readonly Schema[] =>
+  (schema.anyOf ?? schema.oneOf ?? []).filter((each) => each.type ?? each.$ref ?? each.enum ?? each.anyOf ?? each.oneOf)
+
+function toType(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? 'unknown'
+  if (schema.enum) return [...new Set(schema.enum.map(toLiteral))].join(' | ')
+  if (schema.const !== undefined) return toLiteral(schema.const)
+  const alternatives = schema.properties ? [] : alternativesOf(schema)
+  if (alternatives.length > 0) return [...new Set(alternatives.map(toType))].join(' | ')
+  if (schema.allOf)
+    return schema.allOf
+      .filter((each) => each.$ref ?? each.type)
+      .map(toType)
+      .join(' & ')
+  const types = [schema.type ?? []].flat()
+  const named = types.filter((type) => type !== 'null').map((type) => toPlain(type, schema))
+  const all = [...named, ...(types.includes('null') ? ['null'] : [])]
+  return all.length > 0 ? all.join(' | ') : 'unknown'
+}
+
+const toLiteral = (value: unknown): string => (typeof value === 'string' ? quoted(value) : String(value))
+
+function toPlain(type: string, schema: Schema): string {
+  if (type === 'integer') return 'number'
+  if (type === 'array') return `readonly (${toType(schema.items ?? {})})[]`
+  if (type !== 'object') return type
+  const { properties = {}, required = [], additionalProperties } = schema
+  const fields = Object.entries(properties).map(([name, each]) => [name, required.includes(name), each] as const)
+  if (fields.length > 0) return toRecord(fields)
+  const value = typeof additionalProperties === 'object' ? toType(additionalProperties) : 'unknown'
+  return `Readonly<Record<string, ${value}>>`
+}
+
+function toOperation(method: string, path: string, of: Described): string {
+  const given = (place: string) =>
+    (of.parameters ?? [])
+      .filter((each) => each.in === place)
+      .map((each) => [each.name, !!each.required, each.schema] as const)
+  const data = of.responses['200']?.content?.['application/json']?.schema.properties?.['data']
+  const body = of.requestBody?.content['application/json']?.schema
+  const parts = [
+    `params: ${toRecord(given('path'))}`,
+    `query: ${toRecord(given('query'))}`,
+    `body: ${body?.properties ? toType({ ...body, type: 'object' }) : '{}'}`,
+    `answer: ${toType(data ?? {})}`,
+  ]
+  return `/** ${method.toUpperCase()} ${path} */\n${of.operationId}: { ${parts.join('; ')} }`
+}
+
+/** The module that the console calls an API by: its shapes as types, and its operations as a table. */
+export function toClient(description: Description, name: string): string {
+  const all = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, of]) => ({ method, path, of })),
+  )
+  const shapes = Object.entries(description.components?.schemas ?? {}).map(
+    ([shape, schema]) => `export type ${shape} = ${toType(schema)}`,
+  )
+  const roleOf = (of: Described) => (of['x-role'] === undefined ? [] : [of['x-role']])
+  const isKeyed = (of: Described) => (of.parameters ?? []).some((each) => each.name === 'Idempotency-Key')
+  const rows = all.map(({ method, path, of }) => {
+    const row = [method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)]
+    return `${of.operationId}: [${row.map(quoted).join(', ')}],`
+  })
+  return [
+    `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,
+    ...shapes,
+    `export type Operations = { ${all.map(({ method, path, of }) => toOperation(method, path, of)).join('\n')} }`,
+    `export const operations = { ${rows.join('\n')} } as const`,
+    '',
+  ].join('\n\n')
+}

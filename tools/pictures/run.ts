@@ -1,0 +1,29 @@
+/**
+ * `npm run pictures -- FOLDER [--window] [name…]`: photographs the console's pages, in both languages, light and dark,
+ * at the width of a phone and of a desk, for somebody to look at. With `--window`, as much as a window shows.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { openChromium } from '../../test/browser/chromium.ts'
+import { startLivedIn } from '../../test/harness/console-shop.ts'
+import { takePictures } from './take.ts'
+
+const [folder, ...rest] = process.argv.slice(2)
+const isWindow = rest.includes('--window')
+const names = rest.filter((each) => each !== '--window')
+if (folder === undefined) {
+  process.stderr.write('pictures: say into which folder\n')
+  process.exit(2)
+}
+mkdirSync(folder, { recursive: true })
+const [shop, browser] = await Promise.all([startLivedIn('sqlite'), openChromium()])
+await takePictures({
+  shop,
+  browser,
+  names,
+  isWindow,
+  write: (name, png) => Bun.write(join(folder, `${name}.png`), png),
+})
+await browser.close()
+await shop.stop()
+process.exit(0)

@@ -1,0 +1,171 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { customerLink, operatorLink } from '../../test/harness/console-links.ts'
+import type { Service } from '../../test/harness/service.ts'
+
+type Scene = {
+  readonly name: string
+  readonly path: string
+  readonly prepare?: (page: Page, shop: Service) => Promise<unknown>
+}
+
+/** What the console has for customers. */
+const ofCustomers: readonly Scene[] = [
+  { name: 'overview', path: '#/' },
+  { name: 'dedicated', path: '#/dedicated' },
+  { name: 'dedicated-buy', path: '#/dedicated/buy' },
+  { name: 'dedicated-proxy', path: '#/dedicated/1' },
+  { name: 'premium', path: '#/premium' },
+  { name: 'premium-generate', path: '#/premium/generate' },
+  { name: 'premium-access', path: '#/premium/access' },
+  { name: 'premium-usage', path: '#/premium/usage' },
+  { name: 'vpn', path: '#/vpn' },
+  {
+    name: 'vpn-setup',
+    path: '#/vpn',
+    prepare: (page) =>
+      page
+        .getByRole('button', { name: /^(Set up|Настроить)/ })
+        .first()
+        .click(),
+  },
+  { name: 'orders', path: '#/orders' },
+  { name: 'money', path: '#/money' },
+  { name: 'api', path: '#/api' },
+  { name: 'account', path: '#/account' },
+]
+
+/** What it has for operators. */
+const ofOperators: readonly Scene[] = [
+  { name: 'operator-overview', path: '#/' },
+  { name: 'operator-customers', path: '#/customers' },
+  {
+    name: 'operator-customer',
+    path: '#/customers',
+    prepare: (page) => page.getByRole('table').getByRole('link').first().click(),
+  },
+  {
+    name: 'operator-note',
+    path: '#/customers',
+    prepare: async (page) => {
+      await page.getByRole('table').getByRole('link').first().click()
+      await page.getByRole('button', { name: /^(Note|Заметка)$/ }).click()
+      await page.getByRole('dialog').getByRole('textbox').fill('Pays by invoice')
+      await page.getByRole('dialog').locator('button[type=submit]').click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    },
+  },
+  {
+    name: 'operator-order',
+    path: '#/customers',
+    prepare: async (page) => {
+      await page.getByRole('table').getByRole('link').first().click()
+      await page.locator('a[href^="#/orders/"]').nth(1).click()
+    },
+  },
+  { name: 'operator-abuse', path: '#/abuse' },
+  {
+    name: 'operator-stock',
+    path: '#/stock',
+    prepare: async (page) => {
+      await page.locator('form input').fill('127.10.0.0/24')
+      await page.keyboard.press('Enter')
+    },
+  },
+  { name: 'operator-prices', path: '#/prices' },
+  { name: 'operator-network', path: '#/network' },
+  {
+    name: 'operator-verify',
+    path: '#/verify',
+    prepare: async (page) => {
+      await page.locator('.actions button').click()
+      await page.locator('.notice').waitFor()
+    },
+  },
+  { name: 'operator-audit', path: '#/audit' },
+  { name: 'operator-operators', path: '#/operators' },
+]
+
+const widths = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 860 } } as const
+const languages = { ru: 'ru-RU', en: 'en-US' } as const
+
+type Deps = {
+  readonly shop: Service
+  readonly browser: Browser
+  /** Only scenes whose pictures' names hold one of these; all of them when there is none. */
+  readonly names: readonly string[]
+  /** Only what fits the window, in place of the whole page. */
+  readonly isWindow: boolean
+  readonly write: (name: string, png: Buffer) => Promise<unknown>
+}
+
+let operators = 0
+
+async function enter(context: BrowserContext, link: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(link)
+  await page.locator('#content').waitFor()
+  return page
+}
+
+/** Until nothing is on its way and nothing is left blank. */
+async function settle(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle')
+  await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
+}
+
+async function takeScene(
+  page: Page,
+  { shop, isWindow, write }: Deps,
+  scene: Scene,
+  base: string,
+  ending: string,
+): Promise<void> {
+  await page.goto(`${base}${scene.path}`)
+  await settle(page)
+  await scene.prepare?.(page, shop)
+  await settle(page)
+  const isOver = (await page.getByRole('dialog').count()) > 0
+  await write(`${scene.name}-${ending}`, await page.screenshot({ fullPage: !isWindow && !isOver }))
+}
+
+async function takeAll(context: BrowserContext, deps: Deps, ending: string): Promise<void> {
+  const { shop, names, write } = deps
+  const isWanted = ({ name }: { readonly name: string }) =>
+    names.length === 0 || names.some((each) => `${name}-${ending}`.includes(each))
+  if (isWanted({ name: 'sign-in' })) {
+    const page = await context.newPage()
+    await page.goto(shop.url)
+    await settle(page)
+    await write(`sign-in-${ending}`, await page.screenshot())
+  }
+  const forCustomers = ofCustomers.filter(isWanted)
+  if (forCustomers.length > 0) {
+    const page = await enter(context, await customerLink(shop, shop.token))
+    for (const scene of forCustomers) await takeScene(page, deps, scene, `${shop.url}/`, ending)
+  }
+  const forOperators = ofOperators.filter(isWanted)
+  if (forOperators.length > 0) {
+    const page = await enter(context, await operatorLink(shop, `anna-${(operators += 1)}`, 'owner'))
+    for (const scene of forOperators) await takeScene(page, deps, scene, `${shop.url}/operator`, ending)
+  }
+}
+
+export async function takePictures(deps: Deps): Promise<void> {
+  for (const [language, locale] of Object.entries(languages)) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const [width, viewport] of Object.entries(widths)) {
+        const isPhone = width === 'phone'
+        const context = await deps.browser.newContext({
+          locale,
+          colorScheme,
+          viewport,
+          isMobile: isPhone,
+          hasTouch: isPhone,
+          reducedMotion: 'reduce',
+        })
+        await takeAll(context, deps, `${language}-${colorScheme}-${width}`)
+        await context.close()
+      }
+    }
+  }
+}
