@@ -28,14 +28,17 @@ async function main(typed: readonly string[]): Promise<number> {
 }
 
 /**
- * What runs all the time needs none of the others, and neither `up` nor a node the database or the API: each loads what
- * it is made of.
+ * What runs all the time needs none of the others, neither `up` nor a node the database or the API, and an operator's
+ * command neither the API nor the gateway: each loads what it is made of.
  */
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
+    if (typed[0] === 'shop') return [(await import('./shop/command.ts')).shopCommand]
     if (typed[0] === 'gateway') return [(await import('./node/gateway.ts')).gatewayCommand]
     if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands
+    const { toolCommands } = await import('./tool.ts')
+    if (toolCommands.some(({ name }) => typed.slice(0, name.split(' ').length).join(' ') === name)) return toolCommands
   }
   return (await import('./commands.ts')).commands
 }

@@ -1,0 +1,23 @@
+import type { Command } from '../../cli/command.ts'
+import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
+import { openShop } from './shop.ts'
+import { unshownTokenIn } from './unshown-token.ts'
+
+export const shopCommand: Command = {
+  name: 'shop',
+  summary: 'Runs the shop: the API, its description and its docs.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    const stopped = untilStopped()
+    const shop = await openShop(config, logOf(config, 'shop'))
+    if (!tellOpened({ banner: shop.banner })) {
+      process.stdout.write(shop.banner)
+      unshownTokenIn(config.folder).forget()
+    }
+    await stopped
+    await shop.stop()
+    return { json: null, lines: [], exit: 0 }
+  },
+}
