@@ -1,2 +1,3 @@
 export { type Adjustment, createLedger, type Ledger, type Payer } from './service.ts'
 export { type Charges, createLedgerAudit, type KeptCheckpoint, type LedgerAudit } from './service-audit.ts'
+export { createLedgerReports, type LedgerReports } from './service-reports.ts'
