@@ -10,6 +10,8 @@ export type NodeId = Id<'node'>
 export type PeerId = Id<'peer'>
 export type SubuserId = Id<'subuser'>
 export type ExitId = Id<'exit'>
+export type PaymentId = Id<'payment'>
+export type NoticeId = Id<'notice'>
 
 const prefixes = {
   customer: 'cus',
@@ -19,6 +21,8 @@ const prefixes = {
   peer: 'dev',
   subuser: 'sub',
   exit: 'ext',
+  payment: 'pay',
+  notice: 'ntc',
 } as const
 type Kind = keyof typeof prefixes
 

@@ -43,7 +43,7 @@ export type Customers = ReturnType<typeof createCustomers>
 /** Who is calling, once a token has let them in. */
 export type Caller = {
   readonly customer: CustomerId
-  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null }
+  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null; readonly scopes: readonly Scope[] }
 }
 
 export type TokenWish = {
@@ -120,7 +120,7 @@ export function createCustomers(deps: {
       if (known.blocked) throw customerBlocked()
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
-      return { customer: token.customer, token: { id: token.id, cap: token.cap } }
+      return { customer: token.customer, token: { id: token.id, cap: token.cap, scopes: token.scopes } }
     },
 
     /**
