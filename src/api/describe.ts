@@ -7,6 +7,7 @@ import {
   type Operation,
   type RefusalExample,
   refusalSchema,
+  scopeOf,
   statusOfCode,
   successSchema,
 } from './operation.ts'
@@ -56,6 +57,7 @@ function codesOf(operation: Operation): Set<Code> {
 
 const tagMeanings: Readonly<Record<string, string>> = {
   Account: 'Your money, and what moved it.',
+  Payments: 'Topping up the balance: ways to pay, payments and what became of them.',
   Orders: 'What you have bought, what it cost and why.',
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
@@ -233,7 +235,7 @@ const usual: Partial<Record<Code, RefusalExample>> = {
 }
 
 function exampleOf(operation: Operation, code: Code): RefusalExample {
-  const needed = operation.method === 'GET' ? 'read' : 'trade'
+  const needed = scopeOf(operation)
   if (code === 'invalid_request') return malformedExample(operation)
   if (code === 'forbidden') {
     return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }

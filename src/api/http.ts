@@ -22,7 +22,7 @@ import {
 import { readBody } from './body.ts'
 import { describe } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
-import type { Operation, z } from './operation.ts'
+import { type Operation, scopeOf, type z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings, type Warning } from './warnings.ts'
@@ -50,6 +50,20 @@ export function bind<Op extends Operation>(
   return {
     operation,
     run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
+  }
+}
+
+/** An operation that takes a key and charges nothing: it says itself whether it was asked for before. */
+export function bindRepeatable<Op extends Operation>(
+  operation: Op,
+  run: (call: Call<Op>) => Promise<{ readonly data: z.input<Op['answer']>; readonly isRepeat: boolean }>,
+): Bound {
+  return {
+    operation,
+    run: async (call) => {
+      const { data, isRepeat } = await run(call)
+      return { body: toSuccess(operation, data, call.warnings), replayed: isRepeat }
+    },
   }
 }
 
@@ -90,8 +104,14 @@ export function bindPurchase<Op extends Operation, Bought>(
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
   readonly path: string
+  /** What may be asked of it besides GET. */
+  readonly takes?: 'GET and POST' | 'POST'
   readonly perMinute: number
-  readonly answer: (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>
+  readonly answer: (
+    request: Request,
+    params: Readonly<Record<string, string>>,
+    from: Address | undefined,
+  ) => Promise<Response>
 }
 
 export type HttpDeps = {
@@ -168,7 +188,8 @@ export function createHttp(deps: HttpDeps) {
   })
   for (const route of deps.plain ?? []) {
     const limit = createRateLimit(route.perMinute, deps.clock)
-    app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
+    const methods = route.takes === undefined ? ['GET'] : route.takes === 'POST' ? ['POST'] : ['GET', 'POST']
+    app.on(methods, route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
   for (const path of docsPaths) {
     app.get(path, async () => {
@@ -238,8 +259,7 @@ async function answer(
   visit: Visit,
 ): Promise<Response> {
   visit.charges = operation.charges
-  const scope = operation.method === 'GET' ? 'read' : 'trade'
-  const letIn = () => deps.customers.authenticate(bearerOf(request), visit.from, scope)
+  const letIn = () => deps.customers.authenticate(bearerOf(request), visit.from, scopeOf(operation))
   visit.caller = await letIn()
   visit.standing = (operation.charges ? limits.charges : limits.reads)(visit.caller.token.id)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
@@ -273,7 +293,7 @@ async function answerPlain(
   visit.path = route.path
   visit.standing = limit(visit.from ? sourceName(visit.from) : '')
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
-  const response = await route.answer(request.raw, request.param())
+  const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response
 }
@@ -296,14 +316,12 @@ function methodsByPath(bound: readonly Bound[], plain: readonly PlainRoute[]): M
     const path = base + operation.path.replace(/\{(\w+)\}/g, ':$1')
     methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
   }
-  for (const path of [
-    `${base}/openapi.json`,
-    ...probes,
-    ...docsPaths,
-    ...docsEntrances,
-    ...plain.map((each) => each.path),
-  ]) {
+  for (const path of [`${base}/openapi.json`, ...probes, ...docsPaths, ...docsEntrances]) {
     methods.set(path, ['GET', 'HEAD'])
+  }
+  for (const { path, takes } of plain) {
+    const reads = takes === 'POST' ? [] : ['GET', 'HEAD']
+    methods.set(path, [...reads, ...(takes === undefined ? [] : ['POST'])])
   }
   return methods
 }

@@ -63,7 +63,13 @@ export type Operation<
   readonly charges: boolean
   /** Whether that order has no price: nobody is too poor for it. */
   readonly isFree: boolean
+  /** What a token must allow, where that is neither reading nor trading. */
+  readonly scope?: 'pay'
 }
+
+/** What a token must allow for an operation. */
+export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) =>
+  scope ?? (method === 'GET' ? 'read' : 'trade')
 
 const noFields = z.object({})
 type NoFields = typeof noFields

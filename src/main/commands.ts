@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
+import { codeCommands } from '../cli/codes.ts'
 import type { Command, Given } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { eventCommands } from '../cli/events.ts'
@@ -8,9 +9,12 @@ import { exitCommands } from '../cli/exits.ts'
 import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { orderCommands } from '../cli/orders.ts'
+import { paymentProviderCommands } from '../cli/payment-providers.ts'
+import { paymentCommands } from '../cli/payments.ts'
 import { premiumCommands } from '../cli/premium.ts'
 import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
+import { reportCommands } from '../cli/reports.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { migrate, pending } from '../db/migrate.ts'
@@ -138,6 +142,10 @@ export const commands: readonly Command[] = [
   ...tokenCommands(withServices),
   ...moneyCommands(withServices),
   ...orderCommands(withServices),
+  ...paymentCommands(withServices),
+  ...paymentProviderCommands(withServices),
+  ...codeCommands(withServices),
+  ...reportCommands(withServices),
   ...eventCommands(withServices),
   ...catalogCommands(withServices),
   ...premiumCommands(withServices),

@@ -1,4 +1,5 @@
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
+import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { randomBytes } from '../../adapters/random.ts'
 import { sha256 } from '../../adapters/sha256.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
@@ -26,8 +27,20 @@ import {
   type NodeSide,
   type Places,
 } from '../../domains/fleet/index.ts'
-import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
+import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
 import { createMoneyVerifier, createOnce, createOrders, createRefunds } from '../../domains/orders/index.ts'
+import {
+  createBooks,
+  createCodes,
+  createPaymentOperator,
+  createPaymentReports,
+  createPayments,
+  createPaymentsVerifier,
+  createPaymentWatch,
+  createProviders,
+  createPurchases,
+  createReferrals,
+} from '../../domains/payments/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -40,6 +53,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
+import { buyersOf } from './buyers.ts'
 import { readMigrations } from './database.ts'
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
@@ -186,6 +200,27 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     ports,
   })
   const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
+  const providers = createProviders({ db, customers, ...around, vault: arranged.vault, kinds: providerKinds })
+  const codes = createCodes({ db, ledger, ...around })
+  const referrals = createReferrals({ db, ledger, ...around })
+  const books = createBooks({
+    ledger,
+    events,
+    ...around,
+    extras: {
+      credited: async (tx, payment) => [...(await codes.give(tx, payment)), ...(await referrals.give(tx, payment))],
+      refunded: async (tx, payment) => [
+        ...(await codes.takeBack(tx, payment)),
+        ...(await referrals.takeBack(tx, payment)),
+      ],
+    },
+  })
+  const buyers = buyersOf({ dedicated, premium, vpn })
+  const purchases = createPurchases({ db, customers, pricing, buyers, ...around })
+  const paymentDeps = { db, ledger, customers, events, providers, books, codes, purchases, once, ...around }
+  const payments = createPayments(paymentDeps)
+  const paymentOperator = createPaymentOperator(paymentDeps)
+  const paymentWatch = createPaymentWatch(paymentDeps)
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
@@ -204,6 +239,7 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createPaymentsVerifier({ db, ledgerAudit, vault: arranged.vault }),
     createEventsVerifier({ db }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createSchemaVerifier({ db, migrations: readMigrations }),
@@ -233,6 +269,15 @@ export function createServices(db: Database, around: Surroundings, arranged: Arr
     proxyOperator,
     rangeOperator,
     refunds,
+    payments,
+    paymentOperator,
+    paymentWatch,
+    purchases,
+    codes,
+    referrals,
+    ledgerReports: createLedgerReports({ db }),
+    paymentReports: createPaymentReports({ db }),
+    providers,
     fleet,
     reach,
     vpn,

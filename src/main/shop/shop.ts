@@ -4,6 +4,9 @@ import { drawing } from '../../adapters/qr-drawing.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
+import { notifyRoute } from '../../api/customer/payments/notify.ts'
+import { payPageRoute } from '../../api/customer/payments/page.ts'
+import { paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
@@ -21,6 +24,7 @@ import { eventChores } from '../../jobs/events.ts'
 import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { outageChores } from '../../jobs/outages.ts'
+import { paymentChores } from '../../jobs/payments.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { trafficChores } from '../../jobs/traffic.ts'
@@ -77,6 +81,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...fleetChores({ ...services, ...around }, log),
     ...outageChores(services, log),
     ...eventChores(services),
+    ...paymentChores(services, log),
     ...localChores,
   ]
   const chores = startChores(all, log)
@@ -129,13 +134,18 @@ function openApi(config: Config, services: Services, around: Surroundings, log: 
     customers: services.customers,
     bound: [
       ...accountOperations(services),
+      ...paymentOperations({ ...services, publicUrl }),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
       ...eventOperations(services),
     ],
-    plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
+    plain: [
+      vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute }),
+      payPageRoute(services),
+      notifyRoute(services),
+    ],
     version: manifest.version,
     publicUrl,
     readsPerMinute: config.readsPerMinute,
