@@ -9,10 +9,15 @@ const tooLarge = (mostBytes: number): Refusal =>
     charged: false,
   })
 
+/** The body as it came, no more of it than so much. */
+export async function readBytes(request: Request, mostBytes = usualLimitBytes): Promise<Uint8Array> {
+  if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes)
+  return collect(request, mostBytes)
+}
+
 /** The body as JSON. An empty body is an empty object, so operations without required fields accept it. */
 export async function readBody(request: Request, mostBytes = usualLimitBytes): Promise<{ [name: string]: Json }> {
-  if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes)
-  const bytes = await collect(request, mostBytes)
+  const bytes = await readBytes(request, mostBytes)
   if (bytes.length === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {

@@ -100,7 +100,7 @@ describe('the description of the API', () => {
       names.add(operation.operationId ?? name)
       expect(operation.responses['200']?.content['application/json']?.example).toMatchObject({ ok: true })
       const orders = operation.parameters?.some((each) => each.name === 'Idempotency-Key')
-      const isFree = ['moveTraffic', 'deleteSubuser'].includes(operation.operationId ?? '')
+      const isFree = ['moveTraffic', 'deleteSubuser', 'createPayment'].includes(operation.operationId ?? '')
       expect([name, '402' in operation.responses]).toEqual([name, orders === true && !isFree])
       const expected = {
         ...always,
@@ -317,6 +317,7 @@ describe('the description of the API', () => {
     expect(described.servers.map((each) => each.url)).toEqual([`${service.url}/api/v1`])
     expect(described.tags.map((each) => each.name)).toEqual([
       'Account',
+      'Payments',
       'Dedicated proxies',
       'Premium proxies',
       'VPN',

@@ -7,6 +7,7 @@ import {
   type Operation,
   type RefusalExample,
   refusalSchema,
+  scopeOf,
   statusOfCode,
   successSchema,
 } from './operation.ts'
@@ -57,6 +58,7 @@ function codesOf(operation: Operation): Set<Code> {
 
 const tagMeanings: Readonly<Record<string, string>> = {
   Account: 'Your money, and what moved it.',
+  Payments: 'Topping up the balance: ways to pay, payments and what became of them.',
   Orders: 'What you have bought, what it cost and why.',
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
@@ -299,7 +301,7 @@ function forbiddenExample(operation: Operation, words: ApiWords): RefusalExample
   }
   if (words.token === undefined) return { message: 'This was sent by another site.', details: { charged: false } }
   if (operation.access === 'session') return sessionNeeded()
-  const needed = operation.method === 'GET' ? 'read' : 'trade'
+  const needed = scopeOf(operation)
   return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }
 }
 
@@ -324,5 +326,18 @@ function refusalOf(read: () => unknown): Refusal | undefined {
   } catch (error) {
     if (error instanceof Refusal) return error
     throw error
+  }
+}
+
+/** Made when it is first asked for: a shop that starts has better things to do. */
+export function describeOnce(
+  api: { readonly base: string; readonly operations: readonly Operation[]; readonly words: ApiWords },
+  shop: { readonly version: string; readonly publicUrl: () => string },
+): () => string {
+  let description: string | undefined
+  return () => {
+    const at = { version: shop.version, url: shop.publicUrl() + api.base }
+    description ??= JSON.stringify(describe(api.operations, at, api.words))
+    return description
   }
 }

@@ -5,6 +5,7 @@ import { toIso } from '../kernel/time.ts'
 /** An instant that examples are made of: what the description shows is the same on every day. */
 export const exampleAt = 1_760_000_000_000
 export const exampleOrder = 'ord_01k73sf8000000000000000000'
+export const examplePayment = 'pay_01k73sf8000000000000000000'
 
 /** Roubles with at most two decimals, exact: kopecks inside. */
 export const roubles = (what: string, example = 8.9) =>

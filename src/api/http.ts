@@ -24,9 +24,10 @@ import {
 } from './answers.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
-import { type ApiWords, customerWords, describe } from './describe.ts'
+import { type ApiWords, customerWords, describeOnce } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
-import type { Operation, z } from './operation.ts'
+import { methodsByPath, probes, toPattern } from './methods.ts'
+import { type Operation, scopeOf, type z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings, type Warning } from './warnings.ts'
@@ -73,6 +74,20 @@ export function bindCookie<Op extends Operation, By>(
   }
 }
 
+/** An operation that takes a key and charges nothing: it says itself whether it was asked for before. */
+export function bindRepeatable<Op extends Operation, By>(
+  operation: Op,
+  run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly isRepeat: boolean }>,
+): Bound<By> {
+  return {
+    operation,
+    run: async (call) => {
+      const { data, isRepeat } = await run(call)
+      return { body: toSuccess(operation, data, call.warnings), replayed: isRepeat }
+    },
+  }
+}
+
 /** A text as a file, of one of the media types that its operation names. */
 export type TextFile = { readonly text: string; readonly mediaType: string }
 
@@ -110,8 +125,14 @@ export function bindPurchase<Op extends Operation, Bought>(
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
   readonly path: string
+  /** What may be asked of it besides GET. */
+  readonly takes?: 'GET and POST' | 'POST'
   readonly perMinute: number
-  readonly answer: (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>
+  readonly answer: (
+    request: Request,
+    params: Readonly<Record<string, string>>,
+    from: Address | undefined,
+  ) => Promise<Response>
 }
 
 /** Whoever was let in: what the operations are told, and by which name he is limited and noted. */
@@ -184,7 +205,6 @@ export type HttpDeps = {
 
 const base = '/api/v1'
 /** What whoever watches over the shop asks; it is answered to the end. */
-const probes: readonly string[] = ['/healthz', '/readyz']
 
 /** What a request has come to so far, for its headers and its line in the log. */
 type Visit = {
@@ -230,7 +250,8 @@ export function createHttp(deps: HttpDeps) {
   })
   for (const route of deps.plain ?? []) {
     const limit = createRateLimit(route.perMinute, deps.clock)
-    app.get(route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
+    const methods = route.takes === undefined ? ['GET'] : route.takes === 'POST' ? ['POST'] : ['GET', 'POST']
+    app.on(methods, route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
   for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
   for (const path of docsPaths) {
@@ -297,23 +318,13 @@ export function createHttp(deps: HttpDeps) {
 const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
-/** Made when it is first asked for: a shop that starts has better things to do. */
-function describeOnce(api: Mounted, deps: Pick<HttpDeps, 'version' | 'publicUrl'>): () => string {
-  let description: string | undefined
-  return () => {
-    const shop = { version: deps.version, url: deps.publicUrl() + api.base }
-    description ??= JSON.stringify(describe(api.operations, shop, api.words))
-    return description
-  }
-}
-
 /** What customers call: with a token, or from a browser that has signed in. */
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
   bound: deps.bound,
   words: customerWords,
   async letIn(request, from, operation) {
-    const scope = operation.method === 'GET' ? 'read' : 'trade'
+    const scope = scopeOf(operation)
     const bearer = bearerOf(request)
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
     const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope))
@@ -321,8 +332,6 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
   },
 })
-
-const toPattern = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
 
 async function answer<By>(
   admit: Api<By>['letIn'],
@@ -369,7 +378,7 @@ async function answerPlain(
   visit.path = route.path
   visit.standing = limit(visit.from ? sourceName(visit.from) : '')
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
-  const response = await route.answer(request.raw, request.param())
+  const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response
 }
@@ -383,20 +392,4 @@ function keyOf(request: Request): string | undefined {
   if (key === null) return undefined
   if (isIdempotencyKey(key)) return key
   throw malformed([{ field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' }])
-}
-
-/** The methods that each path knows, for the answer to the others. */
-function methodsByPath(apis: readonly Mounted[], plain: readonly { path: string }[]): Map<string, string[]> {
-  const methods = new Map<string, string[]>()
-  for (const api of apis) {
-    for (const operation of api.operations) {
-      const path = api.base + toPattern(operation.path)
-      methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
-    }
-    methods.set(`${api.base}/openapi.json`, ['GET', 'HEAD'])
-  }
-  for (const path of [...probes, ...docsPaths, ...docsEntrances, ...plain.map((each) => each.path)]) {
-    methods.set(path, ['GET', 'HEAD'])
-  }
-  return methods
 }

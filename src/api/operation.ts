@@ -70,7 +70,13 @@ export type Operation<
   readonly role: 'owner' | 'support' | 'reader'
   /** Whether it only looks: what does not leaves an entry in the audit log when an operator does it. */
   readonly isRead: boolean
+  /** What a token must allow, where that is neither reading nor trading. */
+  readonly scope?: 'pay'
 }
+
+/** What a token must allow for an operation. */
+export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) =>
+  scope ?? (method === 'GET' ? 'read' : 'trade')
 
 const noFields = z.object({})
 type NoFields = typeof noFields

@@ -14,6 +14,8 @@ export type OperatorId = Id<'operator'>
 export type OperatorTokenId = Id<'operator_token'>
 export type SessionId = Id<'session'>
 export type LinkId = Id<'link'>
+export type PaymentId = Id<'payment'>
+export type NoticeId = Id<'notice'>
 
 const prefixes = {
   customer: 'cus',
@@ -27,6 +29,8 @@ const prefixes = {
   operator_token: 'otk',
   session: 'ses',
   link: 'lnk',
+  payment: 'pay',
+  notice: 'ntc',
 } as const
 type Kind = keyof typeof prefixes
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { drawing } from '../adapters/qr-drawing.ts'
 import { catalogCommands } from '../cli/catalog.ts'
+import { codeCommands } from '../cli/codes.ts'
 import type { Command, Given } from '../cli/command.ts'
 import { customerCommands, tokenCommands } from '../cli/customers.ts'
 import { eventCommands } from '../cli/events.ts'
@@ -9,9 +10,12 @@ import { moneyCommands } from '../cli/money.ts'
 import { nodeCommands } from '../cli/nodes.ts'
 import { operatorCommands } from '../cli/operators.ts'
 import { orderCommands } from '../cli/orders.ts'
+import { paymentProviderCommands } from '../cli/payment-providers.ts'
+import { paymentCommands } from '../cli/payments.ts'
 import { premiumCommands } from '../cli/premium.ts'
 import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
+import { reportCommands } from '../cli/reports.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { findClosed, reopen } from '../db/closed.ts'
@@ -128,6 +132,10 @@ export const toolCommands: readonly Command[] = [
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
   ...moneyCommands(withServices, lookAround),
+  ...paymentCommands(withServices),
+  ...paymentProviderCommands(withServices),
+  ...codeCommands(withServices),
+  ...reportCommands(withServices),
   ...orderCommands(withServices),
   ...eventCommands(withServices),
   ...catalogCommands(withServices),

@@ -8,6 +8,7 @@ import { readPrefix } from '../../src/kernel/address.ts'
 import type { CustomerId, OrderId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, type Services } from '../../src/main/shop/services.ts'
+import { introduce } from '../providers/shop.ts'
 import { standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { reportOf } from './told.ts'
@@ -55,10 +56,50 @@ export async function fillShop(shop: Shop): Promise<void> {
   clock.advance(5 * minuteMs)
   await services.ledgerAudit.makeCheckpoint()
   await liveOn(shop, anna, boris)
+  await payIn(shop, anna, boris)
   await services.setBlocked(clara.customer, true)
   // What a checkpoint covers has settled; later than the last posting, so that all of it is.
   clock.advance(5 * minuteMs)
   await services.ledgerAudit.makeCheckpoint()
+}
+
+/** Payments that were made, refused, late, given back in part and whole, with codes, and one that nobody knows. */
+async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+  const { payments, paymentOperator, paymentWatch, providers, codes, referrals } = services
+  const none = { methods: undefined, min: new Map(), max: new Map(), fee: new Map([['transfer', '2']]) }
+  await providers.set('invoice', { ...none, settings: new Map([['details', 'account 42']]), secret: undefined })
+  clock.advance(1000)
+  const terms = { least: kopecks(100n), uses: 9, untilAt: clock.nowMs + 86_400_000, note: 'spring' }
+  await codes.add({ code: 'SPRING', kind: 'percent', value: 500n, ...terms })
+  clock.advance(1000)
+  await codes.add({ code: 'GIFT', kind: 'amount', value: 700n, ...terms, uses: null, untilAt: null })
+  await codes.end('GIFT')
+  await referrals.set({ hundredths: 500, topUps: 3 })
+  await referrals.add(boris.customer, anna.customer)
+  const begin = async (by: Payer, key: string, amount: bigint, also: object = {}) => {
+    clock.advance(1000)
+    const wish = { amount: kopecks(amount), method: 'transfer', returnUrl: 'https://a.example/', email: undefined }
+    return (await payments.begin(by, key, { ...wish, ...also }, 'https://shop.example')).payment.id
+  }
+  const first = await begin(anna.by, 'pay 1', 50_000n, { code: 'SPRING' })
+  const second = await begin(boris.by, 'pay 2', 60_000n, { code: 'SPRING' })
+  const third = await begin(boris.by, 'pay 3', 70_000n, { purchase: { product: 'vpn', wish: { months: 1 } } })
+  await begin(anna.by, 'pay 4', 80_000n, { purchase: { product: 'vpn', wish: { months: 3 } } })
+  clock.advance(1000)
+  for (const id of [first, second, third]) await paymentOperator.markPaid(id, 'came', `mark ${id}`)
+  clock.advance(1000)
+  await paymentOperator.refund(first, { amount: kopecks(10_000n), intoDebt: false, note: 'part' })
+  await paymentOperator.refund(second, { amount: 'all', intoDebt: true, note: 'whole' })
+  const { side, secret } = await introduce(services, 'platega', { now: clock.read })
+  const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
+  for (const id of ['a-1', 'a-2']) {
+    clock.advance(1000)
+    const headers = new Headers({ 'X-MerchantId': 'a1b2c3', 'X-Secret': secret })
+    await paymentWatch.notify('platega', { headers, body: new TextEncoder().encode(JSON.stringify({ id })), from })
+  }
+  await side.stop()
+  const [noticed] = await paymentOperator.unmatched(false, 1)
+  if (noticed) await paymentOperator.resolve(noticed.id, { customer: undefined, note: 'looked at' })
 }
 
 /** The shipped prices, and what they leave out: traffic that expires, a VPN with limits. */

@@ -64,3 +64,44 @@ describe.each([...engines])('a database of an earlier version on %s', (engine) =
     }
   })
 })
+
+describe.each([...engines])('the books of a shop from before payments, on %s', (engine) => {
+  test('stay what they were; from then on a provider may leave a debt, and nobody else', async () => {
+    const place = await makePlace(engine)
+    const db = openDatabase(place.address)
+    const run = (sql: string) => db.transact((tx) => tx.run(sql))
+    const hash = engine === 'sqlite' ? `x'00'` : `'\\x00'`
+    await migrate(
+      db,
+      readMigrations().filter((each) => each.name < '0020'),
+    )
+    await run(`INSERT INTO customers (id, name, created_at) VALUES ('cus_1', 'a', 1)`)
+    await run(
+      `INSERT INTO accounts (customer_id, balance, api_spent, seq, head, last_at) VALUES ('cus_1', 5, 0, 2, ${hash}, 1)`,
+    )
+    const post = (seq: number, kind: string, house: string, amount: number, after: number, also = 'NULL, NULL') =>
+      run(
+        `INSERT INTO postings (customer_id, seq, kind, house, amount, balance_after, note, at, hash, order_id, refund_of)
+         VALUES ('cus_1', ${seq}, '${kind}', '${house}', ${amount}, ${after}, 'n', 1, ${hash}, ${also})`,
+      )
+    await post(1, 'credit', 'funds:operator', 10, 10)
+    await post(2, 'charge', 'revenue:vpn', -5, 5, `'ord_1', NULL`)
+    const read = () => db.all('SELECT * FROM postings ORDER BY seq')
+    const before = [await read(), await db.all('SELECT * FROM accounts')]
+    await migrate(db, readMigrations())
+    expect([await read(), await db.all('SELECT * FROM accounts')]).toEqual(before)
+    for (const refused of [
+      () => post(3, 'charge', 'revenue:vpn', -6, -1, `'ord_2', NULL`),
+      () => post(3, 'debit', 'funds:operator', -6, -1),
+      () => post(3, 'refund', 'revenue:vpn', 6, 11, `'ord_1', 2`),
+      () => run('UPDATE postings SET amount = 11 WHERE seq = 1'),
+      () => run('DELETE FROM postings WHERE seq = 1'),
+    ]) {
+      expect((await failureOf(refused())).name).toBe('ConstraintViolation')
+    }
+    await post(3, 'debit', 'funds:yookassa', -6, -1)
+    await post(4, 'refund', 'revenue:vpn', 5, 4, `'ord_1', 2`)
+    await db.close()
+    await place.remove()
+  })
+})

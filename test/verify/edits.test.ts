@@ -31,6 +31,7 @@ const inTurn = [
   'history',
   'fleet',
   'money',
+  'payments',
   'events',
   'operators',
   'sign-in',

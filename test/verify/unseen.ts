@@ -289,4 +289,10 @@ export const unseen: readonly Unseen[] = [
     because:
       'what a node said is in the way of addresses that it cannot use is for the operator’s eyes; no sale goes by it',
   })),
+  {
+    table: 'payments',
+    column: 'ask_at',
+    because:
+      'when a provider is asked next; a payment that is not asked for is told of, and reconciling names the rest',
+  },
 ]

@@ -3,8 +3,9 @@ import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import { isText, makeText } from '../../kernel/token-text.ts'
 
-export type Scope = 'read' | 'trade'
-export const allScopes: readonly Scope[] = ['read', 'trade']
+/** To look, to buy and change, and to begin a payment. */
+export type Scope = 'read' | 'trade' | 'pay'
+export const allScopes: readonly Scope[] = ['read', 'trade', 'pay']
 
 export type ShopMode = 'sandbox' | 'production'
 

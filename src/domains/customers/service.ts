@@ -42,7 +42,7 @@ export type Customers = ReturnType<typeof createCustomers>
 /** Who is calling, once a token or a session has let them in. What a session buys is charged through no token. */
 export type Caller = {
   readonly customer: CustomerId
-  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null } | null
+  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null; readonly scopes: readonly Scope[] } | null
   readonly session?: SessionId
 }
 
@@ -139,7 +139,7 @@ export function createCustomers(deps: {
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
       uses.set(token.id, { at: clock(), from: from ? formatAddress(from) : null })
-      return { customer: token.customer, token: { id: token.id, cap: token.cap } }
+      return { customer: token.customer, token: { id: token.id, cap: token.cap, scopes: token.scopes } }
     },
 
     /** Refuses a customer who is blocked or not there, as known half a second ago at most. */

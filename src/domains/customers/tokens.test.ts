@@ -56,7 +56,10 @@ describe.each([...engines])('tokens on %s', (engine) => {
 
   test('a token opens the door to its own customer', async () => {
     const { text, token } = await issue()
-    expect(await enter(text)).toEqual({ customer, token: { id: token.id, cap: null } })
+    expect(await enter(text)).toEqual({
+      customer,
+      token: { id: token.id, cap: null, scopes: ['read', 'trade', 'pay'] },
+    })
   })
 
   test('the text is kept nowhere: not in a row, not in a list', async () => {

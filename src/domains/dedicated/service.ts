@@ -157,7 +157,7 @@ export function createDedicated(deps: DedicatedDeps) {
   async function buy(request: PurchaseRequest<Bought>, wish: Wish): Promise<Answer> {
     // Numbers come from transactions of their own, so they are fetched before this one begins.
     const [catalogue, ids, ready] = await Promise.all([
-      pricing.current(),
+      pricing.current(request.catalogue),
       deps.proxyIds.take(wish.count),
       stock.prepare(wish, wish.count),
     ])

@@ -9,6 +9,9 @@ export const eventTypes = [
   'proxy.extended',
   'proxy.ended',
   'order.refunded',
+  'payment.paid',
+  'payment.expired',
+  'payment.refunded',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 

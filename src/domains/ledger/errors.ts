@@ -1,13 +1,22 @@
-import { type Kopecks, toRoubles, toRoubleText } from '../../kernel/money.ts'
+import { type Kopecks, negate, toRoubles, toRoubleText } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 
-export const insufficientFunds = (required: Kopecks, balance: Kopecks): Refusal =>
-  new Refusal(
+export function insufficientFunds(required: Kopecks, balance: Kopecks): Refusal {
+  const facts = { required_rub: toRoubles(required), balance_rub: toRoubles(balance), charged: false }
+  const cost = `This costs ${toRoubleText(required)} RUB`
+  if (balance >= 0n) {
+    const message = `${cost} and the balance is ${toRoubleText(balance)} RUB. Top up and try again.`
+    return new Refusal('unpaid', 'insufficient_funds', message, facts)
+  }
+  const debt = negate(balance)
+  return new Refusal(
     'unpaid',
     'insufficient_funds',
-    `This costs ${toRoubleText(required)} RUB and the balance is ${toRoubleText(balance)} RUB. Top up and try again.`,
-    { required_rub: toRoubles(required), balance_rub: toRoubles(balance), charged: false },
+    `${cost}, and you owe ${toRoubleText(debt)} RUB: a payment was taken back after its money was spent. ` +
+      'Nothing can be bought before that is paid. Top up and try again.',
+    { ...facts, debt_rub: toRoubles(debt) },
   )
+}
 
 export const capReached = (cap: Kopecks, spent: Kopecks): Refusal =>
   new Refusal(

@@ -6,3 +6,4 @@ export {
   type KeptCheckpoint,
   type LedgerAudit,
 } from './service-audit.ts'
+export { createLedgerReports, type LedgerReports } from './service-reports.ts'

@@ -9,6 +9,7 @@ import {
   checkpointLine,
   fieldsOf,
   isFunding,
+  mayLeaveDebt,
   type Posting,
 } from './rules.ts'
 
@@ -63,7 +64,7 @@ export class AccountWalk {
     if (posting.balanceAfter !== this.balance + posting.amount) {
       this.found('balance', where, `balance_after is ${toRoubleText(posting.balanceAfter)}, not the sum up to it`)
     }
-    if (posting.balanceAfter < 0n) this.found('balance', where, 'the balance is below zero')
+    if (posting.balanceAfter < 0n && !mayLeaveDebt(posting)) this.found('balance', where, 'the balance is below zero')
     this.checkKind(posting, where)
     this.chain = endingWith(posting)
     this.balance = (this.balance + posting.amount) as Kopecks

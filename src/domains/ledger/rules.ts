@@ -49,14 +49,21 @@ export const openAccount = (customer: CustomerId): Account => ({
   ...emptyChain,
 })
 
+/**
+ * Whether a movement may leave an account below zero: one that a payment provider has made by taking its money back, or
+ * one that adds to what is below zero already. Nobody buys on a debt, and no operator's own debit makes one.
+ */
+export const mayLeaveDebt = ({ kind, house, amount }: Pick<Movement, 'kind' | 'house' | 'amount'>): boolean =>
+  amount > 0n || (kind === 'debit' && house !== 'funds:operator')
+
 /** Refuses early what the balance does not cover, before anything is taken that others could have had. */
 export function assertCovers(account: Account, price: Kopecks): void {
   if (price > account.balance) throw insufficientFunds(price, account.balance)
 }
 
 /**
- * The account after a movement, and the posting that records it. Refuses what would take the balance below zero or past
- * what a JSON number holds.
+ * The account after a movement, and the posting that records it. Refuses what would take the balance below zero without
+ * right, or past what a JSON number holds.
  */
 export function post(
   account: Account,
@@ -64,7 +71,9 @@ export function post(
   nowMs: number,
   sha256: Sha256,
 ): { account: Account; posting: Posting } {
-  if (account.balance + movement.amount < 0n) throw insufficientFunds(negate(movement.amount), account.balance)
+  if (account.balance + movement.amount < 0n && !mayLeaveDebt(movement)) {
+    throw insufficientFunds(negate(movement.amount), account.balance)
+  }
   if (account.balance + movement.amount > mostKopecks) throw balanceTooLarge()
   const balance = add(account.balance, movement.amount)
   const unsealed = { ...movement, customer: account.customer, ...nextPlace(account, nowMs), balanceAfter: balance }

@@ -62,6 +62,12 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
       return posting?.kind === 'charge' ? posting : undefined
     },
 
+    /** What stands for these payments; an operator's own word on a balance does not, whatever it refers to. */
+    byReference: (reader: Reader, references: readonly string[]): Promise<Posting[]> =>
+      store.postingsByReference(reader, references),
+
+    countByReference: (reader: Reader): Promise<number> => store.countByReference(reader),
+
     /** What was given back of a charge, if anything was. */
     refundOf: (reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> =>
       store.refundOf(reader, customer, seq),

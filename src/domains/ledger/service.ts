@@ -64,6 +64,20 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     return { posting: move(tx, account, { ...movement, key, reference }), isRepeat: false }
   }
 
+  /** Money that came from a source outside, or went back there. */
+  async function fund(
+    tx: Tx,
+    customer: CustomerId,
+    of: { kind: 'credit' | 'debit'; amount: Kopecks; source: string; note: string; reference: string | null },
+  ): Promise<Posting> {
+    const { kind, note, reference } = of
+    if (of.amount <= 0n) throw new RangeError(`a ${kind} is more than nothing`)
+    const account = await lock(tx, customer)
+    const amount = kind === 'debit' ? negate(of.amount) : of.amount
+    const movement = { kind, house: `funds:${of.source}`, amount, order: null, token: null, refundOf: null } as const
+    return move(tx, account, { ...movement, note, key: null, reference })
+  }
+
   return {
     open: (tx: Tx, customer: CustomerId): void => store.insertAccount(tx, openAccount(customer)),
 
@@ -104,21 +118,31 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       return posting
     },
 
-    /** A top-up. `source` names where the money came from: `operator`, `sandbox`, a payment provider. */
-    async credit(tx: Tx, customer: CustomerId, amount: Kopecks, source: string, note: string): Promise<Posting> {
-      if (amount <= 0n) throw new RangeError('a credit is more than nothing')
-      const account = await lock(tx, customer)
-      return move(tx, account, {
-        kind: 'credit',
-        house: `funds:${source}`,
-        amount,
-        order: null,
-        token: null,
-        refundOf: null,
-        note,
-        ...unmarked,
-      })
-    },
+    /**
+     * A top-up. `source` names where the money came from: `operator`, `sandbox`, a payment provider; `reference` the
+     * payment that it stands for, if there is one.
+     */
+    credit: (
+      tx: Tx,
+      customer: CustomerId,
+      amount: Kopecks,
+      source: string,
+      note: string,
+      reference: string | null = null,
+    ): Promise<Posting> => fund(tx, customer, { kind: 'credit', amount, source, note, reference }),
+
+    /**
+     * Money of a payment that its provider has taken back, whether it is still there or not: what is missing is a debt,
+     * on which nothing is bought.
+     */
+    takeBack: (
+      tx: Tx,
+      customer: CustomerId,
+      amount: Kopecks,
+      source: string,
+      note: string,
+      reference: string,
+    ): Promise<Posting> => fund(tx, customer, { kind: 'debit', amount, source, note, reference }),
 
     adjust,
 

@@ -1,4 +1,4 @@
-import { readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import { list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -122,6 +122,25 @@ export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean>
     ],
   )
   return added === 1
+}
+
+/** What stands for these payments, in the order of accounts and their postings. */
+export async function postingsByReference(reader: Reader, references: readonly string[]): Promise<Posting[]> {
+  if (references.length === 0) return []
+  const rows = await reader.all<PostingRow>(
+    `SELECT * FROM postings WHERE reference IN (${list(references.length)}) AND house <> 'funds:operator'
+     ORDER BY customer_id, seq`,
+    references,
+  )
+  return rows.map(toPosting)
+}
+
+/** How many movements stand for a payment that a customer has made by himself. */
+export async function countByReference(reader: Reader): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COUNT(*) AS n FROM postings WHERE reference IS NOT NULL AND house <> 'funds:operator'`,
+  )
+  return Number(row?.n ?? 0n)
 }
 
 /** What was given back of a charge. */

@@ -36,6 +36,8 @@ export type PurchaseRequest<Bought> = {
   readonly by: Payer
   readonly key: string | undefined
   readonly toBody: (bought: Bought) => string
+  /** The price list that it is sold by, where that is not the one in force: a price that was promised. */
+  readonly catalogue?: number
   /** Nobody asks for it now: its token has set it going once, and need not open anything any more. */
   readonly automatic?: true
 }

@@ -27,6 +27,19 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
     return catalogue
   }
 
+  async function findVersion(reader: Reader, version: number): Promise<Catalogue | undefined> {
+    const known = versions.get(version)
+    if (known) return known
+    const stored = await store.findVersion(reader, version)
+    return stored && parse(stored)
+  }
+
+  async function loadVersion(version: number): Promise<Catalogue> {
+    const catalogue = await findVersion(db, version)
+    if (!catalogue) throw noCatalogue()
+    return catalogue
+  }
+
   const latest = remember({
     async ask(): Promise<Catalogue | undefined> {
       const stored = await store.findLatest(db)
@@ -39,8 +52,9 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
   })
 
   return {
-    /** The price list in force, at most half a second old. */
-    async current(): Promise<Catalogue> {
+    /** The price list in force, at most half a second old; or the one of a price that was promised. */
+    async current(promised?: number): Promise<Catalogue> {
+      if (promised !== undefined) return loadVersion(promised)
       const catalogue = await latest.get(undefined)
       if (!catalogue) throw noCatalogue()
       return catalogue
@@ -50,12 +64,7 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
     find: (): Promise<Catalogue | undefined> => latest.get(undefined),
 
     /** The price list of an order, to compute its price again. */
-    async version(reader: Reader, version: number): Promise<Catalogue | undefined> {
-      const known = versions.get(version)
-      if (known) return known
-      const stored = await store.findVersion(reader, version)
-      return stored && parse(stored)
-    },
+    version: findVersion,
 
     /** Puts a price list in force, as plain JSON. It is judged whole before anything is written. */
     async apply(tx: Tx, value: unknown): Promise<number> {

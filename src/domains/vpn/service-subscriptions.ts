@@ -172,8 +172,9 @@ export function createSubscriptions(
   const listOf = async (reader: Reader, customer: CustomerId): Promise<Subscription[]> =>
     (await store.listOf(reader, customer)).map((each) => each.subscription)
 
-  async function offering(): Promise<Offering> {
-    const [catalogue, all, inProduction] = await Promise.all([deps.pricing.current(), nodes(), isProduction()])
+  /** What is offered now, or at the prices that were promised. */
+  async function offering(promised?: number): Promise<Offering> {
+    const [catalogue, all, inProduction] = await Promise.all([deps.pricing.current(promised), nodes(), isProduction()])
     return { catalogue, nodes: all, inProduction }
   }
 

@@ -180,7 +180,7 @@ export function createVpn(deps: VpnDeps) {
 
     /** A new subscription with its first device: paid and delivered in one commit. */
     async buy(request: PurchaseRequest<Bought>, wish: VpnWish): Promise<Answer> {
-      const offering = await subscriptions.offering()
+      const offering = await subscriptions.offering(request.catalogue)
       const { catalogue, nodes } = offering
       return orders.sell(request, { product, action: 'buy', wish: wishJson(wish) }, async (sale) => {
         const { tx } = sale

@@ -1,7 +1,8 @@
 import { createAlong } from '../../adapters/along.ts'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
-import { codes } from '../../adapters/codes.ts'
+import { codes as secondFactors } from '../../adapters/codes.ts'
 import { createPasswords } from '../../adapters/passwords.ts'
+import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { randomBytes } from '../../adapters/random.ts'
 import { sha256 } from '../../adapters/sha256.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
@@ -30,7 +31,7 @@ import {
   type NodeSide,
   type Places,
 } from '../../domains/fleet/index.ts'
-import { createLedger, createLedgerAudit } from '../../domains/ledger/index.ts'
+import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import {
   createMoneyVerifier,
@@ -39,6 +40,18 @@ import {
   createRefunds,
   createStories,
 } from '../../domains/orders/index.ts'
+import {
+  createBooks,
+  createCodes,
+  createPaymentOperator,
+  createPaymentReports,
+  createPayments,
+  createPaymentsVerifier,
+  createPaymentWatch,
+  createProviders,
+  createPurchases,
+  createReferrals,
+} from '../../domains/payments/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -58,6 +71,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
+import { buyersOf } from './buyers.ts'
 import { readMigrations } from './database.ts'
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
@@ -220,6 +234,27 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
       { product: 'vpn', delivered: (order) => vpn.delivered(order) },
     ],
   })
+  const providers = createProviders({ db, customers, ...around, vault: arranged.vault, kinds: providerKinds })
+  const codes = createCodes({ db, ledger, ...around })
+  const referrals = createReferrals({ db, ledger, ...around })
+  const books = createBooks({
+    ledger,
+    events,
+    ...around,
+    extras: {
+      credited: async (tx, payment) => [...(await codes.give(tx, payment)), ...(await referrals.give(tx, payment))],
+      refunded: async (tx, payment) => [
+        ...(await codes.takeBack(tx, payment)),
+        ...(await referrals.takeBack(tx, payment)),
+      ],
+    },
+  })
+  const buyers = buyersOf({ dedicated, premium, vpn })
+  const purchases = createPurchases({ db, customers, pricing, buyers, ...around })
+  const paymentDeps = { db, ledger, customers, events, providers, books, codes, purchases, once, ...around }
+  const payments = createPayments(paymentDeps)
+  const paymentOperator = createPaymentOperator(paymentDeps)
+  const paymentWatch = createPaymentWatch(paymentDeps)
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
@@ -238,6 +273,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     createTrafficVerifier({ db, ...around }),
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
+    createPaymentsVerifier({ db, ledgerAudit, vault: arranged.vault }),
     createEventsVerifier({ db }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createOperatorsVerifier({ db, ...around }),
@@ -252,7 +288,8 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
-  const signInDeps = { db, ...around, vault: arranged.vault, passwords: createPasswords(), codes, customers, operators }
+  const passwords = createPasswords()
+  const signInDeps = { db, ...around, vault: arranged.vault, passwords, codes: secondFactors, customers, operators }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
   const registration = createRegistration({
@@ -283,6 +320,15 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     rangeOperator,
     refunds,
     storyOf,
+    payments,
+    paymentOperator,
+    paymentWatch,
+    purchases,
+    codes,
+    referrals,
+    ledgerReports: createLedgerReports({ db }),
+    paymentReports: createPaymentReports({ db }),
+    providers,
     fleet,
     reach,
     vpn,

@@ -9,6 +9,9 @@ import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
+import { notifyRoute } from '../../api/customer/payments/notify.ts'
+import { payPageRoute } from '../../api/customer/payments/page.ts'
+import { paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
 import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
@@ -29,6 +32,7 @@ import { eventChores } from '../../jobs/events.ts'
 import { fleetChores } from '../../jobs/fleet.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { outageChores } from '../../jobs/outages.ts'
+import { paymentChores } from '../../jobs/payments.ts'
 import { premiumChores } from '../../jobs/premium.ts'
 import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
@@ -108,6 +112,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
+    ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,
   ]
@@ -205,6 +210,7 @@ function openApi(
     ],
     bound: [
       ...accountOperations(services),
+      ...paymentOperations({ ...services, publicUrl }),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
@@ -213,7 +219,11 @@ function openApi(
       ...tokenOperations(services),
     ],
     console: openConsole(builtConsole, around.random),
-    plain: [vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute })],
+    plain: [
+      vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute }),
+      payPageRoute(services),
+      notifyRoute(services),
+    ],
     version: manifest.version,
     publicUrl,
     readsPerMinute: config.readsPerMinute,

@@ -1,11 +1,13 @@
 import { z } from '@hono/zod-openapi'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order, Plain } from '../../../domains/orders/rules.ts'
+import { readId } from '../../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
   exampleOrder,
+  examplePayment,
   moment,
   nextCursor,
   orderId,
@@ -28,7 +30,10 @@ export const getBalance = operation({
   tag,
   summary: 'Read the balance',
   answer: z.object({
-    balance_rub: roubles('What can be spent now.', 98_200),
+    balance_rub: roubles(
+      'What can be spent now; below zero it is a debt, which a payment that was taken back leaves.',
+      98_200,
+    ),
     api_spent_rub: roubles(
       'All that was charged through API tokens, renewals that they have set included, less what was refunded of it.',
       1800,
@@ -52,6 +57,7 @@ const transaction = z
     balance_after_rub: roubles('The balance after it.', 100_000),
     order_id: text('The order that it paid for or gave back; null without one.', exampleOrder).nullable(),
     refund_of: whole('The number of the charge that this gives back; null otherwise.').nullable(),
+    payment_id: text('The payment that it stands for; null without one.', examplePayment).nullable(),
     note: text('What it was for, in words.', 'sandbox money'),
     created_at: moment('When it happened.'),
   })
@@ -77,6 +83,7 @@ export const listTransactions = operation({
         balance_after_rub: 100_000,
         order_id: null,
         refund_of: null,
+        payment_id: null,
         note: 'sandbox money',
         created_at: toIso(exampleAt),
       },
@@ -85,6 +92,10 @@ export const listTransactions = operation({
   },
 })
 
+/** What an operator refers to is his own affair. */
+const paymentOf = (of: Posting): string | null =>
+  of.house !== 'funds:operator' && of.reference !== null ? (readId('payment', of.reference) ?? null) : null
+
 const toTransaction = (of: Posting) => ({
   id: of.seq,
   kind: of.kind,
@@ -92,6 +103,7 @@ const toTransaction = (of: Posting) => ({
   balance_after_rub: toRoubles(of.balanceAfter),
   order_id: of.order,
   refund_of: of.refundOf,
+  payment_id: paymentOf(of),
   note: of.note,
   created_at: toIso(of.at),
 })

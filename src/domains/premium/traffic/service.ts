@@ -93,7 +93,7 @@ export function createTrafficSales(deps: {
       request: PurchaseRequest<Bought>,
       wish: { pool: string; tenths: number; subuser: SubuserId | undefined },
     ): Promise<Answer> {
-      const catalogue = await pricing.current()
+      const catalogue = await pricing.current(request.catalogue)
       const { pool, tenths } = wish
       const isCarried = await deps.exits.isCarried(pool)
       const asked = { pool_type: pool, gb: tenths / 10, subuser_id: wish.subuser ?? null }

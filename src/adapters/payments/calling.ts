@@ -1,0 +1,61 @@
+import { ProviderRefused, ProviderUnavailable } from '../../domains/payments/ports.ts'
+import { createBuckets } from '../../kernel/buckets.ts'
+
+/** How long a provider may take to answer, and how much it may say. */
+const answerWithinMs = 10_000
+const mostAnswerBytes = 4 * 1024 * 1024
+/** What is asked of one provider at most: providers shut out who asks too much. */
+const rate = { perSecond: 20, burst: 200 }
+
+type Asked = {
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: unknown
+}
+
+export type Call = (url: string, asked?: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
+
+/**
+ * Calls one provider over HTTPS. A 4xx is a no that stands (`ProviderRefused`), but for 404, which the caller judges.
+ * No answer, a 5xx, a 429 or an answer that is not JSON leave open what has happened (`ProviderUnavailable`). What is
+ * thrown names the provider and the status, and nothing that was sent or answered.
+ */
+export function createCall(provider: string): Call {
+  const buckets = createBuckets(rate, Date.now)
+  return async (url, { method = 'GET', headers = {}, json } = {}) => {
+    if (!buckets.take(provider)) throw new ProviderUnavailable(`${provider} is asked too much at the moment`)
+    const { status, text } = await exchange(provider, url, {
+      method,
+      headers: {
+        Accept: 'application/json',
+        ...(json !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+    })
+    if (status >= 500 || status === 429 || status === 408)
+      throw new ProviderUnavailable(`${provider} answered ${status}`)
+    if (status >= 400 && status !== 404) throw new ProviderRefused(`${provider} answered ${status}`)
+    return { status, json: status === 404 ? undefined : readJson(provider, text) }
+  }
+}
+
+async function exchange(provider: string, url: string, init: RequestInit): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(answerWithinMs) })
+    const bytes = await response.bytes()
+    if (bytes.length > mostAnswerBytes) throw new Error('too long')
+    return { status: response.status, text: new TextDecoder().decode(bytes) }
+  } catch (error) {
+    const { name } = error instanceof Error ? error : { name: 'Error' }
+    throw new ProviderUnavailable(`${provider} gave no answer (${name})`)
+  }
+}
+
+function readJson(provider: string, text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new ProviderUnavailable(`${provider} answered something that is not JSON`)
+  }
+}

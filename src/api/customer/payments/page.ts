@@ -1,0 +1,92 @@
+import type { Payments } from '../../../domains/payments/index.ts'
+import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
+import { readId } from '../../../kernel/ids.ts'
+import { toRoubleText } from '../../../kernel/money.ts'
+import { toIso } from '../../../kernel/time.ts'
+import type { PlainRoute } from '../../http.ts'
+
+const perMinute = 120
+
+const style = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { margin: 0 auto; max-width: 30rem; padding: 1.5rem }
+h1 { font-size: 1.3rem; margin: 0 0 .25rem }
+p { margin: .5rem 0 }
+b { overflow-wrap: anywhere }
+button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; border-radius: .5rem; cursor: pointer }
+small { opacity: .75 }
+`
+const styleHash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
+
+/** Nothing but this page's own style and its one form. */
+const policy =
+  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
+  "form-action 'self'; frame-ancestors 'none'"
+
+/**
+ * Where a payment is made that no provider takes: in a sandbox one button pays it, and an invoice says where to pay.
+ * Whoever has the link sees the amount and nothing of the customer.
+ */
+export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
+  return {
+    path: '/pay/:payment',
+    takes: 'GET and POST',
+    perMinute,
+    async answer(request, params) {
+      const id = readId('payment', params['payment'] ?? '')
+      const found = id && (await payments.findOurs(id))
+      if (!id || !found) return page(404, 'Nothing to pay here', '<p>There is no such payment at this link.</p>')
+      const isSandbox = found.payment.provider === 'sandbox'
+      if (request.method !== 'POST') return show(found.payment, found.details)
+      const paid = isSandbox ? await payments.payInSandbox(id) : undefined
+      return paid ? show(paid, undefined) : page(409, 'Not paid here', '<p>This is not paid with a button.</p>')
+    },
+  }
+}
+
+function show(payment: Payment, details: string | undefined): Response {
+  const amount = `${toRoubleText(toPay(payment))} RUB`
+  if (!isOpen(payment.state)) {
+    const words = { paid: 'This is paid.', refunded: 'This was paid and has gone back.' } as const
+    const told = payment.state === 'paid' || payment.state === 'refunded' ? words[payment.state] : 'This is over.'
+    return page(200, amount, `<p>${told}</p>${backTo(payment)}`)
+  }
+  const until = `<p><small>Until ${toIso(payment.expiresAt).slice(0, 16).replace('T', ' ')} UTC</small></p>`
+  if (payment.provider === 'sandbox') {
+    const form = '<form method="post"><button type="submit">Pay</button></form>'
+    return page(200, amount, `<p>A sandbox: nobody pays anything.</p>${form}${until}`)
+  }
+  const where = `<p>${escape(details ?? '')}</p><p>Give this as the purpose: <b>${payment.id}</b></p>`
+  return page(200, amount, `${where}<p>It is credited when the seller has the money.</p>${until}`)
+}
+
+const backTo = ({ returnUrl }: Payment): string =>
+  returnUrl === null ? '' : `<p><a href="${escape(returnUrl)}" rel="noreferrer">Back</a></p>`
+
+function page(status: number, title: string, content: string): Response {
+  const body = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${escape(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+<h1>${escape(title)}</h1>
+${content}
+</body>
+</html>
+`
+  return new Response(body, {
+    status,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': policy,
+      'X-Robots-Tag': 'noindex, nofollow',
+    },
+  })
+}
+
+const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)

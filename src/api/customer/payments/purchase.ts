@@ -1,0 +1,46 @@
+import type { PurchaseWish } from '../../../domains/payments/index.ts'
+import type { FieldProblem } from '../../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import type { z } from '../../operation.ts'
+import { readFields } from '../../validate.ts'
+import { buyDedicated } from '../dedicated/shapes.ts'
+import { readSubuser } from '../premium/reading.ts'
+import { buyTraffic } from '../premium/shapes-traffic.ts'
+import { buyVpn, loadPeriod } from '../vpn/shapes.ts'
+
+/** What is to be bought with a payment: the fields of that product's purchase, understood as it does. */
+export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseWish {
+  const { product, ...fields } = asked
+  if (product === 'dedicated') {
+    const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)
+    return { product, wish: { country, period, count, ipv } }
+  }
+  if (product === 'traffic') {
+    const { pool_type: pool, gb: tenths, subuser_id: id } = read(buyTraffic.body, fields)
+    const subuser = readSubuser(id)
+    return { product, wish: { pool, tenths, ...(subuser !== undefined && { subuser }) } }
+  }
+  const wish = read(buyVpn.body, fields)
+  const { name, public_key: publicKey, location, auto_renew: autoRenew } = wish
+  return {
+    product: 'vpn',
+    wish: {
+      months: loadPeriod(wish),
+      ...(name !== undefined && { name }),
+      ...(publicKey !== undefined && { publicKey }),
+      ...(location !== undefined && { location }),
+      ...(autoRenew !== undefined && { autoRenew }),
+    },
+  }
+}
+
+/** Problems of a product's own fields, named as they stand in the payment. */
+function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
+  try {
+    return readFields(schema, fields)
+  } catch (error) {
+    if (!(error instanceof Refusal) || !Array.isArray(error.details)) throw error
+    const problems = error.details as readonly FieldProblem[]
+    throw malformed(problems.map((each) => ({ ...each, field: `then.${each.field}` })))
+  }
+}

@@ -1,0 +1,46 @@
+import type { Payments } from '../../../domains/payments/index.ts'
+import { readId } from '../../../kernel/ids.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
+import { positionOf, soughtFor } from '../../fields.ts'
+import { type Bound, bind, bindRepeatable } from '../../http.ts'
+import { readPurchase } from './purchase.ts'
+import {
+  createPayment,
+  getPayment,
+  listPaymentMethods,
+  listPayments,
+  toBegun,
+  toMethods,
+  toPaymentShape,
+  toPayments,
+} from './shapes.ts'
+
+const mayNotBuy = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'This token lacks the scope "trade".', { needed: 'trade', charged: false })
+
+export function paymentOperations(deps: { payments: Payments; publicUrl: () => string }): readonly Bound[] {
+  const { payments, publicUrl } = deps
+  return [
+    bind(listPaymentMethods, async () => toMethods(await payments.methods())),
+
+    bindRepeatable(createPayment, async ({ caller, key, body }) => {
+      const { amount_rub: amount, method, return_url: returnUrl, email, code } = body
+      // Whoever may only pay may not buy by paying.
+      if (body.then && caller.token && !caller.token.scopes.includes('trade')) throw mayNotBuy()
+      const purchase = body.then && readPurchase(body.then)
+      const begun = await payments.begin(caller, key, { amount, method, returnUrl, email, code, purchase }, publicUrl())
+      return { data: toBegun(begun.payment), isRepeat: begun.isRepeat }
+    }),
+
+    bind(listPayments, async ({ caller, query }) => {
+      const before = positionOf(query.cursor, (text) => readId('payment', text))
+      return toPayments(await payments.list(caller.customer, before, soughtFor(query.limit)), query.limit)
+    }),
+
+    bind(getPayment, async ({ caller, params }) => {
+      const id = readId('payment', params.payment_id)
+      if (!id) throw new Refusal('missing', 'not_found', 'There is no such payment.')
+      return toPaymentShape(await payments.load(caller.customer, id))
+    }),
+  ]
+}

@@ -1,0 +1,50 @@
+import type { Database } from '../../db/transaction.ts'
+import * as store from './store-reports.ts'
+
+export type LedgerReports = ReturnType<typeof createLedgerReports>
+
+const dayMs = 86_400_000
+
+/** What a day has brought, and what customers held at its end. */
+export type DayReport = {
+  readonly day: number
+  readonly charged: bigint
+  readonly refunded: bigint
+  readonly toppedUp: bigint
+  readonly takenBack: bigint
+  readonly held: bigint
+}
+
+/** What operators ask the books for. */
+export function createLedgerReports({ db }: { db: Database }) {
+  return {
+    /** Every day of a time, those on which nothing moved too. The most is a thousand days. */
+    days: (fromDay: number, toDay: number): Promise<DayReport[]> =>
+      db.snapshot(async (reader) => {
+        const sums = Map.groupBy(await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs), (each) => each.day)
+        let held = await store.sumBefore(reader, fromDay * dayMs)
+        return Array.from({ length: toDay - fromDay }, (_, index) => {
+          const moved = sums.get(fromDay + index) ?? []
+          const of = (kind: string) =>
+            moved.filter((each) => each.kind === kind).reduce((sum, one) => sum + one.amount, 0n)
+          held += moved.reduce((sum, each) => sum + each.amount, 0n)
+          return {
+            day: fromDay + index,
+            charged: -of('charge'),
+            refunded: of('refund'),
+            toppedUp: of('credit'),
+            takenBack: -of('debit'),
+            held,
+          }
+        })
+      }),
+
+    /** What each product has earned on each day, less what was given back. */
+    products: (fromDay: number, toDay: number): Promise<store.DaySum[]> =>
+      db.snapshot(async (reader) =>
+        (await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs)).filter((each) =>
+          each.house.startsWith('revenue:'),
+        ),
+      ),
+  }
+}

@@ -1,0 +1,78 @@
+import type { Database, Tx } from '../../../db/transaction.ts'
+import type { CustomerId } from '../../../kernel/ids.ts'
+import { type Kopecks, negate } from '../../../kernel/money.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Ledger } from '../../ledger/index.ts'
+import { codeExists, codeRefused, noSuchCode } from '../errors.ts'
+import { isOpen, type Payment, type Step } from '../rules.ts'
+import { countUses, findStep } from '../store.ts'
+import { bonusOf, type Code, readCode, whyNot } from './rules.ts'
+import * as store from './store.ts'
+
+export type Codes = ReturnType<typeof createCodes>
+
+const source = 'bonus'
+
+/** Codes that add to top-ups: promised when a payment begins, given when it is paid, taken back with it. */
+export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' | 'takeBack'>; clock: Clock }) {
+  const { db, ledger, clock } = deps
+
+  async function standing(tx: Tx, name: string, customer: CustomerId, amount: Kopecks) {
+    const code = await store.lockCode(tx, name)
+    if (!code) return undefined
+    const [used, usedByCustomer] = [await countUses(tx, name, ''), await countUses(tx, name, customer)]
+    return { code, why: whyNot(code, { amount, used, usedByCustomer, nowMs: clock() }) }
+  }
+
+  return {
+    /** What a code adds to a payment that begins now. Open payments count as uses until they expire. */
+    async promise(
+      tx: Tx,
+      customer: CustomerId,
+      text: string,
+      amount: Kopecks,
+    ): Promise<{ code: string; bonus: Kopecks }> {
+      const name = readCode(text)
+      const found = name === undefined ? undefined : await standing(tx, name, customer, amount)
+      if (!found) throw codeRefused('unknown')
+      if (found.why) throw codeRefused(found.why, found.code.least)
+      return { code: found.code.code, bonus: bonusOf(found.code, amount) }
+    },
+
+    /** Gives what was promised. Of a payment that came after its time, only if the code still adds something. */
+    async give(tx: Tx, payment: Payment): Promise<readonly Step[]> {
+      const { code, bonus, customer, id } = payment
+      if (code === null) return []
+      const again = isOpen(payment.state) ? undefined : await standing(tx, code, customer, payment.amount)
+      if (again?.why) return []
+      const posting = await ledger.credit(tx, customer, bonus, source, `code ${code}`, id)
+      return [{ kind: 'bonus', amount: bonus, posting: posting.seq, note: code }]
+    },
+
+    /** A payment that has gone back whole takes its bonus along. */
+    async takeBack(tx: Tx, payment: Payment): Promise<readonly Step[]> {
+      const given = payment.code === null ? undefined : await findStep(tx, payment.id, 'bonus')
+      if (!given) return []
+      const { customer, id } = payment
+      const posting = await ledger.takeBack(tx, customer, given.amount, source, `code ${payment.code} taken back`, id)
+      return [{ kind: 'bonus_back', amount: negate(given.amount), posting: posting.seq, note: given.note }]
+    },
+
+    add: (code: Omit<Code, 'createdAt' | 'endedAt'>): Promise<void> =>
+      db.transact(async (tx) => {
+        const isAdded = await store.insertCode(tx, { ...code, createdAt: clock(), endedAt: null })
+        if (!isAdded) throw codeExists(code.code)
+      }),
+
+    async list(limit: number): Promise<readonly (Code & { readonly used: number })[]> {
+      const codes = await store.listCodes(db, limit)
+      return Promise.all(codes.map(async (code) => ({ ...code, used: await countUses(db, code.code, '') })))
+    },
+
+    /** What was promised before is given; nobody gets a new promise. */
+    end: (code: string): Promise<void> =>
+      db.transact(async (tx) => {
+        if (!(await store.endCode(tx, code, clock()))) throw noSuchCode()
+      }),
+  }
+}

@@ -1,0 +1,145 @@
+import { type Kopecks, toRoubles, toRoubleText } from '../../kernel/money.ts'
+import { malformed, Refusal } from '../../kernel/refusal.ts'
+
+export const unknownMethod = (allowed: readonly string[]): Refusal =>
+  malformed([
+    {
+      field: 'method',
+      problem:
+        allowed.length === 0
+          ? 'nothing can be paid here yet; ask the seller'
+          : `must be one of ${allowed.join(', ')}, as GET /payments/methods lists them`,
+      allowed,
+    },
+  ])
+
+export const wrongAmount = (min: Kopecks, max: Kopecks): Refusal =>
+  malformed([
+    { field: 'amount_rub', problem: `must be from ${toRoubleText(min)} to ${toRoubleText(max)} by this method` },
+  ])
+
+export const emailWanted = (): Refusal =>
+  malformed([{ field: 'email', problem: 'is required by this method, for the receipt' }])
+
+export const tooManyOpen = (most: number): Refusal =>
+  new Refusal('conflict', 'conflict', `You have ${most} payments open already. Pay one, or wait until they expire.`, {
+    charged: false,
+  })
+
+export const noSuchPayment = (): Refusal => new Refusal('missing', 'not_found', 'There is no such payment.')
+
+export const paymentKeyReused = (payment: string): Refusal =>
+  new Refusal(
+    'mismatch',
+    'idempotency_key_reused',
+    `This Idempotency-Key was used for a different payment, ${payment}. ` +
+      'Repeat that one exactly to get its answer again, or use a new key for a new payment.',
+    { charged: false, payment_id: payment },
+  )
+
+export const paymentInProgress = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'request_in_progress',
+    'A request with this Idempotency-Key is still running. Repeat it in a moment to get its answer.',
+  )
+
+/** The provider has said no. What was asked for is over, and the key is free for another try. */
+export const providerRefused = (): Refusal =>
+  new Refusal('supplier', 'provider_error', 'The payment provider did not accept this. Try another method or amount.', {
+    charged: false,
+  })
+
+/** Nobody knows. The same key goes on with the same payment. */
+export const providerSilent = (): Refusal =>
+  new Refusal(
+    'supplier',
+    'provider_error',
+    'The payment provider does not answer. Try again with the same Idempotency-Key, or with another method.',
+    { charged: false },
+  )
+
+/** One answer for whatever does not prove that it comes from the provider. */
+export const notTheProvider = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'This is not known to come from the provider.')
+
+export const unreadableNotification = (): Refusal =>
+  malformed([{ field: 'body', problem: 'is not a notification of this provider' }])
+
+export const tooManyNotices = (): Refusal =>
+  new Refusal('unavailable', 'unavailable', 'Too much waits for the operator already. Send it again later.')
+
+export const noSuchProvider = (known: readonly string[]): Refusal =>
+  new Refusal('missing', 'not_found', `There is no such payment provider. There are: ${known.join(', ')}.`)
+
+export const providerNotSet = (name: string): Refusal =>
+  new Refusal('missing', 'not_found', `${name} is not set up. See "turnpike payments provider set --help".`)
+
+export const badSetting = (problem: string): Refusal => new Refusal('malformed', 'usage', problem)
+
+export const notToBeMarked = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'The provider itself says whether this payment was made; it is not marked by hand.',
+  )
+
+export const notPaid = (): Refusal => new Refusal('conflict', 'conflict', 'This payment has not been credited.')
+
+export const cannotRefund = (provider: string): Refusal =>
+  new Refusal('conflict', 'conflict', `${provider} gives no money back by itself. Pay it out yourself and debit it.`)
+
+export const refundedAlready = (left: Kopecks): Refusal =>
+  new Refusal('conflict', 'conflict', `At most ${toRoubleText(left)} RUB of this payment can still be given back.`, {
+    left_rub: toRoubles(left),
+  })
+
+export const refundIsSpent = (balance: Kopecks): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. Say --into-debt if that is meant.`,
+    { balance_rub: toRoubles(balance) },
+  )
+
+export const noSuchNotice = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no such notice, or it was dealt with already.')
+
+export const nothingToCredit = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'This notice names no amount in roubles. Use "turnpike credit" and resolve it.')
+
+const codeProblems = {
+  unknown: 'is not a code of this shop',
+  over: 'is over',
+  'used up': 'was used as often as it may be',
+  'used before': 'was used by you already',
+  'too little': 'adds to larger top-ups only',
+} as const
+
+export const codeRefused = (why: keyof typeof codeProblems, least?: Kopecks): Refusal => {
+  const from = why === 'too little' && least !== undefined && least > 0n ? `, from ${toRoubleText(least)} RUB on` : ''
+  return malformed([{ field: 'code', problem: `${codeProblems[why]}${from}` }])
+}
+
+export const codeExists = (code: string): Refusal =>
+  new Refusal('conflict', 'conflict', `There is a code ${code} already. Codes are never used for something else.`)
+
+export const noSuchCode = (): Refusal =>
+  new Refusal('missing', 'not_found', 'There is no such code, or it has ended already.')
+
+export const broughtAlready = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Somebody has brought this customer already.')
+
+export const cameBefore = (): Refusal =>
+  new Refusal('conflict', 'conflict', 'Whoever brings a customer was a customer before.')
+
+export const tooLittleForThat = (least: Kopecks): Refusal =>
+  malformed([
+    {
+      field: 'amount_rub',
+      problem: `must be at least ${toRoubleText(least)}, so that it pays for what is to be bought`,
+    },
+  ])
+
+export const notForSale = (products: readonly string[]): Refusal =>
+  malformed([{ field: 'then.product', problem: `must be one of ${products.join(', ')}`, allowed: products }])

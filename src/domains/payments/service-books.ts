@@ -1,0 +1,192 @@
+import type { Tx } from '../../db/transaction.ts'
+import { makeId, type PaymentId, type RandomBytes } from '../../kernel/ids.ts'
+import { type Kopecks, negate, subtract, toRoubles } from '../../kernel/money.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Events } from '../events/index.ts'
+import type { Happening } from '../events/rules.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Posting } from '../ledger/rules.ts'
+import { tooManyNotices } from './errors.ts'
+import {
+  decide,
+  isOpen,
+  type NoticeReason,
+  nextAskAt,
+  type Payment,
+  purchaseAfter,
+  type Said,
+  type Step,
+  takeStep,
+  toPay,
+} from './rules.ts'
+import * as store from './store.ts'
+import * as notices from './store-operator.ts'
+
+/** What a provider says of a payment, and where it can be paid. */
+export type Word = Said & { readonly payUrl?: string | null }
+
+/** What else happens with the money of a payment, in its transaction. */
+export type Extras = {
+  /** Steps that follow a credit: a bonus, a share of whoever brought the customer. */
+  credited(tx: Tx, payment: Payment): Promise<readonly Step[]>
+  /** Steps that follow when all of it has gone back. */
+  refunded(tx: Tx, payment: Payment): Promise<readonly Step[]>
+}
+
+/** How many things wait for the operator at most before no more are taken in. */
+const mostUnresolved = 10_000
+
+export type Books = ReturnType<typeof createBooks>
+
+/** Turns what a provider says into what the ledger says. Each payment's steps and their money are one commit. */
+export function createBooks(deps: {
+  ledger: Pick<Ledger, 'credit' | 'takeBack'>
+  events: Pick<Events, 'note'>
+  clock: Clock
+  random: RandomBytes
+  extras: Extras
+}) {
+  const { ledger, events, clock } = deps
+
+  /** Writes steps and the payment after them. */
+  function write(tx: Tx, before: Payment, steps: readonly Step[], also: Partial<Payment> = {}): Payment {
+    const nowMs = clock()
+    let payment: Payment = { ...before, ...also }
+    for (const step of steps) {
+      const taken = takeStep(payment, step, nowMs)
+      payment = taken.payment
+      store.insertChange(tx, taken.change)
+    }
+    payment = {
+      ...payment,
+      purchase: purchaseAfter(
+        payment,
+        steps.map((step) => step.kind),
+        nowMs,
+      ),
+    }
+    store.updatePayment(tx, payment)
+    return payment
+  }
+
+  /** Keeps what no payment explains, for the operator. */
+  async function keep(
+    tx: Tx,
+    reason: NoticeReason,
+    of: { readonly provider: string; readonly payment: PaymentId | null },
+    said: Pick<Said, 'providerId'> & Partial<Pick<Said, 'amount' | 'currency'>>,
+  ): Promise<void> {
+    if ((await notices.countUnresolved(tx)) >= mostUnresolved) throw tooManyNotices()
+    const nowMs = clock()
+    notices.insertNotice(tx, {
+      id: makeId('notice', nowMs, deps.random),
+      ...of,
+      providerId: said.providerId,
+      reason,
+      amount: said.amount ?? null,
+      currency: said.currency ?? null,
+      at: nowMs,
+      resolvedAt: null,
+      resolution: null,
+    })
+  }
+
+  async function credit(tx: Tx, payment: Payment, note: string): Promise<readonly Step[]> {
+    const { customer, amount, provider, id } = payment
+    const posting = await ledger.credit(tx, customer, amount, provider, `top-up by ${payment.method}`, id)
+    await events.note(tx, [toPaid(payment, posting)])
+    const credited: Step = { kind: 'credited', amount, posting: posting.seq, note }
+    return [credited, ...(await deps.extras.credited(tx, payment))]
+  }
+
+  async function debit(tx: Tx, payment: Payment, total: Kopecks, note: string): Promise<readonly Step[]> {
+    const { customer, provider, id } = payment
+    const amount = subtract(total, payment.debited)
+    const posting = await ledger.takeBack(tx, customer, amount, provider, `${payment.method} payment taken back`, id)
+    await events.note(tx, [toRefunded(payment, amount, posting)])
+    const debited: Step = { kind: 'debited', amount: negate(amount), total, posting: posting.seq, note }
+    return total === payment.amount ? [debited, ...(await deps.extras.refunded(tx, payment))] : [debited]
+  }
+
+  return {
+    write,
+    keep,
+
+    /**
+     * What the provider says of a payment whose row is locked. `isAsked` is false where nobody outside can be asked
+     * again. The same word twice changes nothing.
+     */
+    async settle(
+      tx: Tx,
+      payment: Payment,
+      said: Word,
+      of: { readonly isProduction: boolean; readonly isAsked: boolean; readonly note: string },
+    ): Promise<Payment> {
+      const decision = decide(payment, said, of)
+      if (decision.notice) {
+        await keep(tx, decision.notice, { provider: payment.provider, payment: payment.id }, said)
+      }
+      const steps: Step[] = []
+      if (payment.state === 'new' && said.state === 'pending') steps.push({ kind: 'sent', note: of.note })
+      if (decision.credit) steps.push(...(await credit(tx, payment, of.note)))
+      if (decision.close) steps.push({ kind: decision.close, note: of.note })
+      if (decision.close === 'expired') await events.note(tx, [toExpired(payment)])
+      const isNamed = payment.providerId === null || decision.credit
+      let settled = write(tx, payment, steps, {
+        ...(isNamed && decision.notice === null && { providerId: said.providerId }),
+        ...(payment.payUrl === null && said.payUrl && { payUrl: said.payUrl, qr: said.payUrl }),
+      })
+      // After the credit is written: what came and went at once is told of in that order.
+      if (decision.debitTo !== null) {
+        settled = write(tx, settled, await debit(tx, settled, decision.debitTo, of.note))
+      }
+      return putOff(tx, settled, of.isAsked)
+    },
+
+    /** Nobody can pay it in time any more. Money that comes all the same is credited all the same. */
+    async expire(tx: Tx, payment: Payment, isAsked: boolean): Promise<Payment> {
+      await events.note(tx, [toExpired(payment)])
+      return putOff(tx, write(tx, payment, [{ kind: 'expired', note: 'not paid in time' }]), isAsked)
+    },
+
+    putOff,
+  }
+
+  /** When it is asked for next: an open payment that nobody can be asked about is looked at when its time is over. */
+  function putOff(tx: Tx, payment: Payment, isAsked: boolean): Payment {
+    const ours = isOpen(payment.state) ? payment.expiresAt : null
+    const askAt = isAsked ? nextAskAt(payment, clock()) : ours
+    store.putOff(tx, payment.id, askAt)
+    return { ...payment, askAt }
+  }
+}
+
+const common = (payment: Payment) => ({ customer: payment.customer, order: null, subject: payment.id })
+
+const toPaid = (payment: Payment, posting: Posting): Happening => ({
+  ...common(payment),
+  type: 'payment.paid',
+  data: {
+    payment_id: payment.id,
+    method: payment.method,
+    amount_rub: toRoubles(payment.amount),
+    balance_rub: toRoubles(posting.balanceAfter),
+  },
+})
+
+const toExpired = (payment: Payment): Happening => ({
+  ...common(payment),
+  type: 'payment.expired',
+  data: { payment_id: payment.id, method: payment.method, amount_rub: toRoubles(toPay(payment)) },
+})
+
+const toRefunded = (payment: Payment, amount: Kopecks, posting: Posting): Happening => ({
+  ...common(payment),
+  type: 'payment.refunded',
+  data: {
+    payment_id: payment.id,
+    method: payment.method,
+    amount_rub: toRoubles(amount),
+    balance_rub: toRoubles(posting.balanceAfter),
+  },
+})

@@ -1,0 +1,240 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId, NoticeId, PaymentId } from '../../kernel/ids.ts'
+import { add, type Kopecks, subtract, toRoubles, toRoubleText } from '../../kernel/money.ts'
+import { pagesOf } from '../../kernel/pages.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Once, Told } from '../orders/index.ts'
+import {
+  cannotRefund,
+  noSuchNotice,
+  noSuchPayment,
+  nothingToCredit,
+  notPaid,
+  notToBeMarked,
+  refundedAlready,
+  refundIsSpent,
+} from './errors.ts'
+import type { PaymentProvider, Seen } from './ports.ts'
+import { type Notice, type Payment, type PaymentChange, toPay } from './rules.ts'
+import { paidWord, toTold } from './service.ts'
+import type { Books } from './service-books.ts'
+import type { Providers } from './service-providers.ts'
+import type { Purchases } from './service-purchases.ts'
+import * as store from './store.ts'
+import * as notices from './store-operator.ts'
+
+const page = 200
+
+export type PaymentOperator = ReturnType<typeof createPaymentOperator>
+
+/** Something that the provider's books and ours say differently. */
+export type Difference = {
+  readonly payment: string | null
+  readonly providerId: string | null
+  readonly problem: string
+}
+
+/** What an operator does about payments. */
+export function createPaymentOperator(deps: {
+  db: Database
+  ledger: Ledger
+  customers: Pick<Customers, 'mode'>
+  providers: Providers
+  books: Books
+  purchases: Pick<Purchases, 'carryOut'>
+  once: Once
+  clock: Clock
+}) {
+  const { db, providers, books, clock } = deps
+
+  async function lockKnown(tx: Tx, id: PaymentId): Promise<Payment> {
+    const payment = await store.lockPayment(tx, id)
+    if (!payment) throw noSuchPayment()
+    return payment
+  }
+
+  async function loadKnown(id: PaymentId): Promise<Payment> {
+    const payment = await store.findAny(db, id)
+    if (!payment) throw noSuchPayment()
+    return payment
+  }
+
+  const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
+
+  /** How much of a payment is to have gone back after one more refund, if that is possible. */
+  async function afterRefund(payment: Payment, amount: Kopecks | 'all', intoDebt: boolean): Promise<Kopecks> {
+    if (payment.credited === 0n) throw notPaid()
+    const left = subtract(payment.amount, payment.debited)
+    const given = amount === 'all' ? left : amount
+    if (given <= 0n || given > left) throw refundedAlready(left)
+    const { balance } = await deps.ledger.balance(payment.customer)
+    if (given > balance && !intoDebt) throw refundIsSpent(balance)
+    return add(payment.debited, given)
+  }
+
+  /** A refund that somebody outside makes: noted first, so that it is asked for again should this process die. */
+  async function refundOutside(connection: PaymentProvider, payment: Payment, total: Kopecks, note: string) {
+    if (!connection.refund || payment.providerId === null) throw cannotRefund(payment.provider)
+    await db.transact(async (tx) => {
+      const locked = await lockKnown(tx, payment.id)
+      if (locked.debited !== payment.debited) throw refundedAlready(subtract(locked.amount, locked.debited))
+      books.write(tx, locked, [{ kind: 'refund_asked', note }], { askAt: clock() })
+    })
+    const amount = subtract(total, payment.debited)
+    const isWhole = amount === payment.amount
+    await connection.refund({ providerId: payment.providerId, amount, isWhole, key: `${payment.id}-${total}` })
+    const seen = await connection.find(payment.providerId)
+    const of = { isProduction: await isProduction(), isAsked: true, note }
+    return db.transact(async (tx) => {
+      const locked = await lockKnown(tx, payment.id)
+      return seen ? books.settle(tx, locked, seen, of) : locked
+    })
+  }
+
+  return {
+    list: (filter: Parameters<typeof store.listAll>[1]): Promise<Payment[]> => store.listAll(db, filter),
+
+    async show(id: PaymentId): Promise<{ payment: Payment; changes: readonly PaymentChange[] }> {
+      return { payment: await loadKnown(id), changes: await store.changesOf(db, id) }
+    },
+
+    /** The operator has the money in hand or on his account. Only for what nobody else can be asked about. */
+    async markPaid(id: PaymentId, note: string, key: string | undefined): Promise<Told> {
+      const { provider } = await loadKnown(id)
+      if ((await providers.load(provider)).kind.connect) throw notToBeMarked()
+      const of = { isProduction: await isProduction(), isAsked: false, note }
+      const told = await deps.once(key, { mark_paid: id }, async (tx) => {
+        const payment = await lockKnown(tx, id)
+        return toTold(await books.settle(tx, payment, paidWord(payment), of))
+      })
+      await deps.purchases.carryOut(await loadKnown(id))
+      return told
+    },
+
+    /**
+     * Gives a payment back, whole or in part, to whoever paid: at the provider, which is asked afterwards what has gone
+     * back, or from hand to hand.
+     */
+    async refund(
+      id: PaymentId,
+      wish: { readonly amount: Kopecks | 'all'; readonly intoDebt: boolean; readonly note: string },
+    ): Promise<Told> {
+      const payment = await loadKnown(id)
+      const { connection } = await providers.load(payment.provider)
+      const total = await afterRefund(payment, wish.amount, wish.intoDebt)
+      if (connection) return toTold(await refundOutside(connection, payment, total, wish.note))
+      const of = { isProduction: await isProduction(), isAsked: false, note: wish.note }
+      return db.transact(async (tx) => {
+        const locked = await lockKnown(tx, id)
+        if (locked.debited !== payment.debited) throw refundedAlready(subtract(locked.amount, locked.debited))
+        return toTold(await books.settle(tx, locked, { ...paidWord(locked), refunded: total }, of))
+      })
+    },
+
+    unmatched: (withResolved: boolean, limit: number): Promise<Notice[]> =>
+      notices.listNotices(db, withResolved, limit),
+
+    /** What to do about a notice is the operator's to say; money goes to a customer in the same commit. */
+    resolve: (
+      id: NoticeId,
+      wish: { readonly customer: CustomerId | undefined; readonly note: string },
+    ): Promise<Told> =>
+      db.transact(async (tx) => {
+        const notice = await notices.lockUnresolved(tx, id)
+        if (!notice) throw noSuchNotice()
+        const { customer, note } = wish
+        notices.resolveNotice(tx, id, clock(), note)
+        if (customer === undefined) return { notice: id, resolved: true, credited_rub: null }
+        if (notice.amount === null || notice.currency !== 'RUB') throw nothingToCredit()
+        const { posting } = await deps.ledger.adjust(tx, customer, {
+          kind: 'credit',
+          amount: notice.amount,
+          note,
+          key: `notice ${id}`,
+          reference: `${notice.provider} ${notice.providerId}`,
+        })
+        return { notice: id, resolved: true, customer, credited_rub: toRoubles(posting.amount) }
+      }),
+
+    /** Holds every payment of a time against the provider's own list of it, and names each difference. */
+    async reconcile(
+      name: string,
+      fromAt: number,
+      toAt: number,
+    ): Promise<{ readonly compared: number; readonly differences: readonly Difference[] }> {
+      const { connection } = await providers.load(name)
+      if (!connection) return { compared: 0, differences: [] }
+      return connection.list
+        ? compareLists(name, connection.list(fromAt, toAt), fromAt, toAt)
+        : compareEach(name, connection, fromAt, toAt)
+    },
+  }
+
+  async function* begun(provider: string, fromAt: number, toAt: number): AsyncGenerator<Payment> {
+    const read = (after: string, limit: number) => store.listBegun(db, { provider, fromAt, toAt, after }, limit)
+    for await (const batch of pagesOf(read, { start: '', size: page, keyOf: (each: Payment) => each.id })) yield* batch
+  }
+
+  async function compareLists(provider: string, listed: AsyncIterable<Seen>, fromAt: number, toAt: number) {
+    const differences: Difference[] = []
+    const [ours, named] = [new Map<string, Payment>(), new Map<string, Payment>()]
+    // The two clocks may differ by a little, so a little more of ours is looked at than was asked for.
+    const slackMs = 3_600_000
+    for await (const payment of begun(provider, fromAt - slackMs, toAt + slackMs)) {
+      if (payment.providerId !== null) ours.set(payment.providerId, payment)
+      named.set(payment.id, payment)
+    }
+    let compared = 0
+    const seenIds = new Set<string>()
+    for await (const seen of listed) {
+      compared += 1
+      seenIds.add(seen.providerId)
+      differences.push(...differencesOf(ours.get(seen.providerId) ?? named.get(seen.reference ?? ''), seen))
+    }
+    for (const payment of ours.values()) {
+      const isAsked = payment.createdAt >= fromAt && payment.createdAt < toAt
+      if (!isAsked || seenIds.has(payment.providerId ?? '') || payment.credited === 0n) continue
+      differences.push(different(payment, payment.providerId, 'credited here, and not in the provider’s list'))
+    }
+    return { compared, differences }
+  }
+
+  async function compareEach(provider: string, connection: PaymentProvider, fromAt: number, toAt: number) {
+    const differences: Difference[] = []
+    let compared = 0
+    for await (const payment of begun(provider, fromAt, toAt)) {
+      if (payment.providerId === null) continue
+      compared += 1
+      const seen = await connection.find(payment.providerId)
+      if (seen) differences.push(...differencesOf(payment, seen))
+      else differences.push(different(payment, payment.providerId, 'the provider has no such payment'))
+    }
+    return { compared, differences }
+  }
+}
+
+const different = (payment: Payment | undefined, providerId: string | null, problem: string): Difference => ({
+  payment: payment?.id ?? null,
+  providerId,
+  problem,
+})
+
+function differencesOf(payment: Payment | undefined, seen: Seen): Difference[] {
+  const found = (problem: string): Difference[] => [different(payment, seen.providerId, problem)]
+  if (!payment) return seen.state === 'paid' ? found('paid at the provider, and no payment here') : []
+  const isPaid = payment.credited > 0n
+  if (seen.state !== 'paid') return isPaid ? found(`credited here, ${seen.state} at the provider`) : []
+  if (!isPaid) return found(`paid at the provider, ${payment.state} here`)
+  if (seen.providerId !== payment.providerId) return found('paid at the provider a second time')
+  if (seen.amount !== toPay(payment)) {
+    return found(`${toRoubleText(seen.amount)} RUB at the provider, ${toRoubleText(toPay(payment))} here`)
+  }
+  const back = seen.refunded < payment.amount ? seen.refunded : payment.amount
+  return back === payment.debited
+    ? []
+    : found(
+        `${toRoubleText(seen.refunded)} RUB given back at the provider, ${toRoubleText(payment.debited)} taken here`,
+      )
+}

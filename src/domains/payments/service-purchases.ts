@@ -1,0 +1,96 @@
+import type { Database } from '../../db/transaction.ts'
+import type { OrderId, PaymentId } from '../../kernel/ids.ts'
+import type { Kopecks } from '../../kernel/money.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Payer } from '../ledger/index.ts'
+import type { Plain } from '../orders/rules.ts'
+import { notForSale } from './errors.ts'
+import { type AwaitedPurchase, isStillTried, type Payment } from './rules.ts'
+import * as store from './store.ts'
+
+/** A product that a payment can buy: what it costs now, and how it is bought at the price of a price list. */
+export type Buyer = {
+  readonly product: string
+  quote(wish: Plain): Promise<Kopecks>
+  buy(request: { readonly by: Payer; readonly key: string; readonly catalogue: number }, wish: Plain): Promise<OrderId>
+}
+
+/** What is to be bought, as it was understood. */
+export type PurchaseWish = { readonly product: string; readonly wish: Plain }
+
+export type Purchases = ReturnType<typeof createPurchases>
+
+/** Purchases that wait for their payment, and happen once when it is there. */
+export function createPurchases(deps: {
+  db: Database
+  customers: Pick<Customers, 'payerOf'>
+  pricing: { readonly current: () => Promise<{ readonly version: number }> }
+  buyers: readonly Buyer[]
+  clock: Clock
+}) {
+  const { db, buyers } = deps
+
+  function loadBuyer(product: string): Buyer {
+    const buyer = buyers.find((each) => each.product === product)
+    if (!buyer) throw notForSale(buyers.map((each) => each.product))
+    return buyer
+  }
+
+  const end = (id: PaymentId, after: Pick<AwaitedPurchase, 'state' | 'order' | 'problem'>): Promise<void> =>
+    db.transact(async (tx) => {
+      const payment = await store.lockPayment(tx, id)
+      if (payment?.purchase?.state !== 'waiting') return
+      store.updatePayment(tx, { ...payment, purchase: { ...payment.purchase, ...after } })
+    })
+
+  /**
+   * Buys what a payment was made for. The purchase has a key of the payment's own, so that it happens once however
+   * often this is begun; a key with a space in it is nobody else's.
+   */
+  async function carryOut(payment: Payment): Promise<void> {
+    const { purchase, id } = payment
+    if (purchase?.state !== 'waiting') return
+    const paid = await store.findStep(db, id, 'credited')
+    if (!paid) return
+    if (!isStillTried(paid.at, deps.clock())) return end(id, { state: 'lapsed', order: null, problem: null })
+    const by = await deps.customers.payerOf(payment.customer, payment.token)
+    try {
+      const request = { by, key: `then ${id}`, catalogue: purchase.catalogue }
+      const order = await loadBuyer(purchase.product).buy(request, JSON.parse(purchase.wish) as Plain)
+      await end(id, { state: 'bought', order, problem: null })
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      // What passes by itself is tried again; any other no stands, and the money stays on the balance.
+      const isPassing = ['unavailable', 'too_many'].includes(error.kind) || error.code === 'request_in_progress'
+      if (!isPassing) await end(id, { state: 'refused', order: null, problem: error.message })
+    }
+  }
+
+  return {
+    /** What it costs now, to be held to later. */
+    async price({ product, wish }: PurchaseWish): Promise<AwaitedPurchase> {
+      const buyer = loadBuyer(product)
+      // A price list that comes into force between the two questions would promise a price of the other one.
+      for (;;) {
+        const { version: catalogue } = await deps.pricing.current()
+        const price = await buyer.quote(wish)
+        if ((await deps.pricing.current()).version !== catalogue) continue
+        return { product, wish: JSON.stringify(wish), price, catalogue, state: 'waiting', order: null, problem: null }
+      }
+    },
+
+    carryOut,
+
+    /** What was paid for and not bought yet. Returns how many were tried. */
+    async carryOutAll(most: number): Promise<number> {
+      const waiting = await store.listToBuy(db, most)
+      const faults: unknown[] = []
+      // One that fails must not keep the others from being bought.
+      for (const payment of waiting) await carryOut(payment).catch((fault: unknown) => faults.push(fault))
+      if (faults.length > 0) throw faults[0]
+      return waiting.length
+    },
+  }
+}

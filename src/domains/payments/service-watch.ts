@@ -1,0 +1,138 @@
+import type { Database, Tx } from '../../db/transaction.ts'
+import { type PaymentId, readId } from '../../kernel/ids.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
+import { noSuchPayment, noSuchProvider, notTheProvider, unreadableNotification } from './errors.ts'
+import {
+  type Hint,
+  type Notification,
+  NotTheProvider,
+  type PaymentProvider,
+  ProviderRefused,
+  ProviderUnavailable,
+  type Seen,
+  UnreadableNotification,
+} from './ports.ts'
+import { askingMs, isOpen, type Payment } from './rules.ts'
+import type { Books } from './service-books.ts'
+import type { Providers } from './service-providers.ts'
+import type { Purchases } from './service-purchases.ts'
+import * as store from './store.ts'
+
+export type PaymentWatch = ReturnType<typeof createPaymentWatch>
+
+/** How it is found out that money has come or gone: by being told, and by asking. Only what was asked for counts. */
+export function createPaymentWatch(deps: {
+  db: Database
+  customers: Pick<Customers, 'mode'>
+  providers: Providers
+  books: Books
+  purchases: Pick<Purchases, 'carryOut'>
+  clock: Clock
+}) {
+  const { db, providers, books, clock } = deps
+
+  const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
+
+  async function lockKnown(tx: Tx, id: PaymentId): Promise<Payment> {
+    const payment = await store.lockPayment(tx, id)
+    if (!payment) throw noSuchPayment()
+    return payment
+  }
+
+  /** A payment that is made is spent at once if it was made for something. */
+  async function spend(payment: Payment | undefined): Promise<void> {
+    if (payment?.state === 'paid') await deps.purchases.carryOut(payment)
+  }
+
+  /** Which payment here a provider's one is: by the provider's id, or by our own that it keeps. */
+  async function match(tx: Tx, provider: string, hint: Hint): Promise<Payment | undefined> {
+    const known = await store.findByProviderId(tx, provider, hint.providerId)
+    const named = hint.reference === null ? undefined : readId('payment', hint.reference)
+    const id = known?.id ?? named
+    const payment = id === undefined ? undefined : await store.lockPayment(tx, id)
+    return payment?.provider === provider ? payment : undefined
+  }
+
+  /** What a provider says of one of its payments, whichever of ours that is; what is none is kept if it is money. */
+  async function take(provider: string, hint: Hint, seen: Seen | undefined, note: string): Promise<void> {
+    const of = { isProduction: await isProduction(), isAsked: true, note }
+    const settled = await db.transact(async (tx) => {
+      const payment = await match(tx, provider, { ...hint, reference: seen?.reference ?? hint.reference })
+      if (seen && payment) return books.settle(tx, payment, seen, of)
+      if (!seen) await books.keep(tx, 'not_at_provider', { provider, payment: payment?.id ?? null }, hint)
+      else if (seen.state === 'paid') await books.keep(tx, 'unknown', { provider, payment: null }, seen)
+      return undefined
+    })
+    await spend(settled)
+  }
+
+  /** Asks for one payment, and writes down what was answered. */
+  async function ask(payment: Payment, connection: PaymentProvider | undefined): Promise<void> {
+    const seen = connection && (await lookFor(payment, connection))
+    const of = { isProduction: await isProduction(), isAsked: connection !== undefined, note: 'asked for' }
+    const settled = await db.transact(async (tx) => {
+      const before = await lockKnown(tx, payment.id)
+      const now = seen ? await books.settle(tx, before, seen, of) : before
+      if (isOpen(now.state) && clock() >= now.expiresAt) return books.expire(tx, now, of.isAsked)
+      return books.putOff(tx, now, of.isAsked)
+    })
+    await spend(settled)
+  }
+
+  const lookFor = (payment: Payment, connection: PaymentProvider): Promise<Seen | undefined> =>
+    payment.providerId === null
+      ? connection.findOpened(payment.id, payment.createdAt)
+      : connection.find(payment.providerId)
+
+  return {
+    /** Somebody calls in a provider's name. It is checked, the provider is asked, and only that counts. */
+    async notify(name: string, notification: Notification): Promise<void> {
+      const connection = (await providers.find(name))?.connection
+      if (!connection) throw noSuchProvider(providers.names)
+      const hint = readHint(connection, notification)
+      let seen: Seen | undefined
+      try {
+        seen = await connection.find(hint.providerId)
+      } catch (error) {
+        if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
+        await db.transact(async (tx) => {
+          const payment = await match(tx, name, hint)
+          if (payment) store.putOff(tx, payment.id, clock())
+        })
+        const words = 'The provider was asked and does not answer. Send it again later.'
+        throw Object.assign(new Refusal('unavailable', 'unavailable', words), { cause: error })
+      }
+      await take(name, hint, seen, 'notified')
+    },
+
+    /** Asks for payments whose turn it is. Returns how many; call again while it is as many as asked for. */
+    async lookAgain(most: number): Promise<{ readonly asked: number; readonly silent: readonly string[] }> {
+      const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, most))
+      const silent = new Set<string>()
+      for (const payment of due) {
+        // Who does not answer now will hardly answer for the next payment.
+        if (silent.has(payment.provider)) continue
+        try {
+          const provider = await providers.find(payment.provider)
+          if (provider) await ask(payment, provider.connection)
+        } catch (error) {
+          if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
+          silent.add(payment.provider)
+        }
+      }
+      return { asked: due.length, silent: [...silent] }
+    },
+  }
+}
+
+function readHint(connection: PaymentProvider, notification: Notification): Hint {
+  try {
+    return connection.readNotification(notification)
+  } catch (error) {
+    if (error instanceof NotTheProvider) throw notTheProvider()
+    if (error instanceof UnreadableNotification) throw unreadableNotification()
+    throw error
+  }
+}

@@ -1,0 +1,86 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
+import { openDatabase } from '../../src/db/open.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { HandClock } from '../harness/clock.ts'
+import { engines, openTestDatabase } from '../harness/database.ts'
+import { isLong } from '../harness/scale.ts'
+import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
+import type { OtherSide } from '../providers/other-side.ts'
+import { introduce } from '../providers/shop.ts'
+
+setDefaultTimeout(isLong ? 3_600_000 : 120_000)
+
+const program = fileURLToPath(import.meta.resolve('./payments-worker.ts'))
+/** 200 in all in a long run; a few otherwise. */
+const kills = isLong ? 34 : 2
+
+/** Lets a worker run, pays what it begins and tells it so, kills it without warning; returns what it acknowledged. */
+async function runAndKill(args: readonly string[], side: OtherSide, runMs: number): Promise<string[]> {
+  const child = Bun.spawn([process.execPath, program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+  const lines: string[] = []
+  let rest = ''
+  let killer: ReturnType<typeof setTimeout> | undefined
+  const decoder = new TextDecoder()
+  for await (const chunk of child.stdout) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+    killer ??= setTimeout(() => child.kill('SIGKILL'), runMs)
+    for (const bill of [...side.bills.values()].filter((each) => each.status === 'waiting')) {
+      side.pay(bill.id)
+      void child.stdin.write(`${JSON.stringify(side.tell(bill.id))}\n`)
+    }
+    await child.stdin.flush()
+  }
+  await child.exited
+  expect(child.signalCode).toBe('SIGKILL')
+  return lines.filter((line) => line !== 'begun').map((line) => line.split(' ')[0] ?? '')
+}
+
+describe.each([...engines])('a shop on %s that is killed while customers pay', (engine) => {
+  test.each(['yookassa', 'crypto_pay', 'platega'] as const)(
+    `has lost and doubled nothing of %s after ${kills} times`,
+    async (provider) => {
+      const { db: first, place } = await openTestDatabase(engine)
+      const services = wire(first)
+      const customers: CustomerId[] = [await addCustomer(services, 0n), await addCustomer(services, 0n)]
+      const { side, method } = await introduce(services, provider)
+      await first.close()
+      const acknowledged = new Set<string>()
+      for (let kill = 0; kill < kills; kill += 1) {
+        const runMs = 50 + Math.floor(Math.random() * 500)
+        for (const id of await runAndKill([place.address, provider, method, ...customers], side, runMs)) {
+          acknowledged.add(id)
+        }
+      }
+      const db = openDatabase(place.address)
+      // Later, with everybody well: what the killed ones have left is asked for, and told again.
+      const later = wire(db, new HandClock(Date.now() + 5 * 60_000))
+      for (const bill of side.bills.values()) {
+        if (bill.status === 'waiting') side.pay(bill.id)
+        const { headers, body } = side.tell(bill.id)
+        const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
+        const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
+        await later.paymentWatch.notify(provider, notification)
+      }
+      while ((await later.paymentWatch.lookAgain(100)).asked > 0);
+      const rows = await db.all<{ id: string; credited: bigint; amount: bigint; customer_id: string }>(
+        'SELECT id, credited, amount, customer_id FROM payments',
+      )
+      const paid = new Set([...side.bills.values()].map((bill) => bill.mark))
+      for (const row of rows) expect([row.id, row.credited]).toEqual([row.id, paid.has(row.id) ? row.amount : 0n])
+      const known = new Set(rows.map((row) => row.id))
+      expect([...acknowledged, ...paid].filter((id) => !known.has(id))).toEqual([])
+      for (const customer of customers) {
+        const sum = rows.filter((row) => row.customer_id === customer).reduce((all, row) => all + row.credited, 0n)
+        expect((await later.ledger.balance(customer)).balance as bigint).toBe(sum)
+      }
+      expect(await findingsOf(later)).toEqual([])
+      expect(acknowledged.size).toBeGreaterThan(0)
+      await db.close()
+      await side.stop()
+      await place.remove()
+    },
+  )
+})

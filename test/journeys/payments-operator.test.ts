@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { kopecks } from '../../src/kernel/money.ts'
+import { realSurroundings } from '../../src/main/shop/services.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
+import { until } from '../harness/until.ts'
+import { introduce } from '../providers/shop.ts'
+
+setDefaultTimeout(120_000)
+
+/** Yesterday and today. */
+function daysAround(): string[] {
+  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  return ['--from', day(-1), '--to', day(1)]
+}
+
+describe.each([...engines])('the operator’s tool for payments on %s', (engine) => {
+  let shop: Service
+  let env: Record<string, string>
+  beforeAll(async () => {
+    // The tool's clock is the real one.
+    shop = await startService(engine, {}, realSurroundings)
+    env = {
+      TURNPIKE_DATA: shop.place.folder,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: shop.place.address }),
+    }
+  })
+  afterAll(() => shop.stop())
+  async function ask(...words: string[]) {
+    const ended = await runTurnpike([...words, '--json'], env)
+    return { ...ended, json: JSON.parse(ended.out) }
+  }
+
+  test('a provider is set up with its secret from a file, which nothing shows again', async () => {
+    const file = join(shop.place.folder, 'secret.txt')
+    await Bun.write(file, 'live_very-secret-1\n')
+    const missing = await ask('payments', 'provider', 'set', 'yookassa', '--secret-file', file)
+    expect(missing.json.error.message).toContain('shop_id')
+    const words = ['--settings', 'shop_id=100500', '--secret-file', file, '--methods', 'card', '--fee', 'card=2.5']
+    const set = await ask('payments', 'provider', 'set', 'yookassa', ...words, '--min', 'card=50')
+    expect([set.exit, set.json]).toEqual([0, { provider: 'yookassa', methods: ['card'] }])
+    const listed = await ask('payments', 'provider', 'list')
+    expect(listed.json).toContainEqual(expect.objectContaining({ provider: 'yookassa', state: 'enabled' }))
+    expect(set.out + listed.out).not.toContain('very-secret')
+    const { json: methods } = await ask('payments', 'methods')
+    expect(methods).toContainEqual(expect.objectContaining({ method: 'card', min_rub: 50, fee_percent: 2.5 }))
+    const row = await shop.services.db.first<{ secret: Uint8Array }>('SELECT secret FROM payment_providers')
+    expect(new TextDecoder().decode(row?.secret)).not.toContain('very-secret')
+    expect((await ask('payments', 'provider', 'disable', 'yookassa')).exit).toBe(0)
+    const { data } = await shop.get('/payments/methods')
+    expect(data.items.map((each: { method: string }) => each.method)).toEqual(['sandbox'])
+    const wrong = [
+      ['payments', 'provider', 'set', 'gold'],
+      ['payments', 'provider', 'set', 'invoice'],
+      ['payments', 'reconcile', '--from', '2026-02-01', '--to', '2026-01-01'],
+    ]
+    const ended = await Promise.all(wrong.map((each) => ask(...each)))
+    expect(ended.map((each) => each.exit)).not.toContain(0)
+  })
+
+  test('an invoice is marked as paid once, given back, and stands in the reports', async () => {
+    const set = ['payments', 'provider', 'set', 'invoice', '--settings', 'details=Account 42', '--fee', 'transfer=1']
+    expect((await ask(...set)).exit).toBe(0)
+    const { token, customer } = await shop.newCustomer()
+    const { data: begun } = await shop.post('/payments', { amount_rub: 1000, method: 'transfer' }, { token })
+    expect(begun).toMatchObject({ fee_rub: 10, to_pay_rub: 1010 })
+    expect(await (await fetch(begun.pay_url)).text()).toContain('Account 42')
+    expect((await fetch(begun.pay_url, { method: 'POST' })).status).toBe(409)
+    const mark = ['payments', 'mark-paid', begun.payment_id, '--key', 'statement-1']
+    expect((await ask(...mark)).json).toMatchObject({ status: 'paid', amount_rub: 1000 })
+    expect((await ask(...mark)).json).toMatchObject({ replayed: true })
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(1000)
+    expect((await ask('payments', 'refund', begun.payment_id, '--amount', '400')).json).toMatchObject({
+      refunded_rub: 400,
+    })
+    await shop.services.db.transact((tx) =>
+      shop.services.ledger.adjust(tx, customer, {
+        kind: 'debit',
+        amount: kopecks(50_000n),
+        note: '',
+        key: null,
+        reference: null,
+      }),
+    )
+    const spent = await ask('payments', 'refund', begun.payment_id)
+    expect([spent.exit, spent.json.error.message]).toEqual([1, expect.stringContaining('--into-debt')])
+    expect((await ask('payments', 'refund', begun.payment_id, '--into-debt')).json).toMatchObject({
+      status: 'refunded',
+    })
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(-500)
+    const { json: shown } = await ask('payments', 'show', begun.payment_id)
+    expect(shown.steps.map((each: { kind: string }) => each.kind)).toEqual([
+      'opened',
+      'sent',
+      'credited',
+      'debited',
+      'debited',
+    ])
+    const days = daysAround()
+    const { json: methods } = await ask('report', 'methods', ...days)
+    expect(methods).toEqual([
+      expect.objectContaining({
+        method: 'transfer',
+        payments: 1,
+        topped_up_rub: 1000,
+        fees_rub: 10,
+        taken_back_rub: 1000,
+      }),
+    ])
+    const { json: held } = await ask('report', 'days', ...days)
+    expect([held.length, held.at(-1).held_rub]).toEqual([2, 100_000 - 500])
+    const csv = await runTurnpike(['report', 'days', ...days, '--csv'], env)
+    expect(csv.out.split('\n')[0]).toBe('day,turnover_rub,refunded_rub,topped_up_rub,taken_back_rub,held_rub')
+    expect(csv.out.trim().split('\n')).toHaveLength(3)
+  })
+
+  test('reconciling names what the provider and the shop say differently', async () => {
+    const { side, method } = await introduce(shop.services, 'crypto_pay')
+    const { token } = await shop.newCustomer()
+    const begin = async () => {
+      const { data } = await shop.post('/payments', { amount_rub: 100, method }, { token })
+      return [...side.bills.values()].find((each) => each.mark === data.payment_id)?.id ?? ''
+    }
+    const [credited, unheard] = [await begin(), await begin()]
+    side.pay(credited)
+    const { headers, body } = side.tell(credited)
+    await fetch(`${shop.url}/api/v1/payments/notify/crypto_pay`, { method: 'POST', headers, body })
+    const days = [...daysAround(), '--provider', 'crypto_pay']
+    const same = await ask('payments', 'reconcile', ...days)
+    expect([same.exit, same.json]).toEqual([0, { compared: 2, differences: [] }])
+    side.pay(unheard)
+    const differ = await ask('payments', 'reconcile', ...days)
+    expect([differ.exit, differ.json.differences]).toEqual([
+      1,
+      [expect.objectContaining({ provider_id: unheard, problem: 'paid at the provider, pending here' })],
+    ])
+    await side.stop()
+  })
+
+  test('codes and who brought whom are made, listed and ended', async () => {
+    const made = await ask('code', 'add', 'spring', '--percent', '10', '--uses', '5', '--until', '2027-01-31')
+    expect(made.json).toEqual({ code: 'SPRING' })
+    expect((await ask('code', 'add', 'Spring', '--amount', '5')).json.error.code).toBe('conflict')
+    expect((await ask('code', 'list')).json).toMatchObject([{ code: 'SPRING', percent: 10, uses: 5, used: 0 }])
+    expect((await ask('code', 'end', 'SPRING')).json.ended).toBeTrue()
+    expect((await ask('code', 'end', 'SPRING')).exit).toBe(1)
+    const anna = await shop.newCustomer()
+    // Whoever brings was there before, by a millisecond at least.
+    const madeAt = Date.now()
+    await until(() => Date.now() > madeAt)
+    const boris = await shop.newCustomer()
+    expect((await ask('referral', 'set', '5', '--top-ups', '3')).exit).toBe(0)
+    expect((await ask('referral', 'add', boris.customer, '--by', anna.customer)).exit).toBe(0)
+    const { json } = await ask('referral', 'list')
+    expect(json).toMatchObject({ terms: { hundredths: 500, topUps: 3 }, referrals: [{ referrer: anna.customer }] })
+  })
+})

@@ -1,0 +1,288 @@
+// What the API calls it; nothing here is a promise.
+/* oxlint-disable unicorn/no-thenable */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
+import { engines } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/wired.ts'
+import type { OtherSide } from '../providers/other-side.ts'
+import { type Introduced, introduce } from '../providers/shop.ts'
+
+setDefaultTimeout(60_000)
+
+const minuteMs = 60_000
+
+describe.each([...engines])('paying, on %s', (engine) => {
+  let shop: Service
+  const open: Introduced[] = []
+  beforeAll(async () => {
+    shop = await startService(engine)
+  })
+  afterAll(async () => {
+    for (const each of open) await each.side.stop()
+    await shop.stop()
+  })
+
+  const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
+  const press = (url: string) => fetch(url, { method: 'POST' })
+  const tell = async (provider: string, side: OtherSide, id: string): Promise<number> => {
+    const { headers, body } = side.tell(id)
+    return (await fetch(`${shop.url}/api/v1/payments/notify/${provider}`, { method: 'POST', headers, body })).status
+  }
+
+  test('a sandbox needs nobody: a page with one button, and the money is there', async () => {
+    const { token } = await shop.newCustomer()
+    const { data: methods } = await shop.get('/payments/methods', { token })
+    expect(methods.items.map((each: { method: string }) => each.method)).toContain('sandbox')
+    const wish = { amount_rub: 500.5, method: 'sandbox', return_url: 'https://shop.example.net/done?a=1' }
+    const { data: begun } = await shop.post('/payments', wish, { token, key: 'top-up-1' })
+    expect(begun).toMatchObject({ status: 'pending', amount_rub: 500.5, to_pay_rub: 500.5, pay_url: begun.qr })
+    const page = await fetch(begun.pay_url)
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('500.50 RUB')])
+    expect(await balanceOf(token)).toBe(0)
+    expect((await press(begun.pay_url)).status).toBe(200)
+    const again = await press(begun.pay_url)
+    expect(await again.text()).toContain('https://shop.example.net/done?a=1')
+    expect(await balanceOf(token)).toBe(500.5)
+    const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
+    expect(now).toMatchObject({ status: 'paid', refunded_rub: 0 })
+    const { data: listed } = await shop.get('/transactions', { token })
+    expect(listed.transactions).toMatchObject([{ kind: 'credit', amount_rub: 500.5, payment_id: begun.payment_id }])
+    const { data: told } = await shop.get('/events?type=payment.paid', { token })
+    expect(told.events).toMatchObject([
+      { data: { payment_id: begun.payment_id, amount_rub: 500.5, balance_rub: 500.5 } },
+    ])
+  })
+
+  test('a key begins one payment, and its first answer is given again whatever has become of it', async () => {
+    const { token } = await shop.newCustomer()
+    const wish = { amount_rub: 10, method: 'sandbox' }
+    const first = await shop.post('/payments', wish, { token, key: 'k' })
+    await press(first.data.pay_url)
+    const second = await shop.post('/payments', wish, { token, key: 'k' })
+    expect([second.text, second.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
+    const other = await shop.post('/payments', { ...wish, amount_rub: 11 }, { token, key: 'k' })
+    expect([other.status, other.error.details.payment_id]).toEqual([422, first.data.payment_id])
+    const { data } = await shop.get('/payments?limit=1', { token })
+    expect([data.payments.length, data.next_cursor]).toEqual([1, null])
+  })
+
+  test('pages of payments follow one another, and somebody else’s is not found', async () => {
+    const [anna, boris] = [await shop.newCustomer(), await shop.newCustomer()]
+    for (let count = 0; count < 3; count += 1) {
+      shop.clock.advance(5)
+      await shop.post('/payments', { amount_rub: 10 + count, method: 'sandbox' }, { token: anna.token })
+    }
+    const { data: first } = await shop.get('/payments?limit=2', { token: anna.token })
+    const { data: rest } = await shop.get(`/payments?limit=2&cursor=${first.next_cursor}`, { token: anna.token })
+    const amounts = [...first.payments, ...rest.payments].map((each: { amount_rub: number }) => each.amount_rub)
+    expect([amounts, rest.next_cursor]).toEqual([[12, 11, 10], null])
+    const id = first.payments[0].payment_id
+    expect((await shop.get(`/payments/${id}`, { token: boris.token })).status).toBe(404)
+    expect((await shop.get('/payments/pay_1', { token: boris.token })).status).toBe(404)
+    expect((await shop.get('/payments?cursor=xx', { token: boris.token })).status).toBe(400)
+  })
+
+  test.each([
+    [{ method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: 0, method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: -5, method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: 0.001, method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: '5', method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: 1e12, method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: 0.5, method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: 1_000_000.01, method: 'sandbox' }, 'amount_rub'],
+    [{ amount_rub: 5, method: 'gold' }, 'method'],
+    [{ amount_rub: 5, method: 'sandbox', return_url: 'javascript:alert(1)' }, 'return_url'],
+    [{ amount_rub: 5, method: 'sandbox', email: 'nobody' }, 'email'],
+    [{ amount_rub: 5, method: 'sandbox', code: 'NONESUCH' }, 'code'],
+    [{ amount_rub: 5, method: 'sandbox', then: { product: 'gold' } }, 'then.product'],
+    [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn' } }, 'then.period'],
+    [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn', period: 1 } }, 'amount_rub'],
+  ])('%j is refused, its field is named, and nothing is written', async (body, field) => {
+    const { token } = await shop.newCustomer()
+    const refused = await shop.post('/payments', body, { token })
+    expect([refused.status, refused.error.details[0].field]).toEqual([400, field])
+    expect((await shop.get('/payments', { token })).data.payments).toEqual([])
+  })
+
+  test('a token needs the scope to pay, and to buy by paying the one to trade too', async () => {
+    const { customer } = await shop.newCustomer()
+    const issue = async (...scopes: ('read' | 'trade' | 'pay')[]) =>
+      (await shop.services.customers.issueToken(customer, { name: 't', scopes })).text
+    const wish = { amount_rub: 5000, method: 'sandbox' }
+    const [trade, pay] = [await issue('read', 'trade'), await issue('pay')]
+    expect((await shop.post('/payments', wish, { token: trade })).error.details.needed).toBe('pay')
+    expect((await shop.post('/payments', wish, { token: pay })).status).toBe(200)
+    const then = { product: 'vpn', period: 1 }
+    expect((await shop.post('/payments', { ...wish, then }, { token: pay })).error.details.needed).toBe('trade')
+    expect((await shop.post('/payments', wish, { token: null })).status).toBe(401)
+  })
+
+  test('a payment that is not made in time expires, and is credited all the same if it comes later', async () => {
+    const { token, customer } = await shop.newCustomer()
+    const { data: begun } = await shop.post('/payments', { amount_rub: 50, method: 'sandbox' }, { token })
+    shop.clock.advance(61 * minuteMs)
+    while ((await shop.services.paymentWatch.lookAgain(100)).asked === 100);
+    expect((await shop.get(`/payments/${begun.payment_id}`, { token })).data.status).toBe('expired')
+    expect(await (await fetch(begun.pay_url)).text()).toContain('This is over.')
+    const { data: told } = await shop.get('/events?type=payment.expired', { token })
+    expect(told.events).toMatchObject([{ data: { payment_id: begun.payment_id } }])
+    expect(await balanceOf(token)).toBe(0)
+    expect(customer).toStartWith('cus_')
+  })
+
+  test.each(['yookassa', 'crypto_pay', 'platega'] as const)(
+    'top up through %s, buy, have it taken back, owe it, pay it, and buy again',
+    async (provider) => {
+      const introduced = await introduce(shop.services, provider, { now: shop.clock.read })
+      const { side, method } = introduced
+      open.push(introduced)
+      const { token } = await shop.newCustomer()
+      const topUp = async (amount: number) => {
+        const { data } = await shop.post('/payments', { amount_rub: amount, method }, { token })
+        const bill = [...side.bills.values()].find((each) => each.mark === data.payment_id)
+        expect([data.status, bill?.hundredths, data.pay_url]).toEqual(['pending', amount * 100, expect.any(String)])
+        side.pay(bill?.id ?? '')
+        expect(await tell(provider, side, bill?.id ?? '')).toBe(200)
+        return { id: data.payment_id as string, bill: bill?.id ?? '' }
+      }
+      const first = await topUp(1000)
+      expect(await tell(provider, side, first.bill)).toBe(200)
+      expect(await balanceOf(token)).toBe(1000)
+      const bought = await shop.post('/vpn/buy', { period: 1 }, { token })
+      expect(bought.status).toBe(200)
+      if (provider === 'crypto_pay') return
+      side.giveBack(first.bill, 100_000)
+      expect(await tell(provider, side, first.bill)).toBe(200)
+      const owed = bought.data.price_rub as number
+      expect(await balanceOf(token)).toBe(-owed)
+      expect((await shop.get(`/payments/${first.id}`, { token })).data).toMatchObject({
+        status: 'refunded',
+        refunded_rub: 1000,
+      })
+      const refused = await shop.post('/vpn/buy', { period: 1 }, { token })
+      expect([refused.status, refused.error.code]).toEqual([402, 'insufficient_funds'])
+      expect(refused.error.details).toMatchObject({ debt_rub: owed, charged: false })
+      expect(refused.error.message).toContain(`you owe ${owed.toFixed(2)} RUB`)
+      await topUp(2000)
+      expect(await balanceOf(token)).toBe(2000 - owed)
+      expect((await shop.post('/vpn/buy', { period: 1 }, { token })).status).toBe(200)
+    },
+  )
+
+  test('what is bought with a payment is bought once, at the price that was shown, though prices have risen', async () => {
+    const { token } = await shop.newCustomer()
+    const { data: quoted } = await shop.get('/vpn/quote?period=1', { token })
+    const then = { product: 'vpn', period: 1 }
+    const wish = { amount_rub: quoted.price_rub, method: 'sandbox', then }
+    const { data: begun } = await shop.post('/payments', wish, { token, key: 'buy-now' })
+    expect(begun.then).toEqual({
+      product: 'vpn',
+      price_rub: quoted.price_rub,
+      state: 'waiting',
+      order_id: null,
+      problem: null,
+    })
+    const { vpn } = shippedCatalogue as { vpn: { months: Record<string, number> } }
+    const dearer = Object.fromEntries(Object.entries(vpn.months).map(([months, price]) => [months, price * 2]))
+    const { db, pricing } = shop.services
+    const list = { ...(shippedCatalogue as object), vpn: { ...vpn, months: dearer } }
+    await db.transact((tx) => pricing.apply(tx, list))
+    await Promise.all([press(begun.pay_url), press(begun.pay_url), shop.services.purchases.carryOutAll(10)])
+    await shop.services.purchases.carryOutAll(10)
+    const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
+    expect(now).toMatchObject({ status: 'paid', then: { state: 'bought', order_id: expect.stringMatching(/^ord_/) } })
+    const { data: listed } = await shop.get('/orders', { token })
+    expect(listed.orders).toMatchObject([{ order_id: now.then.order_id, price_rub: quoted.price_rub }])
+    expect(await balanceOf(token)).toBe(0)
+    await db.transact((tx) => pricing.apply(tx, shippedCatalogue))
+    shop.clock.advance(1000)
+  })
+
+  test('a purchase that cannot be made says why and leaves the money; one whose payment is late lapses', async () => {
+    const { token } = await shop.newCustomer()
+    const then = { product: 'dedicated', country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { data: begun } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', then }, { token })
+    await shop.services.db.transact((tx) =>
+      tx.run(`UPDATE stock SET state = 'retired' WHERE state = 'free' AND ipv = 4`),
+    )
+    await press(begun.pay_url)
+    await shop.services.db.transact((tx) =>
+      tx.run(`UPDATE stock SET state = 'free' WHERE state = 'retired' AND ipv = 4`),
+    )
+    const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
+    expect(now.then).toMatchObject({ state: 'refused', order_id: null, problem: expect.any(String) })
+    expect(await balanceOf(token)).toBe(5000)
+    const { data: late } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', then }, { token })
+    shop.clock.advance(3 * 60 * minuteMs)
+    await press(late.pay_url)
+    expect((await shop.get(`/payments/${late.payment_id}`, { token })).data).toMatchObject({
+      status: 'paid',
+      then: { state: 'lapsed' },
+    })
+    expect(await balanceOf(token)).toBe(10_000)
+  })
+
+  test('a code adds to a top-up once for each customer, no oftener than it may, and goes back with it', async () => {
+    const { codes, paymentOperator } = shop.services
+    const terms = {
+      kind: 'percent' as const,
+      value: 1000n,
+      least: 10_000n as never,
+      uses: 2,
+      untilAt: null,
+      note: 'test',
+    }
+    await codes.add({ code: 'SPRING', ...terms })
+    const [anna, boris, clara] = [await shop.newCustomer(), await shop.newCustomer(), await shop.newCustomer()]
+    const begin = (token: string, amount = 500) =>
+      shop.post('/payments', { amount_rub: amount, method: 'sandbox', code: 'spring' }, { token })
+    expect((await begin(anna.token, 99)).error.message).toContain('from 100.00 RUB on')
+    const { data: first } = await begin(anna.token)
+    expect(first.bonus_rub).toBe(50)
+    expect((await begin(anna.token)).error.message).toContain('used by you already')
+    const { data: second } = await begin(boris.token)
+    expect((await begin(clara.token)).error.message).toContain('as often as it may be')
+    await press(first.pay_url)
+    expect(await balanceOf(anna.token)).toBe(550)
+    await paymentOperator.refund(first.payment_id, { amount: 'all', intoDebt: false, note: 'back' })
+    expect(await balanceOf(anna.token)).toBe(0)
+    await codes.end('SPRING')
+    await press(second.pay_url)
+    expect(await balanceOf(boris.token)).toBe(550)
+    expect((await begin(clara.token)).error.message).toContain('is over')
+  })
+
+  test('whoever brings a customer gets a share of the first top-ups, if the operator says so', async () => {
+    const { referrals } = shop.services
+    const anna = await shop.newCustomer()
+    shop.clock.advance(5)
+    const boris = await shop.newCustomer()
+    const topUp = async () => {
+      const { data } = await shop.post('/payments', { amount_rub: 100, method: 'sandbox' }, { token: boris.token })
+      await press(data.pay_url)
+    }
+    await referrals.add(boris.customer, anna.customer)
+    await topUp()
+    expect(await balanceOf(anna.token)).toBe(0)
+    await referrals.set({ hundredths: 1000, topUps: 2 })
+    await topUp()
+    await topUp()
+    expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([10, 300])
+    await referrals.set({ hundredths: 0, topUps: 1 })
+    const refusal = async (work: Promise<unknown>) => (await failureOf(work)).message
+    expect(await refusal(referrals.add(boris.customer, anna.customer))).toContain('already')
+    expect(await refusal(referrals.add(anna.customer, boris.customer))).toContain('before')
+  })
+
+  test('what was never asked for stands in no page, and verify finds nothing wrong', async () => {
+    for (const path of ['/pay/pay_1', `/pay/pay_${'0'.repeat(26)}`]) {
+      expect((await fetch(shop.url + path)).status).toBe(404)
+      expect((await press(shop.url + path)).status).toBe(404)
+    }
+    expect((await fetch(`${shop.url}/api/v1/payments/notify/yookassa`)).status).toBe(405)
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+})

@@ -1,0 +1,112 @@
+import { createHash, createHmac } from 'node:crypto'
+import { type Bill, decimal, mustFind, type OtherSide, serve } from './other-side.ts'
+
+type Invoice = Bill & { readonly createdAt: string; readonly expiresIn: number; readonly fiat: string }
+
+type Wanted = {
+  currency_type?: string
+  fiat?: string
+  amount?: string
+  payload?: string
+  expires_in?: number
+  invoice_ids?: string
+  offset?: number
+  count?: number
+  status?: string
+}
+
+/** Crypto Pay's side: invoices in roubles, and updates that are signed with the token. */
+export async function openCryptoPay(
+  token: string,
+  now: () => number = Date.now,
+): Promise<OtherSide & { readonly bills: Map<string, Invoice> }> {
+  const bills = new Map<string, Invoice>()
+  let updates = 0
+
+  const show = (invoice: Invoice) => ({
+    invoice_id: Number(invoice.id),
+    hash: `IV${invoice.id}`,
+    currency_type: 'fiat',
+    fiat: invoice.fiat,
+    amount: decimal(invoice.hundredths).replace(/\.?0+$/, ''),
+    bot_invoice_url: `https://t.me/CryptoBot?start=IV${invoice.id}`,
+    status: { waiting: 'active', paid: 'paid', over: 'expired' }[invoice.status],
+    payload: invoice.mark,
+    created_at: invoice.createdAt,
+    expiration_date: new Date(Date.parse(invoice.createdAt) + invoice.expiresIn * 1000).toISOString(),
+    ...(invoice.status === 'paid' && {
+      paid_asset: 'USDT',
+      paid_amount: '6.31',
+      paid_fiat_rate: '79.2',
+      fee_asset: 'USDT',
+      fee_amount: '0.19',
+    }),
+  })
+
+  const refuse = (code: number, name: string): Response =>
+    Response.json({ ok: false, error: { code, name } }, { status: code })
+
+  /** Nothing here recognises a repetition: each call is an invoice. */
+  function create(wanted: Wanted): Response {
+    if (wanted.currency_type !== 'fiat' || !wanted.fiat || !/^\d+(\.\d+)?$/.test(wanted.amount ?? '')) {
+      return refuse(400, 'AMOUNT_INVALID')
+    }
+    const invoice: Invoice = {
+      id: String(528_890 + bills.size),
+      mark: wanted.payload ?? '',
+      hundredths: Math.round(Number(wanted.amount) * 100),
+      status: 'waiting',
+      backHundredths: 0,
+      createdAt: new Date(now()).toISOString(),
+      expiresIn: wanted.expires_in ?? 2_678_400,
+      fiat: wanted.fiat,
+    }
+    bills.set(invoice.id, invoice)
+    return Response.json({ ok: true, result: show(invoice) })
+  }
+
+  function list(wanted: Wanted): Response {
+    const ids = wanted.invoice_ids?.split(',')
+    const all = [...bills.values()].filter((invoice) => ids?.includes(invoice.id) ?? true).toReversed()
+    const start = wanted.offset ?? 0
+    return Response.json({ ok: true, result: { items: all.slice(start, start + (wanted.count ?? 100)).map(show) } })
+  }
+
+  const served = await serve(async (request, url) => {
+    if (request.headers.get('crypto-pay-api-token') !== token) return refuse(401, 'UNAUTHORIZED')
+    const wanted = (await request.json()) as Wanted
+    if (url.pathname === '/api/createInvoice') return create(wanted)
+    return url.pathname === '/api/getInvoices' ? list(wanted) : refuse(404, 'METHOD_NOT_FOUND')
+  })
+
+  return {
+    url: served.url,
+    troubles: served.troubles,
+    bills,
+    pay: (id) => void (mustFind(bills, id).status = 'paid'),
+    end: (id) => void (mustFind(bills, id).status = 'over'),
+    giveBack() {
+      throw new Error('it gives nothing back')
+    },
+    tell(id) {
+      updates += 1
+      const invoice = mustFind(bills, id) as Invoice
+      const body = JSON.stringify({
+        update_id: Math.ceil(updates / 2),
+        update_type: 'invoice_paid',
+        request_date: new Date().toISOString(),
+        payload: show(invoice),
+      })
+      const key = createHash('sha256').update(token).digest()
+      const signature = createHmac('sha256', key).update(body).digest('hex')
+      return { headers: { 'content-type': 'application/json', 'crypto-pay-api-signature': signature }, body }
+    },
+    get isDown() {
+      return served.state.isDown
+    },
+    set isDown(yes) {
+      served.state.isDown = yes
+    },
+    stop: served.stop,
+  }
+}

@@ -1,0 +1,267 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Database } from '../../src/db/transaction.ts'
+import type { Payment } from '../../src/domains/payments/rules.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { Refusal } from '../../src/kernel/refusal.ts'
+import type { Services } from '../../src/main/shop/services.ts'
+import { HandClock } from '../harness/clock.ts'
+import { type Engine, engines, openTestDatabase } from '../harness/database.ts'
+import { createDice, type Dice } from '../harness/dice.ts'
+import { isLong } from '../harness/scale.ts'
+import { addCustomer, buy, findingsOf, wire } from '../harness/wired.ts'
+import type { OtherSide, Post, Trouble } from './other-side.ts'
+import { introduce } from './shop.ts'
+
+setDefaultTimeout(isLong ? 1_800_000 : 120_000)
+
+/** A round takes most of a second, and there are five kinds of provider. */
+const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres: 20 } : { sqlite: 2, postgres: 1 }
+const stepsEach = 60
+const troubles: readonly Trouble[] = [
+  'done, then cut off',
+  'cut off',
+  'done, then 500',
+  '500',
+  '400',
+  '429',
+  'nonsense',
+]
+const minuteMs = 60_000
+const dayMs = 1440 * minuteMs
+
+/** A process that dies: before its transaction, or after the commit and before anybody hears of it. */
+class Died extends Error {}
+
+function mortal(db: Database, dice: Dice, life: { isMortal: boolean }): Database {
+  return {
+    ...db,
+    async transact(work) {
+      if (life.isMortal && dice(25) === 0) throw new Died()
+      const result = await db.transact(work)
+      if (life.isMortal && dice(25) === 0) throw new Died()
+      return result
+    },
+  }
+}
+
+type Ask = { readonly customer: CustomerId; readonly key: string; readonly amount: bigint }
+
+/** One shop, its customers, and whoever takes their money, in any order of events. */
+class World {
+  services: Services
+  side: OtherSide | undefined
+  method: string
+  readonly asked: Ask[] = []
+  readonly posts: Post[] = []
+  readonly spent = new Map<string, bigint>()
+  readonly life = { isMortal: false }
+  customers: CustomerId[] = []
+
+  constructor(
+    readonly db: Database,
+    readonly clock: HandClock,
+    readonly dice: Dice,
+    readonly provider: string,
+  ) {
+    this.services = wire(mortal(db, dice, this.life), clock)
+    this.method = provider === 'invoice' ? 'transfer' : 'sandbox'
+  }
+
+  async open(): Promise<void> {
+    // Nothing is a sandbox that was opened by an operator's hand.
+    await this.db.transact((tx) => this.services.customers.decideMode(tx, 'sandbox'))
+    this.customers = [await addCustomer(this.services, 0n), await addCustomer(this.services, 50_000n)]
+    const none = new Map<string, string>()
+    if (this.provider === 'invoice') {
+      const settings = new Map([['details', 'account 42']])
+      const terms = { settings, methods: undefined, min: none, max: none, fee: none, secret: undefined }
+      await this.services.providers.set('invoice', terms)
+    } else if (this.provider !== 'sandbox') {
+      const fee = new Map(this.provider === 'yookassa' ? [['card', '2.5']] : [])
+      const introduced = await introduce(this.services, this.provider as 'yookassa', { fee, now: this.clock.read })
+      this.side = introduced.side
+      this.method = introduced.method
+    }
+  }
+
+  pick<Item>(items: readonly Item[]): Item | undefined {
+    return items.length === 0 ? undefined : items[this.dice(items.length)]
+  }
+
+  /** Whatever dies begins anew with what the database holds; whatever is refused has changed nothing. */
+  async survive(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (error instanceof Died) this.services = wire(mortal(this.db, this.dice, this.life), this.clock)
+      else if (!(error instanceof Refusal)) throw error
+    }
+  }
+
+  begin({ customer, key, amount }: Ask): Promise<unknown> {
+    const wish = { amount: kopecks(amount), method: this.method, returnUrl: undefined, email: undefined }
+    return this.services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
+  }
+
+  async step(): Promise<void> {
+    const { dice } = this
+    const [bills, what] = [[...(this.side?.bills.values() ?? [])], dice(100)]
+    if (what < 18) {
+      if (this.side && dice(3) === 0) this.side.troubles.push(this.pick(troubles) ?? '500')
+      const customer = this.pick(this.customers) ?? this.customers[0]
+      const ask = {
+        customer: customer as CustomerId,
+        key: `key-${this.asked.length}`,
+        amount: BigInt(1000 + dice(9999)),
+      }
+      this.asked.push(ask)
+      return this.survive(() => this.begin(ask))
+    }
+    if (what < 24) return this.survive(async () => this.begin(this.pick(this.asked) ?? ({} as Ask)))
+    if (what < 32) return this.spend()
+    if (what < 40) return this.look(dice(20) * minuteMs)
+    if (!this.side) return this.actByHand(what)
+    if (what < 58) {
+      const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
+      if (bill) this.side.pay(bill.id)
+      if (bill) this.posts.push(this.side.tell(bill.id))
+    } else if (what < 63) {
+      const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
+      if (bill) this.side.end(bill.id)
+      if (bill) this.posts.push(this.side.tell(bill.id))
+    } else if (what < 70 && this.provider !== 'crypto_pay') {
+      const bill = this.pick(bills.filter((each) => each.status === 'paid' && each.backHundredths < each.hundredths))
+      if (bill) this.side.giveBack(bill.id, 1 + dice(bill.hundredths - bill.backHundredths))
+      if (bill) this.posts.push(this.side.tell(bill.id))
+    } else if (what < 95) {
+      // One that is delivered may come again, and need not come in its turn.
+      const post = this.pick(this.posts)
+      if (post) await this.deliver(post)
+    } else if (what < 97) this.side.isDown = !this.side.isDown
+    else this.side.troubles.push(this.pick(troubles) ?? '500')
+  }
+
+  deliver({ headers, body }: Post): Promise<void> {
+    const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
+    const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
+    return this.survive(() => this.services.paymentWatch.notify(this.provider, notification))
+  }
+
+  spend(): Promise<void> {
+    const customer = this.pick(this.customers) as CustomerId
+    const price = BigInt(500 + this.dice(6000))
+    return this.survive(async () => {
+      const isMortal = this.life.isMortal
+      this.life.isMortal = false
+      try {
+        await buy(this.services, { customer, token: null }, price)
+        this.spent.set(customer, (this.spent.get(customer) ?? 0n) + price)
+      } finally {
+        this.life.isMortal = isMortal
+      }
+    })
+  }
+
+  look(ms: number): Promise<void> {
+    this.clock.advance(ms)
+    return this.survive(() => this.services.paymentWatch.lookAgain(50))
+  }
+
+  /** Where nobody outside has a say: the operator, or the button of the sandbox. */
+  async actByHand(what: number): Promise<void> {
+    const { payments, paymentOperator } = this.services
+    const all = await paymentOperator.list({ customer: '', state: '', before: undefined, limit: 500 })
+    const payment = this.pick(all)
+    if (!payment) return
+    if (what < 80) {
+      await this.survive(() =>
+        this.provider === 'sandbox'
+          ? payments.payInSandbox(payment.id)
+          : paymentOperator.markPaid(payment.id, 'came', this.dice(2) === 0 ? `mark-${payment.id}` : undefined),
+      )
+    } else {
+      const amount = this.dice(2) === 0 ? 'all' : kopecks(BigInt(1 + this.dice(3000)))
+      await this.survive(() => paymentOperator.refund(payment.id, { amount, intoDebt: true, note: 'back' }))
+    }
+  }
+
+  /** Everybody answers again, what was sent comes at last, and time goes by. */
+  async end(): Promise<readonly Payment[]> {
+    this.life.isMortal = false
+    if (this.side) {
+      this.side.isDown = false
+      this.side.troubles.length = 0
+      const known = await this.all()
+      const ids = new Set(known.map((each) => each.providerId))
+      const isTold = this.dice(2) === 0
+      for (const bill of this.side.bills.values()) {
+        if (bill.status === 'paid' && (isTold || !ids.has(bill.id))) await this.deliver(this.side.tell(bill.id))
+      }
+    }
+    for (const days of [0, 0, 0.1, 1, 1, 8, 31]) await this.look(days * dayMs + 15 * minuteMs)
+    return this.all()
+  }
+
+  all(): Promise<Payment[]> {
+    return this.services.paymentOperator.list({ customer: '', state: '', before: undefined, limit: 500 })
+  }
+}
+
+/** What the books must say of a payment, by what really happened. */
+function expected(payment: Payment, side: OtherSide): { credited: bigint; debited: bigint } {
+  const bills = [...side.bills.values()].filter((bill) => bill.mark === payment.id)
+  const paid = bills.find((bill) => bill.id === payment.providerId && bill.status === 'paid')
+  if (!paid) return { credited: 0n, debited: 0n }
+  const back = BigInt(paid.backHundredths)
+  return { credited: payment.amount, debited: back < payment.amount ? back : payment.amount }
+}
+
+async function play(engine: Engine, provider: string, seed: number): Promise<void> {
+  const opened = await openTestDatabase(engine)
+  const world = new World(opened.db, new HandClock(), createDice(seed), provider)
+  try {
+    await world.open()
+    world.life.isMortal = true
+    for (let step = 0; step < stepsEach; step += 1) await world.step()
+    const payments = await world.end()
+    const balances = new Map(world.customers.map((each, index) => [each, index === 0 ? 0n : 50_000n]))
+    const noted = await world.services.paymentOperator.unmatched(true, 1000)
+    for (const payment of payments) {
+      const { customer, credited, debited } = payment
+      if (world.side) {
+        expect({ payment: payment.id, credited, debited }).toEqual({
+          payment: payment.id,
+          ...(expected(payment, world.side) as { credited: typeof credited; debited: typeof debited }),
+        })
+      }
+      balances.set(customer, (balances.get(customer) ?? 0n) + credited - debited)
+    }
+    // Whatever was paid is credited, or waits for the operator.
+    for (const bill of world.side?.bills.values() ?? []) {
+      const isCredited = payments.some((each) => each.providerId === bill.id && each.credited > 0n)
+      const isNoted = noted.some((each) => each.providerId === bill.id)
+      if (bill.status === 'paid') expect([bill.id, isCredited || isNoted]).toEqual([bill.id, true])
+    }
+    for (const [customer, sum] of balances) {
+      const { balance } = await world.services.ledger.balance(customer)
+      expect(balance as bigint).toBe(sum - (world.spent.get(customer) ?? 0n))
+    }
+    expect(await findingsOf(world.services)).toEqual([])
+  } catch (error) {
+    throw new Error(`seed ${seed}`, { cause: error })
+  } finally {
+    await world.side?.stop()
+    await opened.close()
+  }
+}
+
+describe.each([...engines])('in any order of events, with crashes, on %s', (engine) => {
+  test.each(['yookassa', 'crypto_pay', 'platega', 'invoice', 'sandbox'])(
+    'what %s says was paid and not given back is on the balance, once each',
+    async (provider) => {
+      for (let round = 0; round < rounds[engine]; round += 1)
+        await play(engine, provider, 7919 * round + provider.length)
+    },
+  )
+})
