@@ -6,18 +6,24 @@ import { writeSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
+import { Refusal } from '../../src/kernel/refusal.ts'
 import { wire } from '../harness/wired.ts'
 
 const [address = '', provider = '', method = '', ...customers] = process.argv.slice(2)
 const services = wire(openDatabase(address))
 
+/** Too much at once, for the shop or for the provider: it is tried again. */
+function passOverRefusal(error: unknown): void {
+  if (!(error instanceof Refusal)) throw error
+}
+
 async function beginForEver(customer: CustomerId): Promise<never> {
   for (let count = 0; ; count += 1) {
     const wish = { amount: kopecks(BigInt(10_000 + count)), method, returnUrl: undefined, email: undefined }
     const key = `${process.pid}-${count}`
-    const { payment } = await services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
+    const begun = services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
     // Past this line its customer knows of it: the text is in the pipe, whatever happens to this process.
-    writeSync(1, `${payment.id} ${payment.providerId ?? ''}\n`)
+    await begun.then(({ payment }) => writeSync(1, `${payment.id}\n`), passOverRefusal)
     await Bun.sleep(5)
   }
 }

@@ -47,6 +47,7 @@ const promised: Readonly<Record<string, string>> = {
   zipcodes: '…50 of 1…80 long',
   asns: '…50 of 1…4294967295',
   ip: '…64 long',
+  return_url: '…1000 long',
 }
 /** Fields that mean something else in another operation. */
 const promisedHere: Readonly<Record<string, string>> = {
@@ -171,7 +172,7 @@ const itemOf = (schema: Schema, index: number): unknown => {
 
 /** The last on either side, where it depends on nothing else: a period is in the price list, an address is one. */
 function bordersOf({ method, schema, name }: Field): unknown[] {
-  if (/^(?:period|period_months|ip|ids|countries|states|cities|zipcodes|asns)$/.test(name)) return []
+  if (/^(?:period|period_months|ip|return_url|ids|countries|states|cities|zipcodes|asns)$/.test(name)) return []
   const { minimum, maximum, minLength, maxLength } = schema
   const borders: unknown[] = [minimum, maximum].filter((value) => value !== undefined && value >= 0)
   if (maxLength !== undefined) borders.push('x'.repeat(maxLength))

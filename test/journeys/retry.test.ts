@@ -56,6 +56,7 @@ describe.each([...engines])(
         { path: '/premium/subusers/delete', body: { subuser_id: leaver.subuser.subuser_id } },
         { path: '/vpn/buy', body: { period: 1, name: 'phone', auto_renew: true } },
         { path: '/vpn/renew', body: { period: 3 } },
+        { path: '/payments', body: { amount_rub: 5, method: 'sandbox' } },
       ]
       const answers: Answer[] = []
       for (const [index, wish] of wishes.entries()) answers.push(await send(wish, index))
@@ -65,18 +66,19 @@ describe.each([...engines])(
     afterAll(() => service.stop())
 
     /**
-     * The nodes, the price list, the stock, the subscription, a sub-user, the money and every scope but the one that
-     * buying needs.
+     * The nodes, the price list, the stock, the subscription, a sub-user, the money, the way to pay and every scope but
+     * those that buying and paying need.
      */
     async function takeAway(customer: CustomerId, heir: SubuserId): Promise<void> {
-      const { db, fleet, ledger, orders, premium, vpn } = service.services
+      const { db, fleet, ledger, orders, premium, providers, vpn } = service.services
+      await providers.enable('sandbox', false)
       for (const { name } of [...(await fleet.nodes('vpn')), ...(await fleet.nodes('gateway'))])
         await fleet.revoke(name)
       await applyCatalogue(service.services, otherGoods())
       await db.transact(async (tx) => {
         await tx.run("UPDATE stock SET state = 'retired' WHERE state = 'free'")
         await tx.run('UPDATE stock_prefixes SET retired_at = 1')
-        await tx.run("UPDATE tokens SET scopes = 'trade' WHERE customer_id = $1", [customer])
+        await tx.run("UPDATE tokens SET scopes = 'trade pay' WHERE customer_id = $1", [customer])
       })
       const { uuid } = first.find((answer) => answer.data.uuid !== undefined)?.data ?? {}
       await vpn.delete(customer, uuid)
