@@ -114,7 +114,10 @@ export function describe(
         'A session of the console, with the header `X-Turnpike-Console: 1`. Behind TLS `__Host-` goes before.',
     })
   }
-  for (const [name, header] of Object.entries(headers)) app.openAPIRegistry.registerComponent('headers', name, header)
+  const isReplayed = operations.some((each) => each.charges)
+  for (const [name, header] of Object.entries(headers)) {
+    if (name !== 'Idempotent-Replayed' || isReplayed) app.openAPIRegistry.registerComponent('headers', name, header)
+  }
   for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each, words))
   return app.getOpenAPI31Document({
     openapi: '3.1.0',
