@@ -44,16 +44,18 @@ test(
   'every operation can be sent as the page offers it, one after the other, with nothing but a token filled in',
   () =>
     visit('/docs/', async (page) => {
-      await page.getByLabel('API token').fill(shop.token)
+      await page.getByLabel('API token', { exact: true }).fill(shop.token)
       await sectionOf(page, 'getBalance').waitFor()
       const listed = await page.locator('section[aria-labelledby]').all()
       const ids = await Promise.all(listed.map(async (each) => (await each.getAttribute('aria-labelledby')) ?? ''))
       expect(ids.length).toBeGreaterThan(40)
       for (const id of ids) {
         const { status, text } = await send(sectionOf(page, id))
+        // Tokens are made by people who have signed in; a token that could make others would know no cap.
+        const expected = id.endsWith('Token') || id.endsWith('Tokens') ? /^403/ : /^200/
         expect([id, status, text]).toEqual([
           id,
-          expect.stringMatching(/^200/),
+          expect.stringMatching(expected),
           expect.not.stringContaining('"warnings"'),
         ])
       }
@@ -65,7 +67,7 @@ test(
   'an id that an answer brought is offered where it is needed, and what a person wrote stays',
   () =>
     visit('/docs', async (page) => {
-      await page.getByLabel('API token').fill(shop.token)
+      await page.getByLabel('API token', { exact: true }).fill(shop.token)
       const [order, comment] = [sectionOf(page, 'getOrder'), sectionOf(page, 'setComment')]
       const written = JSON.stringify({ ids: [5], comment: 'mine' })
       await comment.getByLabel('Body').fill(written)
@@ -85,7 +87,7 @@ test(
   'of two subscriptions the one that was bought here is offered, and what costs nothing does not warn of a charge',
   () =>
     visit('/docs', async (page) => {
-      await page.getByLabel('API token').fill(shop.token)
+      await page.getByLabel('API token', { exact: true }).fill(shop.token)
       await shop.post('/vpn/buy', { period: 1 })
       const { text } = await send(sectionOf(page, 'buyVpn'))
       const { uuid } = (JSON.parse(text) as { data: { uuid: string } }).data

@@ -14,6 +14,7 @@ import { DedicatedList } from './dedicated/list.tsx'
 import { DedicatedProxy } from './dedicated/proxy.tsx'
 import { OrderPage, OrdersPage } from './money/orders.tsx'
 import { MoneyPage } from './money/page.tsx'
+import { isTaking } from './money/payments.ts'
 import { Overview } from './overview/page.tsx'
 import { PremiumPage } from './premium/page.tsx'
 import { VpnPage } from './vpn/page.tsx'
@@ -23,7 +24,13 @@ function Balance() {
   const words = useWords(customerWords)
   const format = useFormat()
   const { data } = useRead('getBalance')
-  return <Figure label={words.balance} value={data ? format.exactMoney(data.balance_rub) : '…'} />
+  return (
+    <Figure
+      label={words.balance}
+      value={data ? format.exactMoney(data.balance_rub) : '…'}
+      {...(isTaking && { note: <a href="#/money">{words.topUp}</a> })}
+    />
+  )
 }
 
 /** An operator who looks at a customer's pages is told so: nothing can be changed. */

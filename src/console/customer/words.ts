@@ -12,7 +12,6 @@ const en = {
   viewed: 'You look at this customer’s pages as an operator. Nothing can be changed here.',
   balance: 'Balance',
   topUp: 'Top up',
-  buy: 'Buy',
 }
 const ru: typeof en = {
   overview: 'Обзор',
@@ -26,6 +25,5 @@ const ru: typeof en = {
   viewed: 'Вы смотрите страницы покупателя как оператор. Изменить здесь ничего нельзя.',
   balance: 'Баланс',
   topUp: 'Пополнить',
-  buy: 'Купить',
 }
 export const customerWords: Words<typeof en> = { en, ru }

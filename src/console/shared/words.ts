@@ -3,7 +3,6 @@ import type { Words } from './language.tsx'
 const en = {
   copy: 'Copy',
   copied: 'Copied',
-  cancel: 'Cancel',
   close: 'Close',
   again: 'Try again',
   more: 'Show more',
@@ -32,7 +31,6 @@ const en = {
 const ru: typeof en = {
   copy: 'Копировать',
   copied: 'Скопировано',
-  cancel: 'Отмена',
   close: 'Закрыть',
   again: 'Повторить',
   more: 'Показать ещё',

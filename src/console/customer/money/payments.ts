@@ -30,7 +30,8 @@ type Till = {
 }
 
 const till = api as unknown as Till
-const isTaking = api.has('listPaymentMethods')
+/** Whether the shop takes payments at all. */
+export const isTaking: boolean = api.has('listPaymentMethods')
 const lookEveryMs = 2_000
 
 /** The ways to pay; none where the shop takes no payments. */

@@ -31,7 +31,9 @@ export function TermChoice({
         value: period,
         label: (
           <>
-            {words.months(period, format)} · <strong>{format.money(price_rub)}</strong>
+            {words.months(period, format)}
+            <br />
+            <strong>{format.money(price_rub)}</strong>
           </>
         ),
         note: words.perMonth(format.money(price_per_month_rub)),

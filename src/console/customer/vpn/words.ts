@@ -48,7 +48,6 @@ const en = {
   newLink: 'New link',
   end: 'End the subscription',
   endAbout: 'Devices are cut off at once. What is left of the price is given back, if it was sold so.',
-  noNode: 'No VPN node is up at the moment; nothing can be bought until one is.',
   ownKey: 'This device has a key of its own, which only it knows: put it into the configuration.',
 }
 const ru: typeof en = {
@@ -96,7 +95,6 @@ const ru: typeof en = {
   newLink: 'Новая ссылка',
   end: 'Прекратить подписку',
   endAbout: 'Устройства отключатся сразу. Остаток цены вернётся, если так было продано.',
-  noNode: 'Сейчас нет ни одного узла VPN; купить можно, когда он появится.',
   ownKey: 'У этого устройства свой ключ, который знает только оно: впишите его в настройку.',
 }
 export const vpnWords: Words<typeof en> = { en, ru }

@@ -10,6 +10,7 @@ import { Facts, Page, Panel, Reading } from '../parts.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
 import { Rows } from '../rows.tsx'
 import { Form } from '../sign-in/forms.tsx'
+import { browserName } from './browser-name.ts'
 import { FactorPanel } from './factor.tsx'
 import { accountWords } from './words.ts'
 
@@ -147,7 +148,7 @@ function Sessions() {
             keyOf={(row) => row.session_id}
             columns={[
               { name: 'source', label: words.source, show: (row) => <span className="mono">{row.source}</span> },
-              { name: 'browser', label: words.browser, isText: true, show: (row) => row.agent },
+              { name: 'browser', label: words.browser, isText: true, show: (row) => browserName(row.agent) },
               { name: 'used', label: words.used, show: (row) => format.away(row.used_at, nowAt) },
               {
                 name: 'end',
