@@ -27,7 +27,8 @@ afterAll(() => {
 function makeCheckout(): string {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-docs-'))
   folders.push(folder)
-  for (const name of ['package.json', 'bin', 'src', 'migrations', 'tools']) symlinkSync(join(root, name), join(folder, name))
+  for (const name of ['package.json', 'bin', 'src', 'migrations', 'tools'])
+    symlinkSync(join(root, name), join(folder, name))
   return folder
 }
 
