@@ -158,7 +158,7 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     expect((await shop.get('/premium/whitelist', { token })).data.ips).toMatchObject([{ ip: '127.0.0.1' }])
     const before = (await shop.get('/premium/password', { token })).data.password
     await press('New password')
-    await page.getByText(before).waitFor({ state: 'detached' })
+    await page.getByText(before).first().waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Usage' }).click()
     await page.getByText('Nothing was carried in this time').waitFor()
   })
