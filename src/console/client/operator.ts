@@ -277,7 +277,7 @@ export type Operations = {
     query: {}
     body: {
       name?: string | undefined
-      scopes?: readonly ('read' | 'trade')[] | undefined
+      scopes?: readonly ('read' | 'trade' | 'pay')[] | undefined
       cap_rub?: number | null | undefined
       from?: readonly string[] | undefined
       expires_at?: string | null | undefined
