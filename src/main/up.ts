@@ -4,6 +4,7 @@ import type { Log } from '../kernel/log.ts'
 import { realTiming } from '../plane/agent/surroundings.ts'
 import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
 import { localShopUrl } from './settings/config.ts'
+import { assertNotTaken } from './shop/taken.ts'
 import { unshownTokenIn } from './shop/unshown-token.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
@@ -51,6 +52,7 @@ export const upCommand: Command = {
   options: [],
   async run(given) {
     const config = configOf(given)
+    await assertNotTaken(config)
     const log = logOf(config, 'up')
     const stop = new AbortController()
     void untilStopped().then(() => stop.abort())

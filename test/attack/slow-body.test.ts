@@ -10,9 +10,10 @@ describe.each([...engines])('a body that drips, on %s', (engine) => {
   beforeAll(async () => {
     service = await startService(engine)
     const described = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as {
-      paths: Record<string, Record<string, unknown>>
+      paths: Record<string, Record<string, { security?: object[] }>>
     }
-    posts = Object.entries(described.paths).flatMap(([path, methods]) => ('post' in methods ? [path] : []))
+    // What only a session may do is nothing that a token could still be good for.
+    posts = Object.entries(described.paths).flatMap(([path, { post }]) => (post && !post.security ? [path] : []))
   })
   afterAll(() => service.stop())
 

@@ -3,10 +3,10 @@ import { type Server, serveSocket, type ToNodes } from '../../api/serve.ts'
 import type { Log } from '../../kernel/log.ts'
 import { type Config, joinFolder, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
+import { isAnswered, taken } from './taken.ts'
 
 /** What every system has room for in a socket's address. */
 const mostPathBytes = 103
-const answerWithinMs = 1_000
 
 /**
  * Opens the socket that nodes of this machine come to, where there are such nodes. Another shop of the same folder that
@@ -22,20 +22,10 @@ export async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
   if (await isAnswered(path)) {
-    if (config.localNodes.length > 0) {
-      throw new BadSetting(
-        `Another Turnpike is open on ${config.folder}. End it first, or use another TURNPIKE_DATA (--data).`,
-      )
-    }
+    if (config.localNodes.length > 0) throw taken(config)
     log.warn('socket taken', { path, explanation: 'another shop of this data folder serves the nodes of this machine' })
     return undefined
   }
   rmSync(path, { force: true })
   return serveSocket(path, toNodes)
 }
-
-const isAnswered = (path: string): Promise<boolean> =>
-  fetch('http://localhost/node/v1/', { unix: path, signal: AbortSignal.timeout(answerWithinMs) }).then(
-    () => true,
-    () => false,
-  )
