@@ -43,7 +43,39 @@ export type Transaction = {
   balance_after_rub: number
   order_id: string | null
   refund_of: number | null
+  payment_id: string | null
   note: string
+  created_at: string
+}
+
+export type PaymentMethod = {
+  method: string
+  name: string
+  min_rub: number
+  max_rub: number
+  fee_percent: number
+  email: boolean
+}
+
+export type Payment = {
+  payment_id: string
+  status: 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
+  method: string
+  amount_rub: number
+  fee_rub: number
+  to_pay_rub: number
+  refunded_rub: number
+  bonus_rub: number
+  then: {
+    product: string
+    price_rub: number
+    state: 'waiting' | 'bought' | 'refused' | 'lapsed'
+    order_id: string | null
+    problem: string | null
+  } | null
+  pay_url: string | null
+  qr: string | null
+  expires_at: string
   created_at: string
 }
 
@@ -135,6 +167,9 @@ export type Event = {
     | 'proxy.extended'
     | 'proxy.ended'
     | 'order.refunded'
+    | 'payment.paid'
+    | 'payment.expired'
+    | 'payment.refunded'
   timestamp: string
   order_id: string | null
   data: Readonly<Record<string, unknown>>
@@ -179,6 +214,31 @@ export type Operations = {
     body: {}
     answer: { transactions: readonly Transaction[]; next_cursor: string | null }
   }
+  /** GET /payments/methods */
+  listPaymentMethods: { params: {}; query: {}; body: {}; answer: { items: readonly PaymentMethod[] } }
+  /** POST /payments */
+  createPayment: {
+    params: {}
+    query: {}
+    body: {
+      amount_rub: number
+      method: string
+      return_url?: string | undefined
+      email?: string | undefined
+      code?: string | undefined
+      then?: Readonly<Record<string, unknown>> | undefined
+    }
+    answer: Payment
+  }
+  /** GET /payments */
+  listPayments: {
+    params: {}
+    query: { limit?: number | undefined; cursor?: string | undefined }
+    body: {}
+    answer: { payments: readonly Payment[]; next_cursor: string | null }
+  }
+  /** GET /payments/{payment_id} */
+  getPayment: { params: { payment_id: string }; query: {}; body: {}; answer: Payment }
   /** GET /dedicated/quote */
   quoteDedicated: {
     params: {}
@@ -339,6 +399,7 @@ export type Operations = {
       gb: number
       price_per_gb_rub: number
       price_rub: number
+      available: boolean
       tier: { from_gb: number; price_per_gb_rub: number }
       next_tier: { from_gb: number; price_per_gb_rub: number; missing_gb: number } | null
     }
@@ -787,6 +848,9 @@ export type Operations = {
         | 'proxy.extended'
         | 'proxy.ended'
         | 'order.refunded'
+        | 'payment.paid'
+        | 'payment.expired'
+        | 'payment.refunded'
         | undefined
     }
     body: {}
@@ -800,7 +864,7 @@ export type Operations = {
     query: {}
     body: {
       name?: string | undefined
-      scopes?: readonly ('read' | 'trade')[] | undefined
+      scopes?: readonly ('read' | 'trade' | 'pay')[] | undefined
       cap_rub?: number | null | undefined
       from?: readonly string[] | undefined
       expires_at?: string | null | undefined
@@ -814,6 +878,10 @@ export type Operations = {
 export const operations = {
   getBalance: ['GET', '/balance'],
   listTransactions: ['GET', '/transactions'],
+  listPaymentMethods: ['GET', '/payments/methods'],
+  createPayment: ['POST', '/payments', 'keyed'],
+  listPayments: ['GET', '/payments'],
+  getPayment: ['GET', '/payments/{payment_id}'],
   quoteDedicated: ['GET', '/dedicated/quote'],
   buyDedicated: ['POST', '/dedicated/buy', 'keyed'],
   quoteProlonging: ['GET', '/dedicated/prolong/quote'],
