@@ -1,6 +1,6 @@
 import type { LedgerReports } from '../domains/ledger/index.ts'
-import { daysOf, mostReportDays } from '../domains/ledger/rules.ts'
 import type { PaymentReports } from '../domains/payments/index.ts'
+import { daysOf, mostReportDays } from '../kernel/days.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import { readDay } from './payments.ts'

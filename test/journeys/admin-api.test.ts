@@ -266,8 +266,14 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     await fetch(`${service.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
     const key = { 'Idempotency-Key': `outside-${engine}` }
     const back = () => post(`/payments/${begun.payment_id}/refund`, { amount_rub: 40 }, 'support', key)
-    expect((await back()).data).toMatchObject({ status: 'paid', refunded_rub: 40 })
-    expect((await back()).data).toMatchObject({ status: 'paid', refunded_rub: 40, replayed: true })
+    side.troubles.push('400')
+    expect((await back()).error.code).toBe('provider_error')
+    side.troubles.push('500')
+    expect((await back()).error.message).toContain('does not answer')
+    for (const _ of [1, 2]) {
+      expect((await back()).data).toMatchObject({ status: 'paid', refunded_rub: 40, replayed: true })
+    }
+    expect(bill?.backHundredths).toBe(4000)
     await side.stop()
     const silent = await post(`/payments/${begun.payment_id}/refund`, {}, 'support')
     expect([silent.status, silent.error.code]).toEqual([502, 'provider_error'])

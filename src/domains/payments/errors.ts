@@ -99,7 +99,8 @@ export const refundIsSpent = (balance: Kopecks): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. Say so (--into-debt, into_debt) if that is meant.`,
+    `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. ` +
+      'Say so if that is meant (--into-debt, into_debt).',
     { balance_rub: toRoubles(balance) },
   )
 

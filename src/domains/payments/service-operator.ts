@@ -100,7 +100,7 @@ export function createPaymentOperator(deps: {
    */
   async function refundOutside(connection: PaymentProvider, id: PaymentId, wish: RefundWish): Promise<Told> {
     const { provider, providerId, amount: whole } = await loadKnown(id)
-    const { refund } = connection
+    const refund = connection.refund?.bind(connection)
     if (!refund || providerId === null) throw cannotRefund(provider)
     const noted = await deps.once(wish.key, toAsked(id, wish), async (tx) => {
       const locked = await lockKnown(tx, id)
@@ -108,7 +108,7 @@ export function createPaymentOperator(deps: {
       books.write(tx, locked, [{ kind: 'refund_asked', note: wish.note }], { askAt: clock() })
       return { total: String(total), amount: String(subtract(total, locked.debited)) }
     })
-    const [total, amount] = [BigInt(String(noted['total'])), kopecks(BigInt(String(noted['amount'])))]
+    const [total, amount] = [readKept(noted, 'total'), readKept(noted, 'amount')]
     return asking(async () => {
       const settle = () => settleAsSeen(connection, id, providerId, wish.note)
       const replayed = noted['replayed'] === true
@@ -179,7 +179,7 @@ export function createPaymentOperator(deps: {
         return { notice: id, resolved: true, customer, credited_rub: toRoubles(posting.amount) }
       }),
 
-    /** Holds every payment of a time against its provider's own list, of one provider or all, and names each difference. */
+    /** Holds every payment of a time against its provider's own list, of one or of all, and names each difference. */
     async reconcile(
       name: string | undefined,
       fromAt: number,
@@ -257,6 +257,12 @@ const toAsked = (id: PaymentId, { amount, intoDebt, note }: RefundWish) => ({
   into_debt: intoDebt,
   note,
 })
+
+function readKept(told: Told, name: string): Kopecks {
+  const text = told[name]
+  if (typeof text !== 'string') throw new Error(`a refund was noted without its ${name}`)
+  return kopecks(BigInt(text))
+}
 
 /** What a provider would not do, or did not answer to, is told to the operator who asked. */
 async function asking<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -8,8 +8,8 @@ import type { Bound } from '../../http.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { toHundredths } from '../fields.ts'
 import { createReconciliation } from './reconciling.ts'
+import { adminProviderOperations } from './routes-providers.ts'
 import * as shapes from './shapes.ts'
-import * as providing from './shapes-providers.ts'
 import { getReconcile, startReconcile } from './shapes-reconcile.ts'
 
 export type AdminPaymentsDeps = {
@@ -65,7 +65,7 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminPaymentsDeps)
       return { ...(await paymentOperator.refund(readPayment(params.payment_id), wish)) }
     }),
     ...noticeOperations(bind, deps),
-    ...providerOperations(bind, deps),
+    ...adminProviderOperations(bind, deps.providers),
   ]
 }
 
@@ -88,36 +88,5 @@ function noticeOperations(bind: BindAdmin, deps: AdminPaymentsDeps): readonly Bo
       return reconciliation.start({ provider: body.provider, fromAt, toAt })
     }),
     bind(getReconcile, async () => reconciliation.show()),
-  ]
-}
-
-function providerOperations(bind: BindAdmin, { providers }: AdminPaymentsDeps): readonly Bound<AdminCaller>[] {
-  const texts = (of: Readonly<Record<string, string | number>>): ReadonlyMap<string, string> =>
-    new Map(Object.entries(of).map(([name, value]) => [name, String(value)]))
-  const show = async (name: string) => {
-    const found = (await providers.list()).find((each) => each.kind.name === name)
-    if (!found) throw new Error('a provider was set and is not there')
-    return providing.toProvider(found)
-  }
-  const switching = (operation: typeof providing.enableProvider, isEnabled: boolean) =>
-    bind(operation, async ({ params }) => {
-      await providers.enable(params.name, isEnabled)
-      return show(params.name)
-    })
-  return [
-    bind(providing.listProviders, async () => ({ items: (await providers.list()).map(providing.toProvider) })),
-    bind(providing.setProvider, async ({ params, body }) => {
-      await providers.set(params.name, {
-        settings: texts(body.settings),
-        methods: body.methods,
-        min: texts(body.min_rub),
-        max: texts(body.max_rub),
-        fee: texts(body.fee_percent),
-        secret: body.secret,
-      })
-      return show(params.name)
-    }),
-    switching(providing.enableProvider, true),
-    switching(providing.disableProvider, false),
   ]
 }

@@ -1,6 +1,4 @@
 import { z } from '@hono/zod-openapi'
-import type { Providers } from '../../../domains/payments/index.ts'
-import { toRoubles } from '../../../kernel/money.ts'
 import { flag, roubles, text } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { amount, percent } from '../fields.ts'
@@ -44,22 +42,7 @@ const example = {
   methods: [{ method: 'card', min_rub: 50, max_rub: 350_000, fee_percent: 2.5 }],
 }
 
-export const toProvider = ({
-  kind,
-  set,
-}: Awaited<ReturnType<Providers['list']>>[number]): z.input<typeof provider> => ({
-  name: kind.name,
-  state: set === undefined ? 'not_set_up' : set.isEnabled ? 'enabled' : 'disabled',
-  settings: { ...set?.terms.settings },
-  wants: kind.settings.map((each) => ({ name: each.name, meaning: each.meaning, required: each.isRequired })),
-  wants_secret: kind.needsSecret,
-  methods: (set?.terms.methods ?? []).map((each) => ({
-    method: each.method,
-    min_rub: toRoubles(each.min),
-    max_rub: toRoubles(each.max),
-    fee_percent: each.feeHundredths / 100,
-  })),
-})
+export type ProviderSight = z.input<typeof provider>
 
 export const listProviders = operation({
   id: 'listProviders',

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import type { Method } from '../../../domains/payments/index.ts'
 import { type Notice, type Payment, type PaymentChange, reasonMeanings } from '../../../domains/payments/rules.ts'
-import { toRoubles } from '../../../kernel/money.ts'
+import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, examplePayment, moment, nextCursor, pageOf, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
@@ -149,7 +148,14 @@ export const listWaysToPay = operation({
   example: { items: [] },
 })
 
-export const toWayToPay = (of: Method) => ({
+export const toWayToPay = (of: {
+  readonly method: string
+  readonly provider: string
+  readonly name: string
+  readonly min: Kopecks
+  readonly max: Kopecks
+  readonly feeHundredths: number
+}) => ({
   method: of.method,
   provider: of.provider,
   name: of.name,
