@@ -21,7 +21,8 @@ describe('paying in the console', () => {
 
   test('is offered where the shop takes payments: a code, the time that is left, and the page turns when it is paid', async () => {
     const { token } = await shop.newCustomer()
-    const { page, context, expectQuiet } = await openVisitor(browser, shop.url)
+    const visitor = await openVisitor(browser, shop.url)
+    const { page, context } = visitor
     await page.goto(await customerLink(shop, token))
     await page.getByRole('link', { name: 'Money' }).click()
     await page.getByText('No movements yet').waitFor()
@@ -37,7 +38,7 @@ describe('paying in the console', () => {
       expect((await shop.get('/balance', { token })).data.balance_rub).toBe(500)
       expect((await shop.get('/payments', { token })).data.payments).toHaveLength(1)
     }
-    await expectQuiet()
+    await visitor.expectQuiet()
     await context.close()
   })
 })
