@@ -12,6 +12,7 @@ export function codeCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'code add',
+      operation: 'addCode',
       summary: 'Makes a code that adds to top-ups, once for each customer.',
       takes: [codeWord],
       options: [
@@ -26,6 +27,7 @@ export function codeCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'code list',
+      operation: 'listCodes',
       summary: 'Lists codes, newest first, and how often each was used.',
       takes: [],
       options: [{ flag: 'limit', value: 'N', meaning: 'how many, 1 to 500; 100 unless said' }],
@@ -33,6 +35,7 @@ export function codeCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'code end',
+      operation: 'endCode',
       summary: 'Ends a code. What was promised with it before is given.',
       takes: [codeWord],
       options: [],
@@ -51,6 +54,7 @@ function referralCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'referral set',
+      operation: 'setReferralTerms',
       summary: 'Says how much whoever brought a customer gets of his first top-ups; nothing, as shipped.',
       takes: [{ name: 'PERCENT', meaning: 'of each of these top-ups; 0 is off' }],
       options: [{ flag: 'top-ups', value: 'N', meaning: 'of how many, 1 to 1000; 1 unless said' }],
@@ -65,6 +69,7 @@ function referralCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'referral add',
+      operation: 'addReferral',
       summary: 'Says who brought a customer, once and for good.',
       takes: [customerWord],
       options: [{ flag: 'by', value: 'CUSTOMER', meaning: 'who was a customer before' }],
@@ -77,6 +82,7 @@ function referralCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'referral list',
+      operation: 'listReferrals',
       summary: 'Lists who brought whom, newest first, and what that is worth.',
       takes: [],
       options: [{ flag: 'limit', value: 'N', meaning: 'how many, 1 to 500; 100 unless said' }],

@@ -10,6 +10,7 @@ export function paymentProviderCommands(open: Opened<Deps>): readonly Command[] 
   return [
     {
       name: 'payments provider list',
+      operation: 'listProviders',
       summary: 'Lists payment providers, what each wants to know, and which are set up.',
       takes: [],
       options: [],
@@ -17,6 +18,7 @@ export function paymentProviderCommands(open: Opened<Deps>): readonly Command[] 
     },
     {
       name: 'payments provider set',
+      operation: 'setProvider',
       summary: 'Sets a payment provider up, or changes what was set. Its secret is read from a file or from the input.',
       takes: [providerWord],
       options: [
@@ -46,6 +48,7 @@ export function paymentProviderCommands(open: Opened<Deps>): readonly Command[] 
 
 const switching = (open: Opened<Deps>, verb: 'enable' | 'disable', summary: string): Command => ({
   name: `payments provider ${verb}`,
+  operation: `${verb}Provider`,
   summary,
   takes: [providerWord],
   options: [],

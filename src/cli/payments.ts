@@ -1,5 +1,5 @@
 import type { Told } from '../domains/orders/index.ts'
-import type { Method, PaymentOperator, Payments, Providers } from '../domains/payments/index.ts'
+import type { Method, PaymentOperator, Payments } from '../domains/payments/index.ts'
 import { type Notice, type Payment, type PaymentChange, reasonMeanings } from '../domains/payments/rules.ts'
 import { type NoticeId, type PaymentId, readId } from '../kernel/ids.ts'
 import { readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
@@ -7,7 +7,7 @@ import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import { keyOption, type Opened, readCustomer, readKey, readNote, readWhole } from './typed.ts'
 
-type Deps = { payments: Payments; paymentOperator: PaymentOperator; providers: Providers }
+type Deps = { payments: Payments; paymentOperator: PaymentOperator }
 
 const paymentWord = { name: 'PAYMENT', meaning: "the payment's id, pay_…" }
 const states = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded']
@@ -16,6 +16,7 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'payments list',
+      operation: 'listAllPayments',
       summary: 'Lists payments of all customers, newest first.',
       takes: [],
       options: [
@@ -28,6 +29,7 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'payments show',
+      operation: 'getPaymentSteps',
       summary: 'Shows one payment and every step of it.',
       takes: [paymentWord],
       options: [],
@@ -40,6 +42,7 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'payments methods',
+      operation: 'listWaysToPay',
       summary: 'Lists the ways to pay that customers have now.',
       takes: [],
       options: [],
@@ -47,6 +50,7 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'payments mark-paid',
+      operation: 'markPaid',
       summary: 'Says that the money of an invoice is there: by bank transfer, or in cash.',
       takes: [paymentWord],
       options: [{ flag: 'note', value: 'TEXT', meaning: 'where it came; only operators see it' }, keyOption],
@@ -59,18 +63,21 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'payments refund',
+      operation: 'refundPayment',
       summary: 'Gives a payment back to whoever paid, whole or in part, and takes it off the balance.',
       takes: [paymentWord],
       options: [
         { flag: 'amount', value: 'ROUBLES', meaning: 'how much; all that is left of it unless said' },
         { flag: 'into-debt', meaning: 'also if the money was spent: the customer owes it then, and can buy nothing' },
         { flag: 'note', value: 'TEXT', meaning: 'why; only operators see it' },
+        keyOption,
       ],
       run: (given) => open(given, ({ paymentOperator }) => refund(paymentOperator, given)),
     },
     ...noticeCommands(open),
     {
       name: 'payments reconcile',
+      operation: 'startReconcile',
       summary: "Compares payments with a provider's own list, names each difference, and ends with 1 if there is one.",
       takes: [],
       options: [
@@ -78,7 +85,7 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
         { flag: 'to', value: 'DATE', meaning: 'and before this day' },
         { flag: 'provider', value: 'NAME', meaning: 'of one provider; of all that are set up unless said' },
       ],
-      run: (given) => open(given, (services) => reconcile(services, given)),
+      run: (given) => open(given, ({ paymentOperator }) => reconcile(paymentOperator, given)),
     },
   ]
 }
@@ -87,6 +94,7 @@ function noticeCommands(open: Opened<Deps>): readonly Command[] {
   return [
     {
       name: 'payments unmatched',
+      operation: 'listUnmatched',
       summary: 'Lists what providers have said and no payment explains, oldest first.',
       takes: [],
       options: [
@@ -101,6 +109,7 @@ function noticeCommands(open: Opened<Deps>): readonly Command[] {
     },
     {
       name: 'payments resolve',
+      operation: 'resolveUnmatched',
       summary: 'Deals with something unmatched: says what was done about it, or credits it to a customer.',
       takes: [{ name: 'NOTICE', meaning: 'its id, ntc_…' }],
       options: [
@@ -141,9 +150,8 @@ function readNotice(text = ''): NoticeId {
 }
 
 /** A day, as its first moment in UTC. */
-export function readDay(given: Given, flag: string, unless: number | undefined): number {
-  const text = given.flags[flag]
-  const at = text === undefined ? unless : readIso(text)
+export function readDay(given: Given, flag: string): number {
+  const at = readIso(given.flags[flag] ?? '')
   if (at === undefined) throw mistyped(`--${flag} is a day like 2026-11-01.`)
   return at
 }
@@ -225,7 +233,7 @@ async function refund(operator: PaymentOperator, given: Given): Promise<Outcome>
   const typed = given.flags['amount']
   const amount = typed === undefined ? ('all' as const) : readRoubles(typed)
   if (amount === undefined) throw mistyped('--amount is roubles like 100 or 99.90.')
-  const wish = { amount, intoDebt: given.has('into-debt'), note: readNote(given, 'refund') }
+  const wish = { amount, intoDebt: given.has('into-debt'), note: readNote(given, 'refund'), key: readKey(given) }
   const told = await operator.refund(readPayment(given.words[0]), wish)
   const back = Number(told['refunded_rub']).toFixed(2)
   const waits = told['status'] === 'paid' && Number(told['refunded_rub']) === 0
@@ -262,23 +270,21 @@ const toNotices = (found: readonly Notice[]): Outcome => ({
   ),
 })
 
-async function reconcile({ paymentOperator, providers }: Deps, given: Given): Promise<Outcome> {
-  const [fromAt, toAt] = [readDay(given, 'from', undefined), readDay(given, 'to', undefined)]
+async function reconcile(operator: PaymentOperator, given: Given): Promise<Outcome> {
+  const [fromAt, toAt] = [readDay(given, 'from'), readDay(given, 'to')]
   if (toAt <= fromAt) throw mistyped('--to is a later day than --from.')
-  const named = given.flags['provider']
-  const set = (await providers.list()).filter((each) => each.set?.connection).map((each) => each.kind.name)
-  const differences: { provider: string; payment: string | null; provider_id: string | null; problem: string }[] = []
-  let compared = 0
-  for (const provider of named === undefined ? set : [named]) {
-    const outcome = await paymentOperator.reconcile(provider, fromAt, toAt)
-    compared += outcome.compared
-    for (const { payment, providerId, problem } of outcome.differences) {
-      differences.push({ provider, payment, provider_id: providerId, problem })
-    }
-  }
-  const rows = differences.map((each) => [each.provider, each.payment ?? '', each.provider_id ?? '', each.problem])
+  const { compared, differences } = await operator.reconcile(given.flags['provider'], fromAt, toAt)
+  const rows = differences.map((each) => [each.provider, each.payment ?? '', each.providerId ?? '', each.problem])
   return {
-    json: { compared, differences },
+    json: {
+      compared,
+      differences: differences.map(({ provider, payment, providerId, problem }) => ({
+        provider,
+        payment,
+        provider_id: providerId,
+        problem,
+      })),
+    },
     lines: [
       ...(rows.length > 0 ? table(['PROVIDER', 'PAYMENT', 'ITS ID', 'DIFFERENCE'], rows) : []),
       `${compared} compared, ${differences.length} differ.`,

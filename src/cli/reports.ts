@@ -1,5 +1,6 @@
 import type { LedgerReports } from '../domains/ledger/index.ts'
 import type { PaymentReports } from '../domains/payments/index.ts'
+import { daysOf, mostReportDays } from '../kernel/days.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import { readDay } from './payments.ts'
@@ -11,7 +12,6 @@ type Cell = string | number
 type Report = { readonly heading: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
 
 const dayMs = 86_400_000
-const mostDays = 1000
 
 const options = [
   { flag: 'from', value: 'DATE', meaning: 'from this day on, UTC; 30 days ago unless said' },
@@ -27,6 +27,7 @@ export function reportCommands(open: Opened<Deps>): readonly Command[] {
     make: (deps: Deps, days: { from: number; to: number }) => Promise<Report>,
   ): Command => ({
     name: `report ${name}`,
+    operation: `report${name.replace(/^./, (letter) => letter.toUpperCase())}`,
     summary,
     takes: [],
     options,
@@ -48,11 +49,10 @@ export function reportCommands(open: Opened<Deps>): readonly Command[] {
 }
 
 function readDays(given: Given, nowMs: number): { from: number; to: number } {
-  const today = Math.floor(nowMs / dayMs)
-  const from = Math.floor(readDay(given, 'from', (today - 30) * dayMs) / dayMs)
-  const to = Math.floor(readDay(given, 'to', (today + 1) * dayMs) / dayMs)
-  if (to <= from || to - from > mostDays) throw mistyped(`--to is a later day than --from, ${mostDays} days at most.`)
-  return { from, to }
+  const at = (flag: string) => (given.has(flag) ? readDay(given, flag) : undefined)
+  const days = daysOf({ fromAt: at('from'), toAt: at('to') }, nowMs)
+  if (!days) throw mistyped(`--to is a later day than --from, ${mostReportDays} days at most.`)
+  return days
 }
 
 const dateOf = (day: number): string => toIso(day * dayMs).slice(0, 10)
@@ -76,13 +76,7 @@ async function productsReport(reports: LedgerReports, from: number, to: number):
   const sums = await reports.products(from, to)
   return {
     heading: ['day', 'product', 'kind', 'count', 'amount_rub'],
-    rows: sums.map((each) => [
-      dateOf(each.day),
-      each.house.slice('revenue:'.length),
-      each.kind,
-      each.count,
-      roubles(-each.amount),
-    ]),
+    rows: sums.map((each) => [dateOf(each.day), each.product, each.kind, each.count, roubles(each.amount)]),
   }
 }
 

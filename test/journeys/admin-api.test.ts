@@ -7,6 +7,7 @@ import { createBrowserSession } from '../harness/browser-session.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
+import { introduce } from '../providers/shop.ts'
 
 type Described = {
   operationId: string
@@ -26,6 +27,7 @@ const onlyHere = [
   'backup',
   'restore',
   'move',
+  'reopen',
   'doctor',
 ]
 
@@ -174,6 +176,131 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     expect((await get(`/orders/${traffic.order_id}`)).data.delivered).toMatchObject([{ bought_gb: 2, left_gb: 2 }])
     expect((await post(`/orders/${traffic.order_id}/refund-traffic`)).data).toMatchObject({ returned_gb: 2 })
     expect((await post(`/orders/${traffic.order_id}/refund`, { end: 'unused', again: true })).status).toBe(400)
+  })
+
+  test('a top-up is marked as paid and refunded once under a key, a code adds to it and ends, and reports tell', async () => {
+    const set = { settings: { details: 'Account 42' }, methods: ['transfer'], fee_percent: { transfer: 1.5 } }
+    const made = await post('/payment-providers/invoice', set)
+    expect(made.data).toMatchObject({ state: 'enabled', methods: [{ method: 'transfer', fee_percent: 1.5 }] })
+    const wrong = { settings: { colour: 'red' } }
+    expect((await post('/payment-providers/invoice', wrong)).error.details[0].field).toBe('settings')
+    expect((await post('/payment-providers/gold', set)).status).toBe(404)
+    const added = await post('/codes', { name: 'spring', amount_rub: 50, least_rub: 500, uses: 2 }, 'support')
+    expect(added.data).toEqual({ name: 'SPRING' })
+    expect((await post('/codes', { name: 'Spring', percent: 5 }, 'support')).status).toBe(409)
+    expect((await post('/codes', { name: 'both', percent: 5, amount_rub: 5 }, 'support')).status).toBe(400)
+    expect((await post('/codes', { name: 'none', amount_rub: 0.0001 }, 'support')).status).toBe(400)
+
+    const { token, customer } = await service.newCustomer()
+    const wish = { amount_rub: 1000, method: 'transfer', code: 'spring' }
+    const { payment_id: id } = (await service.post('/payments', wish, { token })).data
+    const key = (name: string) => ({ 'Idempotency-Key': `${name}-${engine}` })
+    for (const replayed of [undefined, true]) {
+      const { data } = await post(`/payments/${id}/mark-paid`, { note: 'statement 17' }, 'support', key('paid'))
+      expect(data).toMatchObject({ payment_id: id, status: 'paid', ...(replayed && { replayed }) })
+    }
+    for (const replayed of [undefined, true]) {
+      const { data } = await post(`/payments/${id}/refund`, { amount_rub: 300 }, 'support', key('back'))
+      expect(data).toMatchObject({ refunded_rub: 300, ...(replayed && { replayed }) })
+    }
+    expect((await post(`/payments/${id}/refund`, { amount_rub: 1 }, 'support', key('back'))).status).toBe(409)
+    expect((await post(`/payments/${id}/refund`, { amount_rub: 700.01 }, 'support')).status).toBe(409)
+    expect((await get(`/customers/${customer}`, 'reader')).data.balance_rub).toBe(750)
+    const { payment, steps } = (await get(`/payments/${id}`, 'reader')).data
+    expect(payment).toMatchObject({ customer_id: customer, state: 'paid', fee_rub: 15, refunded_rub: 300 })
+    expect(steps.map((each: { kind: string }) => each.kind)).toEqual(['opened', 'sent', 'credited', 'bonus', 'debited'])
+    const { items } = (await get(`/payments?customer_id=${customer}&state=paid`, 'reader')).data
+    expect(items.map((each: { payment_id: string }) => each.payment_id)).toEqual([id])
+    expect((await get('/payments?customer_id=him', 'reader')).status).toBe(400)
+    expect((await get('/payments/pay_00000000000000000000000000', 'reader')).status).toBe(404)
+
+    expect((await post('/codes/spring/end', {}, 'support')).data).toEqual({ name: 'SPRING', ended: true })
+    expect((await post('/codes/spring/end', {}, 'support')).status).toBe(404)
+    const listed = (await get('/codes', 'reader')).data.items
+    expect(listed).toMatchObject([{ name: 'SPRING', amount_rub: 50, percent: null, least_rub: 500, used: 1 }])
+    expect((await log())[0]).toMatchObject({ name: 'support-1', action: 'endCode', request: { name: 'spring' } })
+
+    const [today] = (await get('/reports/methods', 'reader')).data.items.slice(-1)
+    expect(today).toMatchObject({ method: 'transfer', topped_up_rub: 1000, taken_back_rub: 300, bonuses_rub: 50 })
+    expect(today.fees_rub).toBe(15)
+    expect((await get('/reports/days', 'reader')).data.items).toHaveLength(31)
+    const sold = (await get('/reports/products', 'reader')).data.items
+    expect(sold).toContainEqual(expect.objectContaining({ product: 'vpn', kind: 'charge', count: 1 }))
+    expect((await get('/reports/days?from=2026-01-02&to=2026-01-02', 'reader')).error.details[0].field).toBe('to')
+
+    expect((await post('/referrals/terms', { percent: 2.5 })).data).toEqual({ percent: 2.5, top_ups: 1 })
+    expect((await post('/referrals', { customer_id: customer, referrer_id: customer }, 'support')).status).toBe(409)
+    service.clock.advance(1000)
+    const brought = { customer_id: (await service.newCustomer()).customer, referrer_id: customer }
+    expect((await post('/referrals', brought, 'support')).data).toEqual(brought)
+    expect((await get('/referrals', 'reader')).data).toMatchObject({ terms: { percent: 2.5 }, items: [brought] })
+  })
+
+  test('a provider’s secret is in no answer and no entry; what it refuses or cannot answer is told', async () => {
+    const { side, method, secret } = await introduce(service.services, 'yookassa', { now: () => service.clock.nowMs })
+    const again = { secret, settings: { shop_id: '100500', url: side.url }, min_rub: { card: 20 } }
+    const set = await post('/payment-providers/yookassa', again)
+    const shown = [set, await get('/payment-providers', 'reader'), await get('/payment-methods', 'reader'), await log()]
+    expect(set.data).toMatchObject({ state: 'enabled', settings: { shop_id: '100500' }, wants_secret: true })
+    expect(shown[3][0]).toMatchObject({ action: 'setProvider', request: { name: 'yookassa', secret: '[secret]' } })
+    expect(JSON.stringify(shown)).not.toContain(secret)
+    expect((await post('/payment-providers/yookassa', { secret: 'two words' })).error.details[0].field).toBe('secret')
+
+    const { token } = await service.newCustomer()
+    const { data: begun } = await service.post('/payments', { amount_rub: 100, method }, { token })
+    const [bill] = [...side.bills.values()]
+    side.pay(bill?.id ?? '')
+    const days = { from: '2020-01-01', to: '2100-01-01', provider: 'yookassa' }
+    expect((await post('/payment-reconciliation', { ...days, provider: 'gold' }, 'support')).status).toBe(404)
+    expect((await post('/payment-reconciliation', { ...days, to: '2020-01-01' }, 'support')).status).toBe(400)
+    const compared = async () => {
+      expect((await post('/payment-reconciliation', days, 'support')).data.state).toBe('running')
+      expect(await untilTrue(async () => (await get('/payment-reconciliation')).data.state !== 'running')).toBe(true)
+      return (await get('/payment-reconciliation', 'reader')).data
+    }
+    const differences = [{ payment_id: begun.payment_id, problem: 'paid at the provider, pending here' }]
+    expect(await compared()).toMatchObject({ state: 'done', compared: 1, differences })
+    expect((await post(`/payments/${begun.payment_id}/mark-paid`, {}, 'support')).status).toBe(409)
+    expect((await post(`/payments/${begun.payment_id}/refund`, {}, 'support')).status).toBe(409)
+    const { headers, body } = side.tell(bill?.id ?? '')
+    await fetch(`${service.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
+    const key = { 'Idempotency-Key': `outside-${engine}` }
+    const back = () => post(`/payments/${begun.payment_id}/refund`, { amount_rub: 40 }, 'support', key)
+    side.troubles.push('400')
+    expect((await back()).error.code).toBe('provider_error')
+    side.troubles.push('500')
+    expect((await back()).error.message).toContain('does not answer')
+    for (const _ of [1, 2]) {
+      expect((await back()).data).toMatchObject({ status: 'paid', refunded_rub: 40, replayed: true })
+    }
+    expect(bill?.backHundredths).toBe(4000)
+    await side.stop()
+    const silent = await post(`/payments/${begun.payment_id}/refund`, {}, 'support')
+    expect([silent.status, silent.error.code]).toEqual([502, 'provider_error'])
+    expect(await compared()).toMatchObject({ state: 'failed', problem: expect.stringContaining('does not answer') })
+    expect((await post('/payment-providers/yookassa/disable')).data.state).toBe('disabled')
+    expect((await post('/payment-providers/yookassa/enable', {}, 'support')).status).toBe(403)
+  })
+
+  test('what no payment explains is listed, and dealt with once, into a customer’s balance', async () => {
+    const { side, method } = await introduce(service.services, 'crypto_pay', { now: () => service.clock.nowMs })
+    const { token, customer } = await service.newCustomer()
+    await service.post('/payments', { amount_rub: 100, method }, { token })
+    const [bill] = [...side.bills.values()]
+    Object.assign(bill ?? {}, { hundredths: 7000 })
+    side.pay(bill?.id ?? '')
+    const { headers, body } = side.tell(bill?.id ?? '')
+    await fetch(`${service.url}/api/v1/payments/notify/crypto_pay`, { method: 'POST', headers, body })
+    const [notice] = (await get('/payment-notices', 'reader')).data.items
+    expect(notice).toMatchObject({ reason: 'amount', amount: 70, currency: 'RUB', resolved_at: null })
+    const at = `/payment-notices/${notice.notice_id}/resolve`
+    expect((await post(at, { credit_to: 'him' }, 'support')).status).toBe(400)
+    expect((await post(at, { credit_to: customer }, 'support')).data).toMatchObject({ credited_rub: 70 })
+    expect((await post(at, { credit_to: customer }, 'support')).status).toBe(404)
+    expect((await get(`/customers/${customer}`)).data.balance_rub).toBe(70)
+    expect((await get('/payment-notices')).data.items).toEqual([])
+    expect((await get('/payment-notices?all=true')).data.items).toMatchObject([{ resolution: 'top-up' }])
+    await side.stop()
   })
 
   test('at a glance: what was sold and given back, what runs, what is in stock, which nodes are there', async () => {

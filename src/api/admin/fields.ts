@@ -35,7 +35,7 @@ export const note = (unless: string) =>
 export const amount = (description: string) =>
   z
     .number()
-    .gt(0, 'must be more than nothing')
+    .min(0.01, 'must be more than nothing')
     .max(1_000_000_000)
     .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
     .openapi({ description: `${description} In roubles.`, example: 1000 })
@@ -59,6 +59,27 @@ export const instant = (description: string) =>
     .string()
     .refine((text) => readIso(text) !== undefined, 'must be a date or a moment like 2027-01-31T12:00:00Z')
     .openapi({ description, example: toIso(exampleAt) })
+
+export const day = (description: string) =>
+  z
+    .string()
+    .refine(
+      (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && readIso(value) !== undefined,
+      'must be a day like 2027-01-31',
+    )
+    .openapi({ description, example: '2026-01-01' })
+
+/** A percentage in a body, below a hundred, with at most two decimals. */
+export const percent = (description: string, example: number) =>
+  z
+    .number()
+    .min(0)
+    .lt(100, 'must be below 100')
+    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
+    .openapi({ description: `${description} In percent.`, example })
+
+/** What `amount` and `percent` have let in, in kopecks or hundredths of a percent. */
+export const toHundredths = (value: number): number => Math.round(value * 100)
 
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
 

@@ -93,6 +93,65 @@ export type AnyEvent = {
   data: Readonly<Record<string, unknown>>
 }
 
+export type AnyPayment = {
+  payment_id: string
+  customer_id: string
+  state: 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
+  provider: string
+  provider_id: string | null
+  method: string
+  amount_rub: number
+  fee_rub: number
+  refunded_rub: number
+  pay_url: string | null
+  created_at: string
+  expires_at: string
+}
+
+export type PaymentNotice = {
+  notice_id: string
+  at: string
+  provider: string
+  provider_id: string
+  reason: 'unknown' | 'not_at_provider' | 'amount' | 'currency' | 'test' | 'twice' | 'excess'
+  meaning: string
+  payment_id: string | null
+  amount: number | null
+  currency: string | null
+  resolved_at: string | null
+  resolution: string | null
+}
+
+export type Reconciliation = {
+  state: 'never' | 'running' | 'done' | 'failed'
+  started_at: string | null
+  ended_at: string | null
+  compared: number
+  differences: readonly { provider: string; payment_id: string | null; provider_id: string | null; problem: string }[]
+  problem: string | null
+}
+
+export type PaymentProvider = {
+  name: string
+  state: 'not_set_up' | 'enabled' | 'disabled'
+  settings: Readonly<Record<string, string>>
+  wants: readonly { name: string; meaning: string; required: boolean }[]
+  wants_secret: boolean
+  methods: readonly { method: string; min_rub: number; max_rub: number; fee_percent: number }[]
+}
+
+export type Code = {
+  name: string
+  amount_rub: number | null
+  percent: number | null
+  least_rub: number
+  uses: number | null
+  used: number
+  until: string | null
+  ended_at: string | null
+  note: string
+}
+
 export type Subscription = {
   uuid: string
   customer_id: string
@@ -377,6 +436,207 @@ export type Operations = {
       transactions: readonly Movement[]
       delivered: readonly Readonly<Record<string, unknown>>[]
       events: readonly AnyEvent[]
+    }
+  }
+  /** GET /payments */
+  listAllPayments: {
+    params: {}
+    query: {
+      limit?: number | undefined
+      cursor?: string | undefined
+      customer_id?: string | undefined
+      state?: 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded' | undefined
+    }
+    body: {}
+    answer: { items: readonly AnyPayment[]; next_cursor: string | null }
+  }
+  /** GET /payments/{payment_id} */
+  getPaymentSteps: {
+    params: { payment_id: string }
+    query: {}
+    body: {}
+    answer: {
+      payment: AnyPayment
+      steps: readonly {
+        step: number
+        at: string
+        kind: string
+        state: 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
+        amount_rub: number
+        transaction: number | null
+        note: string
+      }[]
+    }
+  }
+  /** GET /payment-methods */
+  listWaysToPay: {
+    params: {}
+    query: {}
+    body: {}
+    answer: {
+      items: readonly {
+        method: string
+        provider: string
+        name: string
+        min_rub: number
+        max_rub: number
+        fee_percent: number
+      }[]
+    }
+  }
+  /** POST /payments/{payment_id}/mark-paid */
+  markPaid: {
+    params: { payment_id: string }
+    query: {}
+    body: { note?: string | undefined }
+    answer: Readonly<Record<string, unknown>>
+  }
+  /** POST /payments/{payment_id}/refund */
+  refundPayment: {
+    params: { payment_id: string }
+    query: {}
+    body: { amount_rub?: number | undefined; into_debt?: boolean | undefined; note?: string | undefined }
+    answer: Readonly<Record<string, unknown>>
+  }
+  /** GET /payment-notices */
+  listUnmatched: {
+    params: {}
+    query: { limit?: number | undefined; all?: 'true' | 'false' | undefined }
+    body: {}
+    answer: { items: readonly PaymentNotice[] }
+  }
+  /** POST /payment-notices/{notice_id}/resolve */
+  resolveUnmatched: {
+    params: { notice_id: string }
+    query: {}
+    body: { credit_to?: string | undefined; note?: string | undefined }
+    answer: { notice_id: string; resolved: boolean; credited_rub: number | null }
+  }
+  /** POST /payment-reconciliation */
+  startReconcile: {
+    params: {}
+    query: {}
+    body: { from: string; to: string; provider?: string | undefined }
+    answer: Reconciliation
+  }
+  /** GET /payment-reconciliation */
+  getReconcile: { params: {}; query: {}; body: {}; answer: Reconciliation }
+  /** GET /payment-providers */
+  listProviders: { params: {}; query: {}; body: {}; answer: { items: readonly PaymentProvider[] } }
+  /** POST /payment-providers/{name} */
+  setProvider: {
+    params: { name: string }
+    query: {}
+    body: {
+      settings?: Readonly<Record<string, string>> | undefined
+      secret?: string | undefined
+      methods?: readonly string[] | undefined
+      min_rub?: Readonly<Record<string, number>> | undefined
+      max_rub?: Readonly<Record<string, number>> | undefined
+      fee_percent?: Readonly<Record<string, number>> | undefined
+    }
+    answer: PaymentProvider
+  }
+  /** POST /payment-providers/{name}/enable */
+  enableProvider: {
+    params: { name: string }
+    query: {}
+    body: Readonly<Record<string, unknown>>
+    answer: PaymentProvider
+  }
+  /** POST /payment-providers/{name}/disable */
+  disableProvider: {
+    params: { name: string }
+    query: {}
+    body: Readonly<Record<string, unknown>>
+    answer: PaymentProvider
+  }
+  /** GET /codes */
+  listCodes: { params: {}; query: { limit?: number | undefined }; body: {}; answer: { items: readonly Code[] } }
+  /** POST /codes */
+  addCode: {
+    params: {}
+    query: {}
+    body: {
+      name: string
+      amount_rub?: number | undefined
+      percent?: number | undefined
+      least_rub?: number | undefined
+      uses?: number | undefined
+      until?: string | undefined
+      note?: string | undefined
+    }
+    answer: { name: string }
+  }
+  /** POST /codes/{name}/end */
+  endCode: {
+    params: { name: string }
+    query: {}
+    body: Readonly<Record<string, unknown>>
+    answer: { name: string; ended: boolean }
+  }
+  /** GET /referrals */
+  listReferrals: {
+    params: {}
+    query: { limit?: number | undefined }
+    body: {}
+    answer: {
+      terms: { percent: number; top_ups: number } | null
+      items: readonly { customer_id: string; referrer_id: string; at: string }[]
+    }
+  }
+  /** POST /referrals */
+  addReferral: {
+    params: {}
+    query: {}
+    body: { customer_id: string; referrer_id: string }
+    answer: { customer_id: string; referrer_id: string }
+  }
+  /** POST /referrals/terms */
+  setReferralTerms: {
+    params: {}
+    query: {}
+    body: { percent: number; top_ups?: number | undefined }
+    answer: { percent: number; top_ups: number }
+  }
+  /** GET /reports/days */
+  reportDays: {
+    params: {}
+    query: { from?: string | undefined; to?: string | undefined }
+    body: {}
+    answer: {
+      items: readonly {
+        day: string
+        turnover_rub: number
+        refunded_rub: number
+        topped_up_rub: number
+        taken_back_rub: number
+        held_rub: number
+      }[]
+    }
+  }
+  /** GET /reports/products */
+  reportProducts: {
+    params: {}
+    query: { from?: string | undefined; to?: string | undefined }
+    body: {}
+    answer: { items: readonly { day: string; product: string; kind: string; count: number; amount_rub: number }[] }
+  }
+  /** GET /reports/methods */
+  reportMethods: {
+    params: {}
+    query: { from?: string | undefined; to?: string | undefined }
+    body: {}
+    answer: {
+      items: readonly {
+        day: string
+        method: string
+        payments: number
+        topped_up_rub: number
+        fees_rub: number
+        taken_back_rub: number
+        bonuses_rub: number
+      }[]
     }
   }
   /** GET /proxies/interrupted */
@@ -879,6 +1139,28 @@ export const operations = {
   listCustomerOrders: ['GET', '/customers/{customer_id}/orders', 'reader'],
   listCustomerEvents: ['GET', '/customers/{customer_id}/events', 'reader'],
   getOrderStory: ['GET', '/orders/{order_id}', 'reader'],
+  listAllPayments: ['GET', '/payments', 'reader'],
+  getPaymentSteps: ['GET', '/payments/{payment_id}', 'reader'],
+  listWaysToPay: ['GET', '/payment-methods', 'reader'],
+  markPaid: ['POST', '/payments/{payment_id}/mark-paid', 'keyed', 'support'],
+  refundPayment: ['POST', '/payments/{payment_id}/refund', 'keyed', 'support'],
+  listUnmatched: ['GET', '/payment-notices', 'reader'],
+  resolveUnmatched: ['POST', '/payment-notices/{notice_id}/resolve', 'support'],
+  startReconcile: ['POST', '/payment-reconciliation', 'support'],
+  getReconcile: ['GET', '/payment-reconciliation', 'reader'],
+  listProviders: ['GET', '/payment-providers', 'reader'],
+  setProvider: ['POST', '/payment-providers/{name}', 'owner'],
+  enableProvider: ['POST', '/payment-providers/{name}/enable', 'owner'],
+  disableProvider: ['POST', '/payment-providers/{name}/disable', 'owner'],
+  listCodes: ['GET', '/codes', 'reader'],
+  addCode: ['POST', '/codes', 'support'],
+  endCode: ['POST', '/codes/{name}/end', 'support'],
+  listReferrals: ['GET', '/referrals', 'reader'],
+  addReferral: ['POST', '/referrals', 'support'],
+  setReferralTerms: ['POST', '/referrals/terms', 'owner'],
+  reportDays: ['GET', '/reports/days', 'reader'],
+  reportProducts: ['GET', '/reports/products', 'reader'],
+  reportMethods: ['GET', '/reports/methods', 'reader'],
   listInterrupted: ['GET', '/proxies/interrupted', 'reader'],
   showProxy: ['GET', '/proxies/{proxy}', 'reader'],
   endProxy: ['POST', '/proxies/{proxy}/end', 'keyed', 'support'],

@@ -15,10 +15,21 @@ export type DayReport = {
   readonly held: bigint
 }
 
+/** What one product has earned on a day by one kind of movement. */
+export type ProductDay = {
+  readonly day: number
+  readonly product: string
+  readonly kind: string
+  readonly count: number
+  readonly amount: bigint
+}
+
+const revenue = 'revenue:'
+
 /** What operators ask the books for. */
 export function createLedgerReports({ db }: { db: Database }) {
   return {
-    /** Every day of a time, those on which nothing moved too. The most is a thousand days. */
+    /** Every day of a time, those on which nothing moved too. `daysOf` says how many there may be. */
     days: (fromDay: number, toDay: number): Promise<DayReport[]> =>
       db.snapshot(async (reader) => {
         const sums = Map.groupBy(await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs), (each) => each.day)
@@ -39,12 +50,12 @@ export function createLedgerReports({ db }: { db: Database }) {
         })
       }),
 
-    /** What each product has earned on each day, less what was given back. */
-    products: (fromDay: number, toDay: number): Promise<store.DaySum[]> =>
+    /** What each product has earned on each day, and what of it was given back, below zero. */
+    products: (fromDay: number, toDay: number): Promise<ProductDay[]> =>
       db.snapshot(async (reader) =>
-        (await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs)).filter((each) =>
-          each.house.startsWith('revenue:'),
-        ),
+        (await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs))
+          .filter((each) => each.house.startsWith(revenue))
+          .map(({ house, amount, ...rest }) => ({ ...rest, product: house.slice(revenue.length), amount: -amount })),
       ),
   }
 }

@@ -75,7 +75,8 @@ export const noSuchProvider = (known: readonly string[]): Refusal =>
 export const providerNotSet = (name: string): Refusal =>
   new Refusal('missing', 'not_found', `${name} is not set up. See "turnpike payments provider set --help".`)
 
-export const badSetting = (problem: string): Refusal => new Refusal('malformed', 'usage', problem)
+export const badSetting = (field: 'settings' | 'secret' | 'methods', problem: string): Refusal =>
+  new Refusal('malformed', 'invalid_request', problem, [{ field, problem }])
 
 export const notToBeMarked = (): Refusal =>
   new Refusal(
@@ -98,15 +99,32 @@ export const refundIsSpent = (balance: Kopecks): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. Say --into-debt if that is meant.`,
+    `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. ` +
+      'Say so if that is meant (--into-debt, into_debt).',
     { balance_rub: toRoubles(balance) },
+  )
+
+/** An operator asked the provider for something, and it has said no. */
+export const refusedAtProvider = (): Refusal =>
+  new Refusal('supplier', 'provider_error', 'The payment provider did not accept this.')
+
+/** Nobody knows whether it was done: what has gone back is found out by asking, and never taken off twice. */
+export const providerUnheard = (): Refusal =>
+  new Refusal(
+    'supplier',
+    'provider_error',
+    'The payment provider does not answer. What it has done is noted once it says so; the same can be asked again.',
   )
 
 export const noSuchNotice = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such notice, or it was dealt with already.')
 
 export const nothingToCredit = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'This notice names no amount in roubles. Use "turnpike credit" and resolve it.')
+  new Refusal(
+    'conflict',
+    'conflict',
+    'This notice names no amount in roubles. Credit the customer by itself, then resolve it.',
+  )
 
 const codeProblems = {
   unknown: 'is not a code of this shop',

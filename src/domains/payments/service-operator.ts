@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { CustomerId, NoticeId, PaymentId } from '../../kernel/ids.ts'
-import { add, type Kopecks, subtract, toRoubles, toRoubleText } from '../../kernel/money.ts'
+import { add, type Kopecks, kopecks, subtract, toRoubles, toRoubleText } from '../../kernel/money.ts'
 import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
@@ -13,10 +13,12 @@ import {
   nothingToCredit,
   notPaid,
   notToBeMarked,
+  providerUnheard,
   refundedAlready,
   refundIsSpent,
+  refusedAtProvider,
 } from './errors.ts'
-import type { PaymentProvider, Seen } from './ports.ts'
+import { type PaymentProvider, ProviderRefused, ProviderUnavailable, type Seen } from './ports.ts'
 import { type Notice, type Payment, type PaymentChange, toPay } from './rules.ts'
 import { paidWord, toTold } from './service.ts'
 import type { Books } from './service-books.ts'
@@ -34,6 +36,14 @@ export type Difference = {
   readonly payment: string | null
   readonly providerId: string | null
   readonly problem: string
+}
+
+export type RefundWish = {
+  readonly amount: Kopecks | 'all'
+  /** Also if the money was spent. */
+  readonly intoDebt: boolean
+  readonly note: string
+  readonly key?: string | undefined
 }
 
 /** What an operator does about payments. */
@@ -64,32 +74,48 @@ export function createPaymentOperator(deps: {
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
 
   /** How much of a payment is to have gone back after one more refund, if that is possible. */
-  async function afterRefund(payment: Payment, amount: Kopecks | 'all', intoDebt: boolean): Promise<Kopecks> {
+  async function afterRefund(tx: Tx, payment: Payment, { amount, intoDebt }: RefundWish): Promise<Kopecks> {
     if (payment.credited === 0n) throw notPaid()
     const left = subtract(payment.amount, payment.debited)
     const given = amount === 'all' ? left : amount
     if (given <= 0n || given > left) throw refundedAlready(left)
-    const { balance } = await deps.ledger.balance(payment.customer)
+    const { balance } = await deps.ledger.lock(tx, payment.customer)
     if (given > balance && !intoDebt) throw refundIsSpent(balance)
     return add(payment.debited, given)
   }
 
-  /** A refund that somebody outside makes: noted first, so that it is asked for again should this process die. */
-  async function refundOutside(connection: PaymentProvider, payment: Payment, total: Kopecks, note: string) {
-    if (!connection.refund || payment.providerId === null) throw cannotRefund(payment.provider)
-    await db.transact(async (tx) => {
-      const locked = await lockKnown(tx, payment.id)
-      if (locked.debited !== payment.debited) throw refundedAlready(subtract(locked.amount, locked.debited))
-      books.write(tx, locked, [{ kind: 'refund_asked', note }], { askAt: clock() })
-    })
-    const amount = subtract(total, payment.debited)
-    const isWhole = amount === payment.amount
-    await connection.refund({ providerId: payment.providerId, amount, isWhole, key: `${payment.id}-${total}` })
-    const seen = await connection.find(payment.providerId)
+  /** The payment after what its provider says of it now. */
+  async function settleAsSeen(connection: PaymentProvider, id: PaymentId, providerId: string, note: string) {
+    const seen = await connection.find(providerId)
     const of = { isProduction: await isProduction(), isAsked: true, note }
     return db.transact(async (tx) => {
-      const locked = await lockKnown(tx, payment.id)
+      const locked = await lockKnown(tx, id)
       return seen ? books.settle(tx, locked, seen, of) : locked
+    })
+  }
+
+  /**
+   * A refund that somebody outside makes: noted first, so that what has gone back is asked for should this process die.
+   * Asked for again under its key, it goes on where it was left, and the provider knows it by a key of its own.
+   */
+  async function refundOutside(connection: PaymentProvider, id: PaymentId, wish: RefundWish): Promise<Told> {
+    const { provider, providerId, amount: whole } = await loadKnown(id)
+    const refund = connection.refund?.bind(connection)
+    if (!refund || providerId === null) throw cannotRefund(provider)
+    const noted = await deps.once(wish.key, toAsked(id, wish), async (tx) => {
+      const locked = await lockKnown(tx, id)
+      const total = await afterRefund(tx, locked, wish)
+      books.write(tx, locked, [{ kind: 'refund_asked', note: wish.note }], { askAt: clock() })
+      return { total: String(total), amount: String(subtract(total, locked.debited)) }
+    })
+    const [total, amount] = [readKept(noted, 'total'), readKept(noted, 'amount')]
+    return asking(async () => {
+      const settle = () => settleAsSeen(connection, id, providerId, wish.note)
+      const replayed = noted['replayed'] === true
+      const before = replayed ? await settle() : undefined
+      if (before && before.debited >= total) return { ...toTold(before), replayed }
+      await refund({ providerId, amount, isWhole: amount === whole, key: `${id}-${total}` })
+      return { ...toTold(await settle()), ...(replayed && { replayed }) }
     })
   }
 
@@ -117,19 +143,14 @@ export function createPaymentOperator(deps: {
      * Gives a payment back, whole or in part, to whoever paid: at the provider, which is asked afterwards what has gone
      * back, or from hand to hand.
      */
-    async refund(
-      id: PaymentId,
-      wish: { readonly amount: Kopecks | 'all'; readonly intoDebt: boolean; readonly note: string },
-    ): Promise<Told> {
-      const payment = await loadKnown(id)
-      const { connection } = await providers.load(payment.provider)
-      const total = await afterRefund(payment, wish.amount, wish.intoDebt)
-      if (connection) return toTold(await refundOutside(connection, payment, total, wish.note))
+    async refund(id: PaymentId, wish: RefundWish): Promise<Told> {
+      const { connection } = await providers.load((await loadKnown(id)).provider)
+      if (connection) return refundOutside(connection, id, wish)
       const of = { isProduction: await isProduction(), isAsked: false, note: wish.note }
-      return db.transact(async (tx) => {
+      return deps.once(wish.key, toAsked(id, wish), async (tx) => {
         const locked = await lockKnown(tx, id)
-        if (locked.debited !== payment.debited) throw refundedAlready(subtract(locked.amount, locked.debited))
-        return toTold(await books.settle(tx, locked, { ...paidWord(locked), refunded: total }, of))
+        const refunded = await afterRefund(tx, locked, wish)
+        return toTold(await books.settle(tx, locked, { ...paidWord(locked), refunded }, of))
       })
     },
 
@@ -158,18 +179,32 @@ export function createPaymentOperator(deps: {
         return { notice: id, resolved: true, customer, credited_rub: toRoubles(posting.amount) }
       }),
 
-    /** Holds every payment of a time against the provider's own list of it, and names each difference. */
+    /** Holds every payment of a time against its provider's own list, of one or of all, and names each difference. */
     async reconcile(
-      name: string,
+      name: string | undefined,
       fromAt: number,
       toAt: number,
-    ): Promise<{ readonly compared: number; readonly differences: readonly Difference[] }> {
-      const { connection } = await providers.load(name)
-      if (!connection) return { compared: 0, differences: [] }
-      return connection.list
-        ? compareLists(name, connection.list(fromAt, toAt), fromAt, toAt)
-        : compareEach(name, connection, fromAt, toAt)
+    ): Promise<{ readonly compared: number; readonly differences: readonly (Difference & { provider: string })[] }> {
+      const outcomes = { compared: 0, differences: [] as (Difference & { provider: string })[] }
+      for (const provider of name === undefined ? await connected() : [name]) {
+        const { compared, differences } = await asking(() => compare(provider, fromAt, toAt))
+        outcomes.compared += compared
+        outcomes.differences.push(...differences.map((each) => ({ ...each, provider })))
+      }
+      return outcomes
     },
+  }
+
+  async function connected(): Promise<string[]> {
+    return (await providers.list()).filter((each) => each.set?.connection).map((each) => each.kind.name)
+  }
+
+  async function compare(name: string, fromAt: number, toAt: number) {
+    const { connection } = await providers.load(name)
+    if (!connection) return { compared: 0, differences: [] }
+    return connection.list
+      ? compareLists(name, connection.list(fromAt, toAt), fromAt, toAt)
+      : compareEach(name, connection, fromAt, toAt)
   }
 
   async function* begun(provider: string, fromAt: number, toAt: number): AsyncGenerator<Payment> {
@@ -212,6 +247,31 @@ export function createPaymentOperator(deps: {
       else differences.push(different(payment, payment.providerId, 'the provider has no such payment'))
     }
     return { compared, differences }
+  }
+}
+
+/** What is asked for under a key: the same once more is the same refund. */
+const toAsked = (id: PaymentId, { amount, intoDebt, note }: RefundWish) => ({
+  refund_payment: id,
+  amount: amount === 'all' ? 'all' : String(amount),
+  into_debt: intoDebt,
+  note,
+})
+
+function readKept(told: Told, name: string): Kopecks {
+  const text = told[name]
+  if (typeof text !== 'string') throw new Error(`a refund was noted without its ${name}`)
+  return kopecks(BigInt(text))
+}
+
+/** What a provider would not do, or did not answer to, is told to the operator who asked. */
+async function asking<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ProviderRefused) throw Object.assign(refusedAtProvider(), { cause: error })
+    if (error instanceof ProviderUnavailable) throw Object.assign(providerUnheard(), { cause: error })
+    throw error
   }
 }
 

@@ -128,7 +128,7 @@ export function createProviders(deps: {
       const before = await store.findProvider(db, name)
       const was = before ? readTermsText(before.settings) : { settings: {}, methods: [] }
       const methods = methodTerms(kind.methods, wish, was.methods)
-      if (typeof methods === 'string') throw badSetting(methods)
+      if (typeof methods === 'string') throw badSetting('methods', methods)
       const row: store.ProviderRow = {
         name,
         settings: toTermsText({ settings: settingsOf(kind, wish.settings, was.settings), methods }),
@@ -136,8 +136,7 @@ export function createProviders(deps: {
         enabled: 1n,
         changed_at: BigInt(deps.clock()),
       }
-      if (kind.needsSecret && row.secret === null)
-        throw badSetting(`${name} wants a secret. Say where it is read from.`)
+      if (kind.needsSecret && row.secret === null) throw badSetting('secret', `${name} wants a secret.`)
       if (before?.changed_at === row.changed_at) connections.delete(name)
       await db.transact(async (tx) => store.writeProvider(tx, row))
       return toProvider(kind, row)
@@ -156,9 +155,9 @@ export function createProviders(deps: {
   }
 
   function sealed(kind: ProviderKind, secret: string): Uint8Array {
-    if (!kind.needsSecret) throw badSetting(`${kind.name} has no secret.`)
+    if (!kind.needsSecret) throw badSetting('secret', `${kind.name} has no secret.`)
     if (!/^[\x21-\x7e]+$/.test(secret) || secret.length > longestSecret) {
-      throw badSetting(`A secret is 1 to ${longestSecret} visible ASCII characters.`)
+      throw badSetting('secret', `A secret is 1 to ${longestSecret} visible ASCII characters.`)
     }
     return vault.seal(secret, contextOf(kind.name))
   }
@@ -173,11 +172,11 @@ function settingsOf(
   for (const [name, value] of said) {
     const setting = kind.settings.find((each) => each.name === name)
     const known = kind.settings.map((each) => each.name).join(', ')
-    if (!setting) throw badSetting(`${kind.name} has no setting "${name}". It has: ${known || 'none'}.`)
-    if (!setting.isValid(value)) throw badSetting(`${name}: ${setting.meaning}.`)
+    if (!setting) throw badSetting('settings', `${kind.name} has no setting "${name}". It has: ${known || 'none'}.`)
+    if (!setting.isValid(value)) throw badSetting('settings', `${name}: ${setting.meaning}.`)
     settings[name] = value
   }
   const missing = kind.settings.find((each) => each.isRequired && settings[each.name] === undefined)
-  if (missing) throw badSetting(`${kind.name} wants the setting ${missing.name}: ${missing.meaning}.`)
+  if (missing) throw badSetting('settings', `${kind.name} wants the setting ${missing.name}: ${missing.meaning}.`)
   return settings
 }

@@ -4,8 +4,11 @@ import { adminCustomerOperations } from '../../api/admin/customers/routes.ts'
 import { adminNodeOperations } from '../../api/admin/nodes/routes.ts'
 import { adminOperatorOperations } from '../../api/admin/operators/routes.ts'
 import { adminOverviewOperations } from '../../api/admin/overview/routes.ts'
+import { adminPaymentOperations } from '../../api/admin/payments/routes.ts'
+import { adminCodeOperations } from '../../api/admin/payments/routes-codes.ts'
 import { adminPremiumOperations } from '../../api/admin/premium/routes.ts'
 import { adminThingOperations } from '../../api/admin/proxies/routes.ts'
+import { adminReportOperations } from '../../api/admin/reports/routes.ts'
 import { adminStockOperations } from '../../api/admin/stock/routes.ts'
 import type { Api } from '../../api/http.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -29,6 +32,7 @@ export function createAdmin(
     publicUrl,
     shopUrl: publicUrl,
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
+    onReconcileFault: (fault: unknown) => log.error('reconcile failed', { fault }),
   }
   return adminApi({
     ...services,
@@ -36,6 +40,9 @@ export function createAdmin(
     bound: [
       ...adminOverviewOperations(bind, deps),
       ...adminCustomerOperations(bind, deps),
+      ...adminPaymentOperations(bind, deps),
+      ...adminCodeOperations(bind, deps),
+      ...adminReportOperations(bind, deps),
       ...adminThingOperations(bind, deps),
       ...adminCatalogueOperations(bind, deps),
       ...adminStockOperations(bind, deps),

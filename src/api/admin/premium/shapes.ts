@@ -1,8 +1,7 @@
 import { z } from '@hono/zod-openapi'
-import { readIso } from '../../../kernel/time.ts'
 import { flag, moment, nextCursor, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { yes } from '../fields.ts'
+import { day, yes } from '../fields.ts'
 
 const tag = 'Pools and exits'
 const exampleExit = 'ext_01k73sf8000000000000000000'
@@ -129,15 +128,6 @@ export const drainExit = operation({
   example: { exit_id: exampleExit, drained: true },
   codes: ['not_found'],
 })
-
-const day = (description: string) =>
-  z
-    .string()
-    .refine(
-      (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && readIso(value) !== undefined,
-      'must be a day like 2027-01-31',
-    )
-    .openapi({ description, example: '2026-01-01' })
 
 export const compareExit = operation({
   id: 'compareExit',

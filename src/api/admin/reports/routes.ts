@@ -1,0 +1,66 @@
+import type { LedgerReports } from '../../../domains/ledger/index.ts'
+import type { PaymentReports } from '../../../domains/payments/index.ts'
+import { daysOf, mostReportDays } from '../../../kernel/days.ts'
+import { malformed } from '../../../kernel/refusal.ts'
+import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
+import type { Bound } from '../../http.ts'
+import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { reportDays, reportMethods, reportProducts } from './shapes.ts'
+
+export type AdminReportsDeps = {
+  readonly ledgerReports: LedgerReports
+  readonly paymentReports: PaymentReports
+  readonly clock: Clock
+}
+
+const dateOf = (day: number): string => toIso(day * 86_400_000).slice(0, 10)
+/** Of sums over all customers, which may be more than one account may hold. */
+const roublesOf = (sum: bigint): number => Number(sum) / 100
+
+export function adminReportOperations(bind: BindAdmin, deps: AdminReportsDeps): readonly Bound<AdminCaller>[] {
+  const { ledgerReports, paymentReports } = deps
+  const readDays = (query: { readonly from?: string | undefined; readonly to?: string | undefined }) => {
+    const at = (text: string | undefined) => (text === undefined ? undefined : readIso(text))
+    const days = daysOf({ fromAt: at(query.from), toAt: at(query.to) }, deps.clock())
+    if (days) return days
+    throw malformed([{ field: 'to', problem: `must be a later day than from, ${mostReportDays} days at most` }])
+  }
+  return [
+    bind(reportDays, async ({ query }) => {
+      const { from, to } = readDays(query)
+      const items = (await ledgerReports.days(from, to)).map((each) => ({
+        day: dateOf(each.day),
+        turnover_rub: roublesOf(each.charged),
+        refunded_rub: roublesOf(each.refunded),
+        topped_up_rub: roublesOf(each.toppedUp),
+        taken_back_rub: roublesOf(each.takenBack),
+        held_rub: roublesOf(each.held),
+      }))
+      return { items }
+    }),
+    bind(reportProducts, async ({ query }) => {
+      const { from, to } = readDays(query)
+      const items = (await ledgerReports.products(from, to)).map(({ day, product, kind, count, amount }) => ({
+        day: dateOf(day),
+        product,
+        kind,
+        count,
+        amount_rub: roublesOf(amount),
+      }))
+      return { items }
+    }),
+    bind(reportMethods, async ({ query }) => {
+      const { from, to } = readDays(query)
+      const items = (await paymentReports.methods(from, to)).map((each) => ({
+        day: dateOf(each.day),
+        method: each.method,
+        payments: each.payments,
+        topped_up_rub: roublesOf(each.credited),
+        fees_rub: roublesOf(each.fees),
+        taken_back_rub: roublesOf(each.takenBack),
+        bonuses_rub: roublesOf(each.bonuses),
+      }))
+      return { items }
+    }),
+  ]
+}
