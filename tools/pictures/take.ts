@@ -145,7 +145,7 @@ async function takeAll(context: BrowserContext, deps: Deps, ending: string): Pro
   }
   const forOperators = ofOperators.filter(isWanted)
   if (forOperators.length > 0) {
-    const page = await enter(context, await operatorLink(shop, `anna-${(operators += 1)}`, 'owner'))
+    const page = await enter(context, await operatorLink(shop, `owner-${(operators += 1)}`, 'owner'))
     for (const scene of forOperators) await takeScene(page, deps, scene, `${shop.url}/operator`, ending)
   }
 }
