@@ -10,10 +10,11 @@ import type { Service } from './service.ts'
 import { reportOf } from './told.ts'
 import { buying } from './wired.ts'
 
-/** Everything that `verify` finds, over all domains. */
-export async function findingsOf(service: Pick<Service, 'services'>): Promise<Finding[]> {
+/** What `verify` finds, over all domains or in these parts of it. */
+export async function findingsOf(service: Pick<Service, 'services'>, parts?: readonly string[]): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const verifier of service.services.verifiers) findings.push(...(await verifier.verify()).findings)
+  const asked = service.services.verifiers.filter(({ name }) => !parts || parts.includes(name))
+  for (const verifier of asked) findings.push(...(await verifier.verify()).findings)
   return findings
 }
 
