@@ -1,19 +1,22 @@
 import type { Database } from './transaction.ts'
 
+/** What a PostgreSQL server says of itself. */
+export type PostgresSettings = {
+  readonly engine: 'postgres'
+  /** 150004 is 15.4. */
+  readonly version: number
+  readonly encoding: string
+  readonly fsync: boolean
+  readonly fullPages: boolean
+  readonly waitsForDisk: boolean
+  readonly connections: number
+  readonly nowMs: number
+}
+
 /** What a database server or file says of itself that a shop depends on. */
 export type ServerSettings =
   | { readonly engine: 'sqlite'; readonly journal: string; readonly bytes: number }
-  | {
-      readonly engine: 'postgres'
-      /** 150004 is 15.4. */
-      readonly version: number
-      readonly encoding: string
-      readonly fsync: boolean
-      readonly fullPages: boolean
-      readonly waitsForDisk: boolean
-      readonly connections: number
-      readonly nowMs: number
-    }
+  | PostgresSettings
 
 export async function readServerSettings(db: Database): Promise<ServerSettings> {
   if (db.engine === 'sqlite') {

@@ -1,3 +1,5 @@
+import type { PostgresSettings } from '../../db/server-settings.ts'
+
 /** What the doctor says of one thing. `wrong` needs the operator, `note` is for him to know. */
 export type Advice = {
   readonly of: string
@@ -61,14 +63,7 @@ export function adviseMode(path: string, mode: number | undefined, isOwn: boolea
 const oldestPostgres = 130_000
 
 /** Settings that an answered purchase depends on. */
-export function advisePostgres(server: {
-  readonly version: number
-  readonly encoding: string
-  readonly fsync: boolean
-  readonly fullPages: boolean
-  readonly waitsForDisk: boolean
-  readonly connections: number
-}): Advice {
+export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'>): Advice {
   const of = 'database settings'
   const bad = [
     ...(server.version < oldestPostgres ? ['it is older than PostgreSQL 13: upgrade it'] : []),
