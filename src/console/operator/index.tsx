@@ -16,8 +16,10 @@ import { OperatorsPage } from './operators.tsx'
 import { OrderStory } from './order.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PricesPage } from './prices.tsx'
+import { ProxyPage } from './proxy.tsx'
 import { StockPage } from './stock.tsx'
 import { VerifyPage } from './verify.tsx'
+import { VpnPage } from './vpn.tsx'
 import { operatorWords } from './words.ts'
 
 const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNode])[] = [
@@ -25,6 +27,8 @@ const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNod
   [/^\/customers$/, () => <CustomersPage />],
   [/^\/customers\/(\w+)$/, (id) => <CustomerPage key={id} id={id} />],
   [/^\/orders\/(\w+)$/, (id) => <OrderStory key={id} id={id} />],
+  [/^\/proxies\/(\d+)$/, (id) => <ProxyPage key={id} id={id} />],
+  [/^\/vpn\/([\w-]+)$/, (uuid) => <VpnPage key={uuid} uuid={uuid} />],
   [/^\/abuse$/, () => <AbusePage />],
   [/^\/stock$/, () => <StockPage />],
   [/^\/prices$/, () => <PricesPage />],

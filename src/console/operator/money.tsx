@@ -1,4 +1,5 @@
 import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
+import { eventWords, tellEvent } from '../shared/event-words.ts'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { Empty } from '../shared/parts.tsx'
@@ -71,6 +72,7 @@ export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
 
 export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
   const words = useWords(operatorWords)
+  const told = useWords(eventWords)
   const format = useFormat()
   if (rows.length === 0) return <Empty icon="book" title={words.none} about={words.noneAbout} />
   return (
@@ -80,13 +82,8 @@ export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
       keyOf={(row) => row.id}
       columns={[
         { name: 'when', label: words.when, show: (row) => format.moment(row.timestamp) },
-        { name: 'what', label: words.what, show: (row) => <span className="mono">{row.type}</span> },
-        {
-          name: 'details',
-          label: words.details,
-          isText: true,
-          show: (row) => <span className="mono">{JSON.stringify(row.data)}</span>,
-        },
+        { name: 'what', label: words.what, show: (row) => told.types[row.type] ?? row.type },
+        { name: 'details', label: words.told, isText: true, show: (row) => tellEvent(row.data, told, format) },
       ]}
     />
   )

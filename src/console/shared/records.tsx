@@ -23,15 +23,27 @@ export function RecordFacts({ of }: { readonly of: Record }) {
   return <Facts of={Object.entries(of).map(([name, value]) => [fields[name] ?? name, write(name, value, format)])} />
 }
 
-/** Several of them, of one kind. */
-export function RecordRows({ label, rows }: { readonly label: string; readonly rows: readonly Record[] }) {
+/** Several of them, of one kind. A value that names a thing with a page of its own leads there. */
+export function RecordRows({
+  label,
+  rows,
+  pageOf,
+}: {
+  readonly label: string
+  readonly rows: readonly Record[]
+  readonly pageOf: (name: string, value: unknown) => string | undefined
+}) {
   const format = useFormat()
   const { fields } = useWords(tradeWords)
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const columns = names.map((name) => ({
     name,
     label: fields[name] ?? name,
-    show: (row: Record) => write(name, row[name], format),
+    show: (row: Record) => {
+      const page = pageOf(name, row[name])
+      const text = write(name, row[name], format)
+      return page === undefined ? text : <a href={page}>{text}</a>
+    },
   }))
   return <Rows label={label} rows={rows} columns={columns} keyOf={(row) => JSON.stringify(row)} />
 }

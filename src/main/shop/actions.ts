@@ -16,6 +16,13 @@ export function createActions(services: Services) {
     addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
 
+    /** What a price list would mean to those who have something now, of every product. */
+    async effectsOf(value: unknown) {
+      const { proxyOperator, premium, vpn } = services
+      const held = await Promise.all([proxyOperator.held(), premium.traffic.held(), vpn.held()])
+      return pricing.effectsOf(value, held.flat())
+    },
+
     /** A link by which a customer signs in, once. */
     makeLink: (customer: CustomerId) =>
       db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })),

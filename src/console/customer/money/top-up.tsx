@@ -1,6 +1,7 @@
 import { Button, NativeSelect, NumberInput, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Form, useTyped } from '../../shared/form.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { useNow } from '../../shared/now.ts'
@@ -29,24 +30,18 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
   const format = useFormat()
   const [amount, setAmount] = useState<number | string>(1000)
   const [chosen, setChosen] = useState(methods[0]?.method ?? '')
-  const [email, setEmail] = useState('')
+  const email = useTyped()
   const method = methods.find((each) => each.method === chosen) ?? methods[0]
   if (method === undefined) return null
   const body = {
     amount_rub: Number(amount),
     method: method.method,
-    ...(method.email === true && { email: email.trim() }),
+    ...(method.email === true && { email: email.text }),
   }
   const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
   return (
     <Panel title={words.topUp} className="stack">
-      <form
-        className="line fields"
-        onSubmit={(event) => {
-          event.preventDefault()
-          beginning.begin(body)
-        }}
-      >
+      <Form className="line fields" onSubmit={() => beginning.begin(body)}>
         <NumberInput
           label={words.topUpAmount}
           value={amount}
@@ -63,18 +58,11 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
           data={methods.map((each) => ({ value: each.method, label: each.name }))}
           onChange={(event) => setChosen(event.currentTarget.value)}
         />
-        {method.email === true && (
-          <TextInput
-            type="email"
-            label={words.email}
-            value={email}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-          />
-        )}
+        {method.email === true && <TextInput type="email" label={words.email} {...email.props} />}
         <Button type="submit" disabled={!isWithin} loading={beginning.isPending}>
           {words.pay}
         </Button>
-      </form>
+      </Form>
       <Text size="sm" c="dimmed">
         {words.limits(format.money(method.min_rub), format.money(method.max_rub))}
         {method.fee_percent > 0 && ` ${words.fee(format.number(method.fee_percent))}`}
