@@ -191,10 +191,9 @@ describe.each([...engines])('the console of an operator on %s', (engine) => {
     await dialog().locator('button[type=submit]').click()
     await dialog().getByText('Done: 127.0.0.1').waitFor()
     await page.keyboard.press('Escape')
-    await page
-      .getByRole('row', { name: /127\.0\.0\.1:9/ })
-      .getByRole('button', { name: 'Compare' })
-      .click()
+    const added = page.getByRole('row', { name: /127\.0\.0\.1:9/ })
+    while ((await added.count()) === 0) await press('Show more')
+    await added.getByRole('button', { name: 'Compare' }).click()
     await dialog().getByLabel('First day').fill('2026-01-01')
     await dialog().getByLabel('Last day').fill('2026-01-31')
     await dialog().getByLabel('Gigabytes by the supplier').fill('1.5')

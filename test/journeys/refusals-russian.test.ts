@@ -83,13 +83,18 @@ describe('refusals in Russian', () => {
   })
 })
 
+/** Whether it is about something that it could be about: a problem that is no text was made of a wrong kind of thing. */
+const isWhole = ({ details }: Refusal): boolean =>
+  !Array.isArray(details) ||
+  details.every((each: { problem?: unknown }) => typeof each.problem === 'string' && /^[a-z]/.test(each.problem))
+
 /** What a maker of refusals makes of one kind of thing or another: it takes amounts, names, lists or numbers. */
 function refusalsOf(make: unknown): Refusal[] {
   if (typeof make !== 'function') return []
   return [2n, 'X', ['X', 'Y'], 3].flatMap((given) => {
     try {
       const made: unknown = make(given, given, given, given)
-      return made instanceof Refusal ? [made] : []
+      return made instanceof Refusal && isWhole(made) ? [made] : []
     } catch {
       return []
     }

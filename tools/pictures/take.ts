@@ -8,6 +8,8 @@ type Scene = {
   readonly prepare?: (page: Page, shop: Service) => Promise<unknown>
 }
 
+const dayMs = 86_400_000
+
 /** What the console has for customers. */
 const ofCustomers: readonly Scene[] = [
   { name: 'overview', path: '#/' },
@@ -96,7 +98,7 @@ const ofOperators: readonly Scene[] = [
       const { data } = await shop.get('/dedicated/list')
       const [address, from] = await page.locator('form input').all()
       await address?.fill(data.proxies[0].exit_ip)
-      await from?.fill(data.proxies[0].created_at.slice(0, 10) + 'T23:59')
+      await from?.fill(new Date(shop.clock.nowMs - dayMs).toISOString().slice(0, 16))
       await page.keyboard.press('Enter')
       await page.getByRole('table').waitFor()
     },

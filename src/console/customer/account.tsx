@@ -25,6 +25,7 @@ function LeavePanel() {
   const balance = useRead('getBalance').data?.balance_rub ?? 0
   const password = useTyped()
   const [gives, setGives] = useState(false)
+  const [isSure, setSure] = useState(false)
   const leaving = useMutation({
     mutationFn: () =>
       auth.call('leave', {
@@ -36,6 +37,7 @@ function LeavePanel() {
     <Panel title={words.leave} className="stack">
       <Text c="dimmed">{words.leaveAbout}</Text>
       <Form className="stack" onSubmit={leaving.mutate}>
+        <Checkbox label={words.leaveSure} checked={isSure} onChange={(event) => setSure(event.currentTarget.checked)} />
         {balance > 0 && (
           <Checkbox
             label={words.giveUp(format.exactMoney(balance))}
@@ -53,7 +55,7 @@ function LeavePanel() {
         )}
         <RefusalNotice error={leaving.error} />
         <div>
-          <Button type="submit" color="red" variant="outline" loading={leaving.isPending}>
+          <Button type="submit" color="red" variant="outline" disabled={!isSure} loading={leaving.isPending}>
             {words.leave}
           </Button>
         </div>

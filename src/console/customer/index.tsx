@@ -79,7 +79,7 @@ export default function Customer() {
     { path: '/money', label: words.money, icon: 'wallet' },
     { path: '/events', label: words.events, icon: 'book' },
     { path: '/api', label: words.api, icon: 'code' },
-    { path: '/account', label: words.account, icon: 'people' },
+    { path: '/account', label: words.account, icon: 'person' },
   ]
   return (
     <Frame ways={ways} foot={<Balance />} onLeave={() => void leave()}>

@@ -6,6 +6,7 @@ import { useWords } from '../shared/language.tsx'
 import { Paged } from '../shared/paged.tsx'
 import { Empty, Facts, Status, type Tone } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
+import { tradeWords } from '../shared/trade-words.ts'
 import { type Answer, api, useMay, usePages, useRead } from './api.ts'
 import { thingsWords } from './things-words.ts'
 import { operatorWords } from './words.ts'
@@ -17,6 +18,7 @@ const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', un
 /** Where premium traffic leaves, and how each exit is. */
 export function Exits() {
   const words = useWords(operatorWords)
+  const trade = useWords(tradeWords)
   const format = useFormat()
   const exits = usePages('listExits', { query: { limit: 20 } })
   return (
@@ -35,7 +37,7 @@ export function Exits() {
                 label: words.host,
                 show: (row) => <span className="mono">{row.port === null ? row.host : `${row.host}:${row.port}`}</span>,
               },
-              { name: 'pool', label: words.pool, show: (row) => words.poolNames[row.pool] ?? row.pool },
+              { name: 'pool', label: words.pool, show: (row) => trade.pools[row.pool] ?? row.pool },
               {
                 name: 'country',
                 label: words.country,
@@ -144,6 +146,7 @@ function Compared({ of }: { readonly of: Answer<'compareExit'> }) {
 
 export function AddExit() {
   const words = useWords(operatorWords)
+  const trade = useWords(tradeWords)
   const things = useWords(thingsWords)
   const pools = useRead('listPools').data?.items ?? []
   const gateways = useRead('listNodes').data?.items.filter((each) => each.kind === 'gateway') ?? []
@@ -157,7 +160,7 @@ export function AddExit() {
           name: 'pool',
           label: words.pool,
           kind: 'choice',
-          options: pools.map(({ pool }) => [pool, words.poolNames[pool] ?? pool] as const),
+          options: pools.map(({ pool }) => [pool, trade.pools[pool] ?? pool] as const),
         },
         { name: 'local', label: things.local, isOptional: true },
         { name: 'upstream', label: things.upstream, isOptional: true },

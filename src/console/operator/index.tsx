@@ -68,7 +68,7 @@ export default function Operator() {
     { path: '/verify', label: words.verify, icon: 'shield' },
     ...(may('listAuditLog') ? [{ path: '/audit', label: words.audit, icon: 'book' } as const] : []),
     ...(may('listOperators') ? [{ path: '/operators', label: words.operators, icon: 'list' } as const] : []),
-    { path: '/account', label: words.account, icon: 'wallet' },
+    { path: '/account', label: words.account, icon: 'person' },
   ]
   return (
     <Frame ways={ways} foot={<Name />} onLeave={() => void leave()}>

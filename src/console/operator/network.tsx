@@ -5,6 +5,7 @@ import { useWords } from '../shared/language.tsx'
 import { useNow } from '../shared/now.ts'
 import { Empty, Page, Panel, Reading, Status } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
+import { tradeWords } from '../shared/trade-words.ts'
 import { api, useMay, useRead } from './api.ts'
 import { OnceShown } from './customer.tsx'
 import { AddExit, Exits } from './exits.tsx'
@@ -71,7 +72,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
                 show: (row) => (
                   <span>
                     {row.name}
-                    <small>{[row.kind, row.location].filter((each) => each !== '').join(' · ')}</small>
+                    <small>{[words.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}</small>
                   </span>
                 ),
               },
@@ -80,7 +81,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
                 name: 'lag',
                 label: words.lag,
                 isFigure: true,
-                show: (row) => (row.lag_ms === null ? '—' : `${format.number(row.lag_ms)} ms`),
+                show: (row) => (row.lag_ms === null ? '—' : words.ms(format.number(row.lag_ms))),
               },
               {
                 name: 'tunnels',
@@ -148,8 +149,8 @@ function AddNode() {
           label: words.kind,
           kind: 'choice',
           options: [
-            ['gateway', 'gateway'],
-            ['vpn', 'vpn'],
+            ['gateway', words.nodeKinds.gateway],
+            ['vpn', words.nodeKinds.vpn],
           ],
         },
         { name: 'location', label: words.place, isOptional: true },
@@ -170,6 +171,7 @@ function AddNode() {
 
 function Pools() {
   const words = useWords(operatorWords)
+  const trade = useWords(tradeWords)
   const format = useFormat()
   const pools = useRead('listPools')
   return (
@@ -180,7 +182,7 @@ function Pools() {
           rows={items}
           keyOf={(row) => row.pool}
           columns={[
-            { name: 'pool', label: words.pool, show: (row) => words.poolNames[row.pool] ?? row.pool },
+            { name: 'pool', label: words.pool, show: (row) => trade.pools[row.pool] ?? row.pool },
             {
               name: 'price',
               label: words.fromPrice,

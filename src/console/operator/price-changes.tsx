@@ -2,7 +2,7 @@ import { Text } from '@mantine/core'
 import { type Format, useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { Rows } from '../shared/rows.tsx'
-import { tradeWords } from '../shared/trade-words.ts'
+import { type Trade, tradeWords } from '../shared/trade-words.ts'
 import type { Answer } from './api.ts'
 import { type Change, readChange } from './price-paths.ts'
 import { operatorWords } from './words.ts'
@@ -26,7 +26,7 @@ export function Differences({ changes }: { readonly changes: readonly string[] }
           isText: true,
           show: (row) => (
             <span>
-              {sayPath(row, words, trade.products, format)}
+              {sayPath(row, words, trade, format)}
               <small className="mono">{row.path}</small>
             </span>
           ),
@@ -42,22 +42,17 @@ export function Differences({ changes }: { readonly changes: readonly string[] }
 const listed = ['tiers', 'volume', 'term']
 
 /** The parts of a path that say something, in the reader's words; the path itself stands beneath. */
-function sayPath(
-  { path }: Change,
-  words: (typeof operatorWords)['en'],
-  products: Readonly<Record<string, string>>,
-  format: Format,
-): string {
+function sayPath({ path }: Change, words: (typeof operatorWords)['en'], trade: Trade, format: Format): string {
   const [product = '', ...parts] = path.split('.')
   const said = parts.flatMap((part, index) => {
-    if (parts[index - 1] === 'kinds') return [words.kinds[Number(part)] ?? part]
+    if (parts[index - 1] === 'kinds') return [words.kinds[part] ?? part]
     if (parts[index - 1] === 'countries') return [format.country(part)]
-    if (parts[index - 1] === 'pools') return [words.poolNames[part] ?? part]
+    if (parts[index - 1] === 'pools') return [trade.pools[part] ?? part]
     if (listed.includes(parts[index - 1] ?? '') && /^\d+$/.test(part)) return [String(Number(part) + 1)]
     const word = words.pricePaths[part] ?? (/^\d+$/.test(part) ? part : undefined)
     return word === undefined ? [] : [word]
   })
-  return [products[product] ?? product, ...said].join(' · ')
+  return [trade.products[product] ?? product, ...said].join(' · ')
 }
 
 /** Whom it concerns: who has something of it now, and what will be renewed at the other price. */
@@ -71,7 +66,7 @@ export function Effects({ of }: { readonly of: readonly Effect[] }) {
       trade.products[product] ?? product,
       ...(country === null ? [] : [format.country(country)]),
       ...(ipv === null ? [] : [words.kinds[ipv] ?? ipv]),
-      ...(pool === null ? [] : [words.poolNames[pool] ?? pool]),
+      ...(pool === null ? [] : [trade.pools[pool] ?? pool]),
     ].join(' · ')
   return (
     <Rows

@@ -63,7 +63,12 @@ function Shown({ of }: { readonly of: Verification }) {
       {of.findings.length > 0 && <Findings of={of} />}
       {Object.keys(of.covered).length > 0 && (
         <Panel title={words.covered}>
-          <Facts of={Object.entries(of.covered).map(([name, count]) => [name, format.number(count)])} />
+          <Facts
+            of={Object.entries(of.covered).map(([name, count]) => [
+              words.coveredNames[name] ?? name,
+              format.number(count),
+            ])}
+          />
         </Panel>
       )}
     </>

@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core'
 import type { Subscription } from '../client/operator.ts'
 import { Act } from '../shared/act.tsx'
-import { Copyable } from '../shared/copy.tsx'
+import { CopyIcon } from '../shared/copy.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { Facts, Page, Panel, Reading, Status } from '../shared/parts.tsx'
@@ -69,7 +69,6 @@ function Shown({ of }: { readonly of: Subscription }) {
             {
               name: 'address',
               label: words.address,
-              isText: true,
               show: (row) => (
                 <span className="mono">
                   {row.ipv4}
@@ -80,8 +79,11 @@ function Shown({ of }: { readonly of: Subscription }) {
             {
               name: 'key',
               label: things.key,
-              isText: true,
-              show: (row) => <Copyable text={row.public_key} label={things.key} />,
+              show: (row) => (
+                <span className="mono">
+                  {row.public_key.slice(0, 12)}… <CopyIcon text={row.public_key} label={things.key} />
+                </span>
+              ),
             },
             { name: 'rx', label: things.received, isFigure: true, show: (row) => format.bytes(row.rx_bytes) },
             { name: 'tx', label: things.sent, isFigure: true, show: (row) => format.bytes(row.tx_bytes) },

@@ -1,6 +1,6 @@
 import { type ChangeEvent, type ReactNode, useState } from 'react'
 
-/** A form that the page itself answers: the browser goes nowhere. */
+/** A form that the page itself answers: the browser goes nowhere, and what is wrong the shop says, in one language. */
 export function Form({
   onSubmit,
   className = '',
@@ -13,6 +13,7 @@ export function Form({
   return (
     <form
       className={className}
+      noValidate
       onSubmit={(event) => {
         event.preventDefault()
         onSubmit()

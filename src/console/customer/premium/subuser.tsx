@@ -31,7 +31,7 @@ function Shown({ of, others }: ShownProps) {
   const words = useWords(premiumWords)
   return (
     <Page
-      title={nameOf(of)}
+      title={nameOf(of, words)}
       about={
         <a href="#/premium/subusers" className="quiet">
           {words.subusers}
@@ -83,14 +83,14 @@ function Actions({ of, others }: ShownProps) {
               name: 'to',
               label: words.heir,
               kind: 'choice',
-              options: others.map((each) => [each.is_default ? '' : each.subuser_id, nameOf(each)] as const),
+              options: others.map((each) => [each.is_default ? '' : each.subuser_id, nameOf(each, words)] as const),
               isOptional: true,
             },
           ]}
           run={async ({ to }, key) => {
             const heir = to === '' ? {} : { to_subuser_id: String(to) }
             await api.call('deleteSubuser', { key, body: { subuser_id, ...heir } })
-            go('/premium/subusers')
+            await go('/premium/subusers')
           }}
         />
       )}
@@ -113,8 +113,8 @@ function MoveAct({ of, others }: ShownProps) {
           label: words.moveWay,
           kind: 'choice',
           options: others.flatMap((each) => [
-            [`from ${idOf(each)}`, words.moveFrom(nameOf(each))] as const,
-            [`to ${idOf(each)}`, words.moveTo(nameOf(each))] as const,
+            [`from ${idOf(each)}`, words.moveFrom(nameOf(each, words))] as const,
+            [`to ${idOf(each)}`, words.moveTo(nameOf(each, words))] as const,
           ]),
         },
         {

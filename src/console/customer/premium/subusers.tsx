@@ -16,8 +16,9 @@ const mostShown = 500
 /** Everybody who has traffic of his own. */
 export const useSubusers = () => useRead('listSubusers', { query: { limit: mostShown } })
 
-export const nameOf = ({ name, login }: { readonly name: string; readonly login: string }): string =>
-  name === '' ? login : name
+/** What a sub-user is called; the one that everybody has is called so by the shop. */
+export const nameOf = ({ name, login, is_default }: Subuser, words: { readonly main: string }): string =>
+  is_default && name === 'default' ? words.main : name === '' ? login : name
 
 /** Whose traffic it is about, where there is more than one to choose from; `everybody` is the word for all of them. */
 export function useSubuserChoice(everybody?: string): readonly [id: string | undefined, field: ReactNode] {
@@ -33,7 +34,7 @@ export function useSubuserChoice(everybody?: string): readonly [id: string | und
         ...(everybody === undefined ? [] : [{ value: '', label: everybody }]),
         ...all.map((each) => ({
           value: each.is_default && everybody === undefined ? '' : each.subuser_id,
-          label: nameOf(each),
+          label: nameOf(each, words),
         })),
       ]}
       onChange={(event) => setChosen(event.currentTarget.value)}
@@ -128,7 +129,7 @@ function Table({ rows }: { readonly rows: readonly Subuser[] }) {
           isText: true,
           show: (row) => (
             <span>
-              <a href={`#/premium/subusers/${row.subuser_id}`}>{nameOf(row)}</a>
+              <a href={`#/premium/subusers/${row.subuser_id}`}>{nameOf(row, words)}</a>
               <small className="mono">{row.login}</small>
             </span>
           ),

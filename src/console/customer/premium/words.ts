@@ -1,15 +1,11 @@
 import type { Words } from '../../shared/language.tsx'
+import { tradeWords } from '../../shared/trade-words.ts'
 
 const en = {
   title: 'Premium proxies',
   about: 'Traffic over pools of addresses around the world: pay for gigabytes, not for addresses.',
   tabs: { pools: 'Traffic', generate: 'Generator', access: 'Access', usage: 'Usage', subusers: 'Sub-users' },
-  pools: {
-    residential: 'Residential',
-    residential_premium: 'Residential premium',
-    datacenter: 'Datacenter',
-    mobile: 'Mobile',
-  } as Readonly<Record<string, string>>,
+  pools: tradeWords.en.pools,
   left: 'Left',
   ofBought: (used: string, bought: string) => `${used} of ${bought} used`,
   nothingBought: 'Nothing bought yet',
@@ -110,6 +106,7 @@ const en = {
   unblock: 'Unblock',
   blockAbout: 'Proxies of this sub-user stop within two seconds, until it is undone.',
   since: 'Since',
+  main: 'Main',
   deleteSubuser: 'Delete',
   deleteAbout: 'Its proxies stop at once, and its traffic goes to another one.',
   heir: 'Traffic goes to',
@@ -126,12 +123,7 @@ const ru: typeof en = {
   title: 'Премиум-прокси',
   about: 'Трафик через пулы адресов по всему миру: вы платите за гигабайты, а не за адреса.',
   tabs: { pools: 'Трафик', generate: 'Генератор', access: 'Доступ', usage: 'Расход', subusers: 'Субпользователи' },
-  pools: {
-    residential: 'Резидентные',
-    residential_premium: 'Резидентные премиум',
-    datacenter: 'Датацентр',
-    mobile: 'Мобильные',
-  },
+  pools: tradeWords.ru.pools,
   left: 'Осталось',
   ofBought: (used, bought) => `Израсходовано ${used} из ${bought}`,
   nothingBought: 'Пока не куплено',
@@ -229,7 +221,8 @@ const ru: typeof en = {
   block: 'Заблокировать',
   unblock: 'Разблокировать',
   blockAbout: 'Прокси этого субпользователя остановятся за две секунды, пока это не отменят.',
-  since: 'С',
+  since: 'Создан',
+  main: 'Основной',
   deleteSubuser: 'Удалить',
   deleteAbout: 'Его прокси остановятся сразу, а трафик перейдёт к другому.',
   heir: 'Кому перейдёт трафик',

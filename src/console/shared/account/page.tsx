@@ -7,7 +7,7 @@ import { Form, useTyped } from '../form.tsx'
 import { useFormat } from '../format.ts'
 import { useWords } from '../language.tsx'
 import { useNow } from '../now.ts'
-import { Facts, Page, Panel, Reading } from '../parts.tsx'
+import { Facts, Page, Panel, Reading, Status } from '../parts.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
 import { Rows } from '../rows.tsx'
 import { browserName } from './browser-name.ts'
@@ -71,7 +71,7 @@ function PasswordPanel({ who }: { readonly who: Who }) {
     <Panel title={words.password} className="stack">
       <Facts
         of={[
-          [words.signedInAs, who.name],
+          ...(who.kind === 'customer' && who.login !== null ? [] : [[words.signedInAs, who.name] as const]),
           [words.login, who.login ?? words.noLogin],
           ...(who.role === null ? [] : [[words.role, words.roles[who.role]] as const]),
         ]}
@@ -141,7 +141,7 @@ function Sessions() {
                 isUnlabelled: true,
                 show: (row) =>
                   row.current ? (
-                    words.current
+                    <Status tone="good">{words.current}</Status>
                   ) : (
                     <Button size="compact-sm" variant="default" onClick={() => end.mutate(row.session_id)}>
                       {words.end}

@@ -357,4 +357,16 @@ export const messages: readonly Said[] = [
   ],
   ['With end, what is given back is not said.', 'Если купленное прекращается, сумму возврата не указывают.'],
   ['The catalogue cannot be applied. {}', 'Этот список цен применить нельзя. {}'],
+  [
+    'This key lets no node in: it is unknown, expired or used. "turnpike node key" makes a new one.',
+    'Этот ключ не впускает узел: он неизвестен, истёк или использован.',
+  ],
+  [
+    'Send the secret that this node has joined with as "Authorization: Bearer <secret>". This one opens nothing.',
+    'Нужен секрет, с которым узел подключился. Этот ничего не открывает.',
+  ],
+  ['It is in a state that forbids this.', 'Сейчас это невозможно.'],
+  ['No such thing, or it is not yours.', 'Этого нет, или оно не ваше.'],
+  ['A fault of a supplier.', 'Сбой у поставщика.'],
+  ['Fewer are free than were asked for.', 'Столько свободных нет.'],
 ]

@@ -82,7 +82,12 @@ const translateMessage = createTranslator(messages)
 const translateProblem = createTranslator(problems)
 
 const isProblem = (value: unknown): value is Problem =>
-  typeof value === 'object' && value !== null && 'field' in value && 'problem' in value
+  typeof value === 'object' &&
+  value !== null &&
+  'field' in value &&
+  'problem' in value &&
+  typeof value.field === 'string' &&
+  typeof value.problem === 'string'
 
 /** `did you mean` is for whoever wrote the request by hand. */
 const sayProblem = ({ field, problem }: Problem, format: Writing): string => {
