@@ -8,6 +8,7 @@ import { RefusalNotice } from '../shared/refusal-notice.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { type Answer, api, useMay, useRead } from './api.ts'
 import { Differences, Effects } from './price-changes.tsx'
+import { priceWords } from './price-words.ts'
 import { operatorWords } from './words.ts'
 
 /** Lists of numbers stay on one line: they are read as one. */
@@ -100,6 +101,7 @@ function Changes({
   readonly catalogue: Readonly<Record<string, unknown>>
 }) {
   const words = useWords(operatorWords)
+  const told = useWords(priceWords)
   const may = useMay()
   const queries = useQueryClient()
   const apply = useMutation({
@@ -111,8 +113,8 @@ function Changes({
     <div className="stack changes">
       <Title order={2}>{words.changes}</Title>
       <Differences changes={changes} />
-      <Title order={2}>{words.effects}</Title>
-      <Text c="dimmed">{words.effectsAbout}</Text>
+      <Title order={2}>{told.effects}</Title>
+      <Text c="dimmed">{told.effectsAbout}</Text>
       <Effects of={effects} />
       <RefusalNotice error={apply.error} />
       {may('applyCatalogue') && (
