@@ -83,7 +83,7 @@ describe('refusals in Russian', () => {
   })
 })
 
-/** Whether it is about something that it could be about: a problem that is no text was made of a wrong kind of thing. */
+/** Whether it was made of the right kind of thing: a problem that is no text was not. */
 const isWhole = ({ details }: Refusal): boolean =>
   !Array.isArray(details) ||
   details.every((each: { problem?: unknown }) => typeof each.problem === 'string' && /^[a-z]/.test(each.problem))

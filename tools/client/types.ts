@@ -135,13 +135,13 @@ export function toClient(description: Description, name: string, shared: Readonl
     const row = [method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)]
     return `${of.operationId}: [${row.map(quoted).join(', ')}],`
   })
-  const calls = `export type Operations = { ${all.map(({ method, path, of }) => toOperation(method, path, of)).join('\n')} }`
+  const calls = all.map(({ method, path, of }) => toOperation(method, path, of)).join('\n')
   const used = [...shared].filter((each) => new RegExp(`\\b${each}\\b`).test([...shapes, calls].join('\n')))
   return [
     `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,
     ...(used.length > 0 ? [`import type { ${used.join(', ')} } from './shapes.ts'`] : []),
     ...shapes,
-    calls,
+    `export type Operations = { ${calls} }`,
     `export const operations = { ${rows.join('\n')} } as const`,
     '',
   ].join('\n\n')

@@ -6,7 +6,7 @@ const en = {
   afterwards: 'Then',
   effects: 'For whom',
   effectsAbout:
-    'Who has some of it now. What was sold keeps its price to its end; whatever renews itself is renewed at the new one.',
+    'Who has some of it now. What was sold keeps its price to its end; what renews itself is renewed at the new one.',
   noEffects: 'Nobody has anything of it now: it concerns new purchases only.',
   services: 'Services',
   renewals: 'Renew themselves',

@@ -84,7 +84,7 @@ export function createTrafficSales(deps: {
   async function heldOf(pool: string): Promise<Held> {
     const customers = new Set<CustomerId>()
     let services = 0
-    const all = pagesOf((after: string, limit) => accounts.holdersOf(db, pool, { after, limit }), {
+    const all = pagesOf((after: string, limit) => accounts.holdersOf(db, pool, after, limit), {
       start: '',
       size: holdersAtOnce,
       keyOf: (id) => id,

@@ -358,15 +358,11 @@ export async function lotOrders(reader: Reader, after: string, limit: number): P
 }
 
 /** Who has unspent traffic of a pool, a page at a time. */
-export async function holdersOf(
-  reader: Reader,
-  pool: string,
-  page: { readonly after: string; readonly limit: number },
-): Promise<SubuserId[]> {
+export async function holdersOf(reader: Reader, pool: string, after: string, limit: number): Promise<SubuserId[]> {
   const rows = await reader.all<{ subuser_id: string }>(
     `SELECT DISTINCT subuser_id FROM traffic_lots WHERE rest > 0 AND pool = $1 AND subuser_id > $2
      ORDER BY subuser_id LIMIT $3`,
-    [pool, page.after, page.limit],
+    [pool, after, limit],
   )
   return rows.map((row) => row.subuser_id as SubuserId)
 }
