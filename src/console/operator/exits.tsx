@@ -179,9 +179,15 @@ export function AddExit() {
         },
       ]}
       run={({ pool, asn, ...typed }) => {
-        const said = Object.entries(typed).flatMap(([name, value]) => (value === '' ? [] : [[name, String(value)]]))
+        const said = Object.entries(typed).flatMap(([name, value]) =>
+          value === '' ? [] : [[name, String(value)] as const],
+        )
         return api.call('addExit', {
-          body: { pool: String(pool), ...Object.fromEntries(said), ...(asn !== '' && { asn: Number(asn) }) },
+          body: {
+            pool: String(pool),
+            ...(Object.fromEntries(said) as Readonly<Record<string, string>>),
+            ...(asn !== '' && { asn: Number(asn) }),
+          },
         })
       }}
       show={({ host }) => (

@@ -16,8 +16,10 @@ export function OrderStory({ id }: { readonly id: string }) {
 }
 
 /** Where a thing that was delivered is looked at. */
-const pageOf = (name: string, value: unknown): string | undefined =>
-  name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
+function pageOf(name: string, value: unknown): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  return name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
+}
 
 /** What was asked, what it cost and why, what moved, what came of it. */
 function Shown({ of: { order, transactions, delivered, events } }: { readonly of: Answer<'getOrderStory'> }) {

@@ -6,12 +6,19 @@ import { type Trade, tradeWords } from './trade-words.ts'
 
 type Record = Readonly<{ [name: string]: unknown }>
 
+/** What the values of a field are called, where they have names. */
+function namesOf(name: string, trade: Trade): Readonly<Record<string, string>> {
+  if (name === 'pool' || name === 'pool_type') return trade.pools
+  if (name === 'ipv') return trade.ipvs
+  return name === 'status' ? trade.states : {}
+}
+
 /** A value as people write it: what its name says it is decides how. */
 function write(name: string, value: unknown, format: Format, trade: Trade): string {
   if (value === null || value === undefined) return '—'
-  if (name === 'pool' || name === 'pool_type') return trade.pools[String(value)] ?? String(value)
-  if (name === 'ipv') return trade.ipvs[String(value)] ?? String(value)
-  if (name === 'status') return trade.states[String(value)] ?? String(value)
+  const isPlain = typeof value === 'string' || typeof value === 'number'
+  const named = isPlain ? namesOf(name, trade)[value] : undefined
+  if (named !== undefined) return named
   if (name.startsWith('country') && typeof value === 'string') return format.country(value)
   if (name.endsWith('_rub') && typeof value === 'number') return format.exactMoney(value)
   if ((name === 'gb' || name.endsWith('_gb')) && typeof value === 'number') return format.gigabytes(value)

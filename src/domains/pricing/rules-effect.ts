@@ -51,7 +51,7 @@ function termsOf({ dedicated, premium, vpn }: Catalogue, goods: Goods): string {
     }
     case 'premium':
       return written(premium.pools.get(goods.pool) ?? null)
-    case 'vpn':
+    default:
       return written(vpn)
   }
 }
