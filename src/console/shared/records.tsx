@@ -7,7 +7,7 @@ import { type Trade, tradeWords } from './trade-words.ts'
 type Record = Readonly<{ [name: string]: unknown }>
 
 /** What the values of a field are called, where they have names. */
-function namesOf(name: string, trade: Trade): Readonly<Record<string, string>> {
+function namesOf(name: string, trade: Trade): Trade['fields'] {
   if (name === 'pool' || name === 'pool_type') return trade.pools
   if (name === 'ipv') return trade.ipvs
   return name === 'status' ? trade.states : {}
