@@ -22,7 +22,7 @@ export const logOf = (config: Config, role: string): Log =>
   createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
 
 /** Tells systemd, where it has started this process. What is supervised by `up` leaves that to `up`. */
-export function tellSystemd(word: 'READY=1' | 'STOPPING=1'): void {
+export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
   if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
 }
 

@@ -50,12 +50,31 @@ export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): vo
   ])
 }
 
-export async function isClosed(tx: Tx, node: string, boot: string): Promise<boolean> {
+/** Of a node's boots before this one those stay open that go on beside it; all others that are known claim no more. */
+export async function closeEarlier(
+  tx: Tx,
+  node: string,
+  boot: string,
+  beside: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const others = beside.length === 0 ? '' : `AND boot NOT IN (${list(beside.length, 3)})`
+  await tx.run(`UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`, [
+    node,
+    boot,
+    nowMs,
+    ...beside,
+  ])
+}
+
+/** What is known of a boot before its report is taken in. */
+export async function standingOf(tx: Tx, node: string, boot: string): Promise<'unknown' | 'open' | 'closed'> {
   const row = await tx.first<{ closed_at: bigint | null }>(
     'SELECT closed_at FROM usage_boots WHERE node = $1 AND boot = $2',
     [node, boot],
   )
-  return row !== undefined && row.closed_at !== null
+  if (!row) return 'unknown'
+  return row.closed_at === null ? 'open' : 'closed'
 }
 
 /** The lines of these subjects, locked until the transaction ends. The node's own row keeps new ones from appearing. */

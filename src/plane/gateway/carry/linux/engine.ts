@@ -13,6 +13,7 @@ import { createThread, type ReactorThread } from './thread.ts'
 
 const tickMs = 250
 const drainStepMs = 20
+const closeStepMs = 5
 /** How long a reactor may take for its last words. */
 const stopWithinMs = 5000
 
@@ -58,6 +59,7 @@ export function createLinuxEngine(
   let relayedBefore = 0
   let hasStarted = false
   let isStopping = false
+  let isLeaving = false
   let ticker: ReturnType<typeof setInterval> | undefined
   let onStopped: () => void = () => {}
 
@@ -67,6 +69,7 @@ export function createLinuxEngine(
     thread.post({ type: 'policy', policy })
     thread.post({ type: 'speeds', speeds })
     if (isShutOut) thread.post({ type: 'shut-out', yes: true })
+    if (isLeaving) thread.post({ type: 'leave' })
     for (const change of feed.whole()) thread.post({ type: 'state', change })
     ports.announce()
   }
@@ -143,7 +146,7 @@ export function createLinuxEngine(
     },
 
     start(at) {
-      const port = ports.openMain(at.hostname, at.port)
+      const port = ports.openMain(at.hostname, at.port, at.inherited)
       hasStarted = true
       thread.start()
       ticker = setInterval(lookAround, tickMs)
@@ -154,12 +157,21 @@ export function createLinuxEngine(
       if (!hasStarted) return
       lookAround()
       for (const each of feed.changed(change)) thread.post({ type: 'state', change: each })
-      if (change.ports && !isStopping) ports.openThese(new Set(snapshot.ports()), onPortFailure)
+      if (change.ports && !isStopping && !isLeaving) ports.openThese(new Set(snapshot.ports()), onPortFailure)
     },
 
     shutOut(yes) {
       isShutOut = yes
       thread.post({ type: 'shut-out', yes })
+    },
+
+    listeners: () => ports.list(),
+
+    async leave() {
+      isLeaving = true
+      thread.post({ type: 'leave' })
+      ports.closeAll()
+      while (ports.closing > 0 && thread.isRunning) await Bun.sleep(closeStepMs)
     },
 
     async stop(drainMs) {

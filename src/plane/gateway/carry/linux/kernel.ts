@@ -177,6 +177,13 @@ export function createKernel(libc: Libc, processor: Processor) {
       return listening < 0 ? failed(descriptor, listening) : descriptor
     },
 
+    /** A socket that listens already, opened by another process: it is made like one of ours. */
+    adopt(descriptor: number, backlog: number): number {
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+      return orError(libc.listen(descriptor, backlog))
+    },
+
     /** Whether the machine has an address: 0 if a socket can be bound to it. */
     tryAddress(address: Address): number {
       const descriptor = openSocket(address)

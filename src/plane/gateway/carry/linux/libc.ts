@@ -11,6 +11,8 @@ const symbols = {
   accept4: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   connect: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
   recv: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
+  sendmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
+  recvmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
   send: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   read: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
   write: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },

@@ -145,7 +145,8 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     else if (message.type === 'listen') {
       if (message.isMain) core.setMainPort(message.port)
       listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
-    } else if (message.type === 'begin-stop') core.beginStop()
+    } else if (message.type === 'leave') core.leave()
+    else if (message.type === 'begin-stop') core.beginStop()
     else {
       core.endStop()
       endAt = performance.now() + lingerMs

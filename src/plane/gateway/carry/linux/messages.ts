@@ -46,6 +46,7 @@ export type ToReactor =
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'shut-out'; readonly yes: boolean }
+  | { readonly type: 'leave' }
   | { readonly type: 'begin-stop' }
   | { readonly type: 'end-stop' }
 
