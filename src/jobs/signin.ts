@@ -8,7 +8,7 @@ const forgetAtOnce = 500
 
 /** What the shop does about tokens and sessions by itself. */
 export const signInChores = (services: { customers: Customers; signIn: SignIn }): readonly Chore[] => [
-  { name: 'uses of tokens', everyMs: usesEveryMs, work: () => services.customers.noteUses() },
+  { name: 'uses of tokens', everyMs: usesEveryMs, work: () => services.customers.noteUses(), isOwn: true },
   {
     name: 'forget sessions',
     everyMs: forgetEveryMs,

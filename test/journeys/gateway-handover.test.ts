@@ -13,7 +13,7 @@ import { findingsOf } from '../harness/wired.ts'
 
 /** Each way of carrying on one database, and on both in a long run. */
 const databases = isLong ? engines : [gatewayEngine === 'linux' ? ('postgres' as const) : ('sqlite' as const)]
-const tunnelCount = isLong ? 500 : 60
+const tunnelCount = 500
 /** Small, so that whoever is on the way out has to ask for more many times. */
 const leaseBytes = 65_536
 const word = 'x'.repeat(700)

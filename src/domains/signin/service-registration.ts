@@ -1,5 +1,4 @@
 import type { Tx } from '../../db/transaction.ts'
-import { createBuckets } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
@@ -43,8 +42,8 @@ export function createRegistration(
   },
 ) {
   const { db, signIn, identities, customers, mail } = deps
-  const addresses = createBuckets(toAddress, deps.clock)
-  const households = createBuckets(forHousehold, deps.clock)
+  const addresses = deps.buckets('letters', toAddress)
+  const households = deps.buckets('registration', forHousehold)
 
   function readEmail(text: string): string {
     const email = toLogin(text)
@@ -52,8 +51,9 @@ export function createRegistration(
     return email
   }
 
-  function limit(email: string, { household }: Visitor): void {
-    if (!households.take(household) || !addresses.take(email)) throw tooManyAttempts()
+  async function limit(email: string, { household }: Visitor): Promise<void> {
+    if ((await households.take(household, 1)).taken === 0) throw tooManyAttempts()
+    if ((await addresses.take(email, 1)).taken === 0) throw tooManyAttempts()
   }
 
   async function admit(tx: Tx, { email, password }: Waiting, visitor: Visitor): Promise<Opened> {
@@ -77,7 +77,7 @@ export function createRegistration(
       const email = readEmail(wish.email)
       const problem = problemOfPassword(wish.password, email)
       if (problem !== undefined) throw badPassword(problem)
-      limit(email, visitor)
+      await limit(email, visitor)
       const password = await identities.hash(wish.password, email)
       const known = await identities.findByLogin('customer', email)
       if (!mail) {
@@ -106,7 +106,7 @@ export function createRegistration(
     async askReset(text: string, visitor: Visitor): Promise<void> {
       if (!mail) throw noMail()
       const email = readEmail(text)
-      limit(email, visitor)
+      await limit(email, visitor)
       const known = await identities.findByLogin('customer', email)
       if (!known?.email) return
       const link = await db.transact(async (tx) =>

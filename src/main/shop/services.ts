@@ -289,7 +289,17 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
   const passwords = createPasswords()
-  const signInDeps = { db, ...around, vault: arranged.vault, passwords, codes: secondFactors, customers, operators }
+  const buckets = shareBuckets(db, around.clock)
+  const signInDeps = {
+    db,
+    ...around,
+    buckets,
+    vault: arranged.vault,
+    passwords,
+    codes: secondFactors,
+    customers,
+    operators,
+  }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
   const registration = createRegistration({
@@ -302,6 +312,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   })
   return {
     db,
+    buckets,
     ledger,
     ledgerAudit,
     keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),

@@ -22,6 +22,7 @@ import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, serve } from '../../api/serve.ts'
 import { banner } from '../../cli/banner.ts'
 import { lifeOf } from '../../db/counter.ts'
+import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
@@ -112,11 +113,13 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
+    forgetRates(() => forgetBuckets(db, bucketsAtOnce)),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,
   ]
-  const chores = startChores(all, log, tally.chore)
+  const leaders = createLeaders(config.databaseUrl)
+  const chores = startChores(all, log, leaders.leads, tally.chore)
   const figures = serveMetrics(config, 'shop', metrics, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
@@ -132,6 +135,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       metrics.stop()
       await backups.stop()
       await chores.stop()
+      await leaders.stop()
       await mail?.close()
       await services.customers.noteUses()
       await db.close()
@@ -201,6 +205,7 @@ function openApi(
     ...around,
     ...common,
     customers: services.customers,
+    buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
       mount(

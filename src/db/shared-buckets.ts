@@ -1,0 +1,64 @@
+import { type BucketRate, bucketsOfOne, type SharedBuckets, type ShareBuckets } from '../kernel/buckets.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Database, Tx } from './transaction.ts'
+
+/**
+ * Buckets that all shops on one PostgreSQL draw from. A SQLite file is one shop's, which keeps them in its memory. A
+ * bucket is one moment: when all that was taken will have come back. The server's clock decides, which all shops see
+ * alike.
+ */
+export function shareBuckets(db: Database, clock: Clock): ShareBuckets {
+  if (db.engine === 'sqlite') return bucketsOfOne(clock)
+  return (purpose, rate) => bucketsIn(db, purpose, rate)
+}
+
+function bucketsIn(db: Database, purpose: string, rate: BucketRate): SharedBuckets {
+  const eachUs = BigInt(Math.round(1_000_000 / rate.perSecond))
+  const fullUs = eachUs * BigInt(Math.floor(rate.burst))
+
+  async function move(name: string, want: number): Promise<{ taken: number; level: number }> {
+    return db.transact(async (tx) => {
+      // Lost with the server's power, it is a limit that begins anew.
+      tx.send('SET LOCAL synchronous_commit = off')
+      const { backAt, nowUs } = await lockBucket(tx, `${purpose} ${name}`)
+      const from = backAt > nowUs ? backAt : nowUs
+      const free = (nowUs + fullUs - from) / eachUs
+      const most = free > 0n ? free : 0n
+      const taken = want < most ? BigInt(want) : most
+      tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [`${purpose} ${name}`, from + taken * eachUs])
+      return { taken: Number(taken), level: Number(nowUs + fullUs - from - taken * eachUs) / Number(eachUs) }
+    })
+  }
+
+  return {
+    take: move,
+    async give(name) {
+      await move(name, -1)
+    },
+  }
+}
+
+/** Whoever takes from a bucket at the same time takes turns on its row. */
+async function lockBucket(tx: Tx, name: string): Promise<{ backAt: bigint; nowUs: bigint }> {
+  const row = await tx.first<{ back_at: bigint; now_us: bigint }>(
+    `INSERT INTO rate_buckets (name, back_at) VALUES ($1, 0)
+     ON CONFLICT (name) DO UPDATE SET name = excluded.name
+     RETURNING back_at, CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_us`,
+    [name],
+  )
+  if (!row) throw new Error('a bucket that was just written is not there')
+  return { backAt: row.back_at, nowUs: row.now_us }
+}
+
+/** Forgets buckets that are full: they say no more than none. */
+export async function forgetBuckets(db: Database, most: number): Promise<number> {
+  if (db.engine === 'sqlite') return 0
+  return db.transact((tx) =>
+    tx.run(
+      `DELETE FROM rate_buckets WHERE name IN
+         (SELECT name FROM rate_buckets
+          WHERE back_at < CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) LIMIT $1)`,
+      [most],
+    ),
+  )
+}
