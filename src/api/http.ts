@@ -4,9 +4,9 @@ import type { Scope } from '../domains/customers/rules.ts'
 import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
+import type { ShareBuckets } from '../kernel/buckets.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
-import type { ShareBuckets } from '../kernel/buckets.ts'
 import type { Clock } from '../kernel/time.ts'
 import {
   apiHeaders,

@@ -16,7 +16,12 @@ export type RateLimit = ReturnType<typeof createRateLimit>
  * A bucket for each name that holds a minute's worth, shared by all shops on one database where `share` says so. A
  * limit of 0 is no limit.
  */
-export function createRateLimit(perMinute: number, clock: Clock, purpose = '', share: ShareBuckets = bucketsOfOne(clock)) {
+export function createRateLimit(
+  perMinute: number,
+  clock: Clock,
+  purpose = '',
+  share: ShareBuckets = bucketsOfOne(clock),
+) {
   if (perMinute === 0) return async (): Promise<RateStanding | undefined> => undefined
   const perSecond = perMinute / 60
   const rate = { perSecond, burst: perMinute }

@@ -1,4 +1,4 @@
-import { type BucketRate, bucketsOfOne, type SharedBuckets, type ShareBuckets } from '../kernel/buckets.ts'
+import { type BucketRate, bucketsOfOne, type ShareBuckets, type SharedBuckets } from '../kernel/buckets.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Database, Tx } from './transaction.ts'
 

@@ -43,8 +43,7 @@ export function createDrawnBuckets(shared: SharedBuckets, rate: BucketRate, cloc
     async take(name: string): Promise<{ readonly isAllowed: boolean; readonly level: number }> {
       const drawn = drawnOf(name)
       const ageMs = (): number => Math.abs(clock() - drawn.at)
-      const mustDraw = (): boolean =>
-        drawn.left < 1 ? drawn.level >= 1 || ageMs() >= restMs : ageMs() >= keepMs
+      const mustDraw = (): boolean => (drawn.left < 1 ? drawn.level >= 1 || ageMs() >= restMs : ageMs() >= keepMs)
       // Those who come at once wait for one draw; whoever finds nothing left after it draws again.
       for (let tries = 0; mustDraw() && tries < shareOfBurst; tries += 1) {
         drawn.drawing ??= draw(name, drawn).finally(() => (drawn.drawing = undefined))

@@ -9,6 +9,7 @@ import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
+import { shareBuckets } from '../../db/shared-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import {

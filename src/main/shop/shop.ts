@@ -25,6 +25,7 @@ import { lifeOf } from '../../db/counter.ts'
 import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
+import { forgetBuckets } from '../../db/shared-buckets.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
 import type { Session } from '../../domains/signin/rules.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
@@ -35,6 +36,7 @@ import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { outageChores } from '../../jobs/outages.ts'
 import { paymentChores } from '../../jobs/payments.ts'
 import { premiumChores } from '../../jobs/premium.ts'
+import { forgetRates } from '../../jobs/rates.ts'
 import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { signInChores } from '../../jobs/signin.ts'
@@ -113,7 +115,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
-    forgetRates(() => forgetBuckets(db, bucketsAtOnce)),
+    forgetRates((most) => forgetBuckets(db, most)),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,
