@@ -58,6 +58,10 @@ export async function fillShop(shop: Shop): Promise<void> {
   await liveOn(shop, anna, boris)
   await payIn(shop, anna, boris)
   await services.setBlocked(clara.customer, true)
+  // Only shops that share a database write down how often they were asked.
+  await services.db.transact((tx) =>
+    tx.run(`INSERT INTO rate_buckets (name, back_at) VALUES ('reads anna', 1), ('reads boris', 2)`),
+  )
   // What a checkpoint covers has settled; later than the last posting, so that all of it is.
   clock.advance(5 * minuteMs)
   await services.ledgerAudit.makeCheckpoint()

@@ -295,4 +295,9 @@ export const unseen: readonly Unseen[] = [
     because:
       'when a provider is asked next; a payment that is not asked for is told of, and reconciling names the rest',
   },
+  ...['name', 'back_at', ''].map((column) => ({
+    table: 'rate_buckets',
+    column,
+    because: 'how often somebody has asked decides nothing but when he may ask again, and is forgotten within the hour',
+  })),
 ]
