@@ -52,11 +52,13 @@ const mostAsked = 5
 /** And how often it may call from its addresses, besides once or twice from each when it begins. */
 const mostCalls = { perSecond: 5, atStart: 2 } as const
 /** So many ranges of eight addresses are used up in so many minutes. */
-const rangesUsed = { ranges: 36, minutes: 4 } as const
+const rangesUsed = { ranges: 36, minutes: 4, most: 48 } as const
 const leastRanges = 2
 
 function sizeOf({ minutes, gateways = 3, shops = 2 }: FleetStormOptions): FleetSize {
-  const ranges = (Math.ceil(minutes / rangesUsed.minutes) * rangesUsed.ranges) / gateways
+  const used = Math.ceil(minutes / rangesUsed.minutes) * rangesUsed.ranges
+  // A large fleet has no more in all than it takes to sell: every address is shown to the shops.
+  const ranges = (gateways > 6 ? Math.min(used, rangesUsed.most) : used) / gateways
   return { gateways, shops, ranges: Math.max(leastRanges, Math.ceil(ranges)) }
 }
 
