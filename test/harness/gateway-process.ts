@@ -15,6 +15,8 @@ export type GatewayProcess = {
   readonly name: string
   readonly port: number
   readonly folder: string
+  /** What it is started with. */
+  readonly env: Readonly<Record<string, string>>
   start(): Promise<void>
   /**
    * Starts another process that takes over from the one that runs, of the other engine if asked to. Tells how the one
@@ -23,6 +25,8 @@ export type GatewayProcess = {
   takeOver(engine?: string): Promise<{ readonly ended: Promise<number> }>
   /** Ends it without a word, as the power would. */
   kill(): Promise<void>
+  /** Settles when the one that was started last has ended. */
+  readonly ended: Promise<number>
   /** Ends those without a word that others have taken over from. */
   killLeaving(): void
   /** Ends it in order. */
@@ -90,6 +94,7 @@ export async function makeGatewayProcess(
     name,
     port,
     folder,
+    env: settings,
     async start() {
       child = spawn([])
       if (!(await untilTrue(isOpen))) throw new Error('the gateway did not open')
@@ -102,6 +107,9 @@ export async function makeGatewayProcess(
       child = heir
       if (!(await untilTrue(() => isServedBy(heir.pid)))) throw new Error('nobody has taken over')
       return { ended: before.exited.finally(() => leaving.delete(before)) }
+    },
+    get ended() {
+      return child?.exited ?? Promise.resolve(0)
     },
     killLeaving() {
       for (const each of leaving) each.kill('SIGKILL')

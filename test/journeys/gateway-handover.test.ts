@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { realSurroundings } from '../../src/main/shop/services.ts'
+import { accepts } from '../harness/accepts.ts'
 import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
@@ -8,7 +9,7 @@ import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
 import { attempt, type Login, openTunnel, type Speech, type Spot, startEcho, type Tunnel } from '../harness/tunnel.ts'
-import { untilTrue } from '../harness/turnpike.ts'
+import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 /** Each way of carrying on one database, and on both in a long run. */
@@ -269,5 +270,33 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     expect(await untilTrue(() => answers() === 2 && isClosed)).toBeTrue()
     expect(heard.toLowerCase()).toContain('connection: close')
     expect(await before.ended).toBe(0)
+  })
+
+  test('that cannot be taken over from as asked goes on, and whoever asked is told why', async () => {
+    const elsewhere = { ...gateway.env, TURNPIKE_GATEWAY_PORT: String(freePort()) }
+    const { exit, err } = await runTurnpike(['gateway', '--take-over'], elsewhere)
+    expect({ exit, isTold: err.includes('Another address needs a restart.') }).toEqual({ exit: 1, isTold: true })
+    const nobody = await runTurnpike(['gateway', 'reload'], { ...gateway.env, TURNPIKE_DATA: service.place.folder })
+    expect({ exit: nobody.exit, err: nobody.err }).toEqual({
+      exit: 1,
+      err: 'turnpike: No gateway runs on this data folder.\n',
+    })
+    const [way] = ways as [Way]
+    expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
+  })
+
+  test('is exchanged by one command, which says who serves from then on', async () => {
+    const [way] = ways as [Way]
+    const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
+    const { exit, out } = await runTurnpike(['gateway', 'reload', '--json'], gateway.env)
+    expect(exit).toBe(0)
+    const { pid, before } = JSON.parse(out) as { pid: number; before: number }
+    expect(pid).not.toBe(before)
+    expect(await tunnel.echo(word)).toBe(word)
+    expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
+    tunnel.close()
+    await gateway.ended
+    process.kill(pid, 'SIGTERM')
+    expect(await untilTrue(async () => !(await accepts(port)))).toBeTrue()
   })
 })

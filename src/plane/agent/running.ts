@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 const pattern = /^running-([0-9a-z_-]{8,64})\.sock$/
@@ -22,6 +22,7 @@ export async function isRunning(folder: string, boot: string): Promise<boolean> 
 
 /** The boots of the node in this folder that run now, oldest first. */
 export async function listRunning(folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return []
   const named = readdirSync(folder).flatMap((name) => pattern.exec(name)?.[1] ?? [])
   const running: string[] = []
   for (const boot of named.toSorted()) if (await isRunning(folder, boot)) running.push(boot)
