@@ -66,7 +66,7 @@ describe('buckets that several shops share', () => {
     const [slow] = buckets('kept')
     await slow?.take('in use', 5)
     await Bun.sleep(20)
-    await forgetBuckets(shops[0] as Database, 1000)
+    await forgetBuckets(shops[0] as Database, Date.now(), 1000)
     const names = await (shops[0] as Database).all<{ name: string }>('SELECT name FROM rate_buckets ORDER BY name')
     expect(names.map((each) => each.name)).toContain('kept in use')
     expect(names.map((each) => each.name)).not.toContain('forgotten soon full')

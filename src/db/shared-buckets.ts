@@ -4,15 +4,15 @@ import type { Database, Tx } from './transaction.ts'
 
 /**
  * Buckets that all shops on one PostgreSQL draw from. A SQLite file is one shop's, which keeps them in its memory. A
- * bucket is one moment: when all that was taken will have come back. The server's clock decides, which all shops see
- * alike.
+ * bucket is one moment: when all that was taken will have come back. A shop whose clock is ahead of the others' gives
+ * out what comes back in that time too early, once.
  */
 export function shareBuckets(db: Database, clock: Clock): ShareBuckets {
   if (db.engine === 'sqlite') return bucketsOfOne(clock)
-  return (purpose, rate) => bucketsIn(db, purpose, rate)
+  return (purpose, rate) => bucketsIn(db, clock, purpose, rate)
 }
 
-function bucketsIn(db: Database, purpose: string, rate: BucketRate): SharedBuckets {
+function bucketsIn(db: Database, clock: Clock, purpose: string, rate: BucketRate): SharedBuckets {
   const eachUs = BigInt(Math.round(1_000_000 / rate.perSecond))
   const fullUs = eachUs * BigInt(Math.floor(rate.burst))
 
@@ -20,7 +20,8 @@ function bucketsIn(db: Database, purpose: string, rate: BucketRate): SharedBucke
     return db.transact(async (tx) => {
       // Lost with the server's power, it is a limit that begins anew.
       tx.send('SET LOCAL synchronous_commit = off')
-      const { backAt, nowUs } = await lockBucket(tx, `${purpose} ${name}`)
+      const backAt = await lockBucket(tx, `${purpose} ${name}`)
+      const nowUs = toUs(clock())
       const from = backAt > nowUs ? backAt : nowUs
       const free = (nowUs + fullUs - from) / eachUs
       const most = free > 0n ? free : 0n
@@ -38,27 +39,27 @@ function bucketsIn(db: Database, purpose: string, rate: BucketRate): SharedBucke
   }
 }
 
+const toUs = (ms: number): bigint => BigInt(Math.round(ms * 1000))
+
 /** Whoever takes from a bucket at the same time takes turns on its row. */
-async function lockBucket(tx: Tx, name: string): Promise<{ backAt: bigint; nowUs: bigint }> {
-  const row = await tx.first<{ back_at: bigint; now_us: bigint }>(
+async function lockBucket(tx: Tx, name: string): Promise<bigint> {
+  const row = await tx.first<{ back_at: bigint }>(
     `INSERT INTO rate_buckets (name, back_at) VALUES ($1, 0)
-     ON CONFLICT (name) DO UPDATE SET name = excluded.name
-     RETURNING back_at, CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_us`,
+     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING back_at`,
     [name],
   )
   if (!row) throw new Error('a bucket that was just written is not there')
-  return { backAt: row.back_at, nowUs: row.now_us }
+  return row.back_at
 }
 
 /** Forgets buckets that are full: they say no more than none. */
-export async function forgetBuckets(db: Database, most: number): Promise<number> {
+export async function forgetBuckets(db: Database, nowMs: number, most: number): Promise<number> {
   if (db.engine === 'sqlite') return 0
   return db.transact((tx) =>
     tx.run(
       `DELETE FROM rate_buckets WHERE name IN
-         (SELECT name FROM rate_buckets
-          WHERE back_at < CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) LIMIT $1)`,
-      [most],
+         (SELECT name FROM rate_buckets WHERE back_at < $1 LIMIT $2)`,
+      [toUs(nowMs), most],
     ),
   )
 }

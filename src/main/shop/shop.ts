@@ -115,7 +115,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
-    forgetRates((most) => forgetBuckets(db, most)),
+    forgetRates((most) => forgetBuckets(db, around.clock(), most)),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,
