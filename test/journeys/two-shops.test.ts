@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createLog } from '../../src/adapters/log.ts'
-import { createLeaders } from '../../src/db/leader.ts'
 import { readConfig } from '../../src/main/settings/config.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from '../harness/caller.ts'
-import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
@@ -112,17 +110,4 @@ describe('two shops on one PostgreSQL', () => {
     const { text, token } = await services.customers.issueToken(customer.id, { name: 'test' })
     return { token: text, id: token.id }
   }
-
-  // The fastest chore comes every five seconds.
-  test.if(isLong)('have one leader for each chore', async () => {
-    const watching = createLeaders(first.place.address)
-    const holders = () =>
-      first.services.db.all(`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = CAST(7204202 AS oid)`)
-    try {
-      expect(await untilTrue(async () => (await holders()).length > 0)).toBeTrue()
-      expect(await watching.leads('release proxies')).toBe(false)
-    } finally {
-      await watching.stop()
-    }
-  })
 })

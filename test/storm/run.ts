@@ -1,6 +1,7 @@
 /**
  * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
- * [--fleet [--gateways N] [--shops N]] [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
+ * [--fleet [--gateways N] [--shops N]] [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was
+ * mistyped.
  */
 import { parseArgs } from 'node:util'
 import { findObstacle } from '../harness/netns.ts'

@@ -42,7 +42,7 @@ export function checkMigrations(files: Files): Violation[] {
         found?.why ?? (narrowsByIndex(statement, statements) ? 'demands what was not unique before' : undefined)
       if (why === undefined) return []
       const line = text.slice(0, Math.max(0, text.indexOf(statement.split('\n')[0] ?? ''))).split('\n').length
-      const explanation = `it ${why}; add first, and take away in a later version, under "-- contracts: VERSION uses it no more"`
+      const explanation = `it ${why}; that is for a later version, under "-- contracts: VERSION uses it no more"`
       return [{ path, line, rule: 'migrations', explanation }]
     })
   })

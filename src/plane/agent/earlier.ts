@@ -27,7 +27,7 @@ export function listEarlier(folder: string, boot?: string): string[] {
     .toSorted()
 }
 
-/** Earlier boots that have died in the middle of rewriting a journal left a part of the new one; the old one is whole. */
+/** Boots that died in the middle of rewriting a journal left a part of the new one; the old one is whole. */
 async function removeDrafts(folder: string, boot: string, isAlive: IsAlive): Promise<void> {
   for (const name of readdirSync(folder)) {
     const of = /^journal-([0-9a-z_-]{8,64})\.log\.new$/.exec(name)?.[1]

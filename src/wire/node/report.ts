@@ -25,7 +25,7 @@ export const reportBodySchema = z.object({
    * this the first wish of a later run closes them.
    */
   beside: z.array(bootName).max(mostBeside).optional(),
-  /** A later run has taken this one's place. What it has carried counts; that the node is there is for the later one to say. */
+  /** A later run has taken this one's place: what it has carried counts; that the node is there the later one says. */
   leaving: z.boolean().optional(),
   version: z.string().max(50),
   health: z

@@ -15,7 +15,7 @@ const SCM_RIGHTS = 1
 /** The system takes 253 in one message. */
 export const mostAtOnce = 200
 const mostBytes = 64 * 1024
-/** `struct msghdr` and `struct cmsghdr` of 64-bit systems that count from the little end; musl's differ in padding alone. */
+/** `struct msghdr` and `struct cmsghdr` of 64-bit systems that count from the little end; musl's differ in padding. */
 const messageBytes = 56
 const headBytes = 16
 const mostPathBytes = 107
