@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../test/harness/clock.ts'
-import { makeMigratedPlace, type Place } from '../../test/harness/database.ts'
+import { makePlace, type Place } from '../../test/harness/database.ts'
 import { createDrawnBuckets } from '../kernel/drawn-buckets.ts'
 import { readMigrations } from '../main/shop/database.ts'
 import { migrate } from './migrate.ts'
@@ -15,7 +15,7 @@ describe('buckets that several shops share', () => {
   let place: Place
   let shops: Database[]
   beforeAll(async () => {
-    place = await makeMigratedPlace('postgres')
+    place = await makePlace('postgres')
     shops = Array.from({ length: 3 }, () => openDatabase(place.address))
     await migrate(shops[0] as Database, readMigrations())
   })
