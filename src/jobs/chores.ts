@@ -28,7 +28,7 @@ export type Chore = {
 }
 
 /** Whether this is the process that does a chore, of all that could. */
-export type Leads = (chore: string) => Promise<boolean>
+type Leads = (chore: string) => Promise<boolean>
 
 /** Writes a checkpoint down where this database cannot reach. */
 export type KeepCheckpoint = (checkpoint: {
