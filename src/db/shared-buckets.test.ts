@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../test/harness/clock.ts'
 import { makePlace, type Place } from '../../test/harness/database.ts'
+import type { SharedBuckets } from '../kernel/buckets.ts'
 import { createDrawnBuckets } from '../kernel/drawn-buckets.ts'
 import { readMigrations } from '../main/shop/database.ts'
 import { migrate } from './migrate.ts'
@@ -39,7 +40,13 @@ describe('buckets that several shops share', () => {
     const [shared] = buckets('few')
     if (!shared) throw new Error('no bucket')
     let draws = 0
-    const counted = { ...shared, take: (name: string, want: number) => ((draws += 1), shared.take(name, want)) }
+    const counted: SharedBuckets = {
+      ...shared,
+      take(name, want) {
+        draws += 1
+        return shared.take(name, want)
+      },
+    }
     const drawn = createDrawnBuckets(counted, rate, () => clock.nowMs)
     for (let turn = 0; turn < rate.burst; turn += 1)
       expect(await drawn.take('token')).toMatchObject({ isAllowed: true })

@@ -138,7 +138,9 @@ export class RoleProcess {
     this.isTold = true
     const all = [child, ...this.leaving]
     for (const each of all) each.kill(signal)
-    const killer = setTimeout(() => all.forEach((each) => each.kill('SIGKILL')), stopWithinMs)
+    const killer = setTimeout(() => {
+      for (const each of all) each.kill('SIGKILL')
+    }, stopWithinMs)
     await Promise.all(all.map((each) => each.exited))
     clearTimeout(killer)
   }
