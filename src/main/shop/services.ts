@@ -274,7 +274,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
     createPaymentsVerifier({ db, ledgerAudit, vault: arranged.vault }),
-    createEventsVerifier({ db }),
+    createEventsVerifier({ db, ...around }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createOperatorsVerifier({ db, ...around }),
     createSignInVerifier({ db, ...around, vault: arranged.vault }),
