@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { engines, makePlace, type Place } from '../../test/harness/database.ts'
+import { describe, expect, test } from 'bun:test'
+import { engines, makePlace, openTestDatabase } from '../../test/harness/database.ts'
 import { sha256 } from '../adapters/sha256.ts'
 import { createEventsVerifier } from '../domains/events/index.ts'
 import { readMigrations } from '../main/shop/database.ts'
@@ -44,46 +44,40 @@ const checked = {
   exit_days: ['day', 'received', 'sent'],
 }
 
-describe.each([...engines])('the history of rows on %s', (engine) => {
-  let place: Place
-  let db: Database
-  beforeEach(async () => {
-    place = await makePlace(engine)
-    db = openDatabase(place.address)
-  })
-  afterEach(async () => {
-    await db.close()
-    await place.remove()
-  })
-  const findings = async () => (await createHistoryVerifier({ db }).verify()).findings
-  const run = (sql: string) => db.transact((tx) => tx.run(sql))
+const findingsIn = async (db: Database) => (await createHistoryVerifier({ db }).verify()).findings
+const run = (db: Database, sql: string) => db.transact((tx) => tx.run(sql))
 
+describe.each([...engines])('the history of rows on %s', (engine) => {
   test('begins with what was there before it was kept, checksums too, and goes on by itself', async () => {
+    const place = await makePlace(engine)
+    const db = openDatabase(place.address)
     const shipped = readMigrations()
     const fresh = shipped.findIndex((each) => each.name.startsWith('0025-'))
     await migrate(db, shipped.slice(0, fresh))
-    for (const sql of before) await run(sql)
+    for (const sql of before) await run(db, sql)
     await migrate(db, shipped)
-    expect(await findings()).toEqual([])
+    expect(await findingsIn(db)).toEqual([])
     for (const [table, figures] of Object.entries(checked)) {
-      expect(await db.all(`SELECT * FROM ${table} WHERE checksum = 0 OR checksum <> ${checksumIn(figures)}`)).toEqual(
-        [],
-      )
+      const unsound = `SELECT * FROM ${table} WHERE checksum = 0 OR checksum <> ${checksumIn(figures)}`
+      expect(await db.all(unsound)).toEqual([])
     }
     expect((await createEventsVerifier({ db, sha256 }).verify()).findings).toEqual([])
-    await run(`UPDATE nodes SET drained_at = NULL, most_ports = 3`)
-    await run(`UPDATE proxy_outages SET until_at = 20, given = 'nothing', expires_before = 30, expires_after = 30`)
-    await run(`UPDATE stock_trials SET seen_as = '9.9.9.9'`)
-    expect(await findings()).toEqual([])
-    await run('DELETE FROM stock_trials')
-    expect(await findings()).toEqual([])
+    await run(db, `UPDATE nodes SET drained_at = NULL, most_ports = 3`)
+    await run(db, `UPDATE proxy_outages SET until_at = 20, given = 'nothing', expires_before = 30, expires_after = 30`)
+    await run(db, `UPDATE stock_trials SET seen_as = '9.9.9.9'`)
+    expect(await findingsIn(db)).toEqual([])
+    await run(db, 'DELETE FROM stock_trials')
+    expect(await findingsIn(db)).toEqual([])
+    await db.close()
+    await place.remove()
   })
 
   test('of what has only its latest version, one with a number is a finding', async () => {
-    await migrate(db, readMigrations())
-    await run(`INSERT INTO counters (name, next) VALUES ('place', 7)`)
-    expect(await findings()).toEqual([])
-    await run(`UPDATE row_history SET version = 1 WHERE of_table = 'counters'`)
-    expect(await findings()).toMatchObject([{ promise: 'history', where: 'counters place' }])
+    const { db, close } = await openTestDatabase(engine)
+    await run(db, `INSERT INTO counters (name, next) VALUES ('place', 7)`)
+    expect(await findingsIn(db)).toEqual([])
+    await run(db, `UPDATE row_history SET version = 1 WHERE of_table = 'counters'`)
+    expect(await findingsIn(db)).toMatchObject([{ promise: 'history', where: 'counters place' }])
+    await close()
   })
 })
