@@ -143,7 +143,8 @@ ALTER TABLE usage_counts ADD COLUMN checksum BIGINT NOT NULL DEFAULT 0;
 UPDATE usage_counts SET checksum = ((received % 4294967291) * 3 + (sent % 4294967291) * 5 +
   (believed_received % 4294967291) * 7 + (believed_sent % 4294967291) * 11 + (updated_at % 4294967291) * 13) % 4294967291;
 ALTER TABLE usage_budgets ADD COLUMN checksum BIGINT NOT NULL DEFAULT 0;
-UPDATE usage_budgets SET checksum = ((rest % 4294967291) * 3 + (at % 4294967291) * 5) % 4294967291;
+UPDATE usage_budgets SET checksum = ((rest % 4294967291) * 3 + (at % 4294967291) * 5 +
+  CASE purpose WHEN 'hosts' THEN 7 ELSE 0 END) % 4294967291;
 ALTER TABLE usage_leases ADD COLUMN checksum BIGINT NOT NULL DEFAULT 0;
 UPDATE usage_leases SET checksum = ((turn % 4294967291) * 3 + (granted % 4294967291) * 5 + (returned % 4294967291) * 7 +
   (lapsed % 4294967291) * 11 + (settled % 4294967291) * 13 + (late % 4294967291) * 17 + (claimable % 4294967291) * 19 +

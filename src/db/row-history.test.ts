@@ -19,7 +19,8 @@ const before = [
   `INSERT INTO proxy_outages (proxy_id, from_at, cause) VALUES (4, 10, 'outage')`,
   `INSERT INTO usage_counts (node, boot, subject, received, sent, updated_at, believed_received, believed_sent)
    VALUES ('node_1', '2026', 'proxy:4', 9007199254740991, 5, 1768500000000, 11, 5)`,
-  `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ('node_1', 'carried', 12, 1768500000000, 0)`,
+  `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ('node_1', 'carried', 12, 1768500000000, 0),
+     ('node_1', 'hosts', 12, 1768500000000, 0)`,
   `INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent) VALUES ('sub_1', 'residential', 3600000, 8, 9)`,
   `INSERT INTO traffic_hosts (subuser_id, pool, hour, host, received, sent)
    VALUES ('sub_1', 'residential', 3600000, 'example.com', 8, 9)`,
@@ -36,7 +37,7 @@ const before = [
 const lineFigures = 'turn granted returned lapsed settled late claimable quarantined counted aside changed_at'
 const checked = {
   usage_counts: ['received', 'sent', 'believed_received', 'believed_sent', 'updated_at'],
-  usage_budgets: ['rest', 'at'],
+  usage_budgets: ['rest', 'at', `CASE purpose WHEN 'hosts' THEN 1 ELSE 0 END`],
   usage_leases: lineFigures.split(' '),
   traffic_hours: ['hour', 'received', 'sent'],
   traffic_hosts: ['hour', 'received', 'sent'],

@@ -15,6 +15,13 @@ export type Unseen = {
 /** Counts that nobody pays by: of dedicated proxies, which are sold by time, and by host. */
 const isUnpaid = (row: Row): boolean => /^(proxy|premium-host):/.test(String(row['subject']))
 
+/** A count of a device's bytes, and one of which nothing is believed. */
+const isDevices = (row: Row): boolean => String(row['subject']).startsWith('dev_')
+const isDisbelieved = (row: Row): boolean => row['believed_received'] === 0n && row['believed_sent'] === 0n
+
+/** The latest version of what has nothing to tell. */
+const tellsNothing = (row: Row): boolean => row['version'] === 0n && row['content'] === null
+
 /** A budget for where bytes went, which nobody is billed by. */
 const isForHosts = (row: Row): boolean => row['purpose'] === 'hosts'
 
@@ -87,6 +94,27 @@ export const unseen: readonly Unseen[] = [
     of: isUnpaid,
     because:
       'what dedicated proxies carry is not paid for, and hosts are shown and not billed; no other row repeats them',
+  })),
+  ...['node', 'boot'].map((column) => ({
+    table: 'usage_counts',
+    column,
+    kinds: ['copied', 'swapped'] as const,
+    of: isDevices,
+    because: 'what a device has carried in all is found; which boot of which node counted it, only this row says',
+  })),
+  {
+    table: 'usage_counts',
+    column: '',
+    kinds: ['row deleted'],
+    of: (row: Row) => isDevices(row) && isDisbelieved(row),
+    because: 'a claim of which nothing is believed adds to nothing; `usage quarantine` shows one less',
+  },
+  ...['of_table', 'row_key', ''].map((column) => ({
+    table: 'row_history',
+    column,
+    kinds: ['changed', 'copied', 'swapped', 'row deleted'] as const,
+    of: tellsNothing,
+    because: 'the latest version of what has nothing to tell is the same as none',
   })),
   {
     table: 'usage_budgets',

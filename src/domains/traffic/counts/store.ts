@@ -9,12 +9,15 @@ type Row = { subject: string; received: bigint; sent: bigint }
 /** What a budget is for: bytes that count, or where they went. */
 export type Purpose = 'carried' | 'hosts'
 
+const budgetChecksum = (purpose: Purpose, { rest, at }: Budget): bigint =>
+  checksumOf([rest, at, purpose === 'hosts' ? 1 : 0])
+
 /** A node's budget, locked; one that is not there yet begins as given. Reports of one node take turns on it. */
 export async function lockBudget(tx: Tx, node: string, purpose: Purpose, first: Budget): Promise<Budget> {
   const row = await tx.first<{ rest: bigint; at: bigint }>(
     `INSERT INTO usage_budgets (node, purpose, rest, at, refused, checksum) VALUES ($1, $2, $3, $4, 0, $5)
      ON CONFLICT (node, purpose) DO UPDATE SET node = excluded.node RETURNING rest, at`,
-    [node, purpose, first.rest, first.at, checksumOf([first.rest, first.at])],
+    [node, purpose, first.rest, first.at, budgetChecksum(purpose, first)],
   )
   if (!row) throw new Error('a budget that was just written is not there')
   return { rest: row.rest, at: Number(row.at) }
@@ -26,7 +29,7 @@ export function writeBudget(tx: Tx, node: string, purpose: Purpose, budget: Budg
     purpose,
     budget.rest,
     budget.at,
-    checksumOf([budget.rest, budget.at]),
+    budgetChecksum(purpose, budget),
   ])
 }
 
@@ -213,7 +216,7 @@ export async function strayBudgets(
     `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
      UNION ALL SELECT node, 'it is not what was last written' FROM usage_budgets
-     WHERE checksum <> ${checksumIn(['rest', 'at'])}
+     WHERE checksum <> ${checksumIn(['rest', 'at', `CASE purpose WHEN 'hosts' THEN 1 ELSE 0 END`])}
      UNION ALL SELECT DISTINCT node, 'the node has counted, and has none' FROM usage_counts AS counts
      WHERE NOT EXISTS (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = counts.node)
      UNION ALL SELECT DISTINCT node, 'the node has carried, and has none for it' FROM usage_leases AS lines
