@@ -1,5 +1,5 @@
--- Outages of proxies cannot be computed from other rows where no time was given for them: they have a history. What a node last said of a range
--- has its latest version, and a node's last word tells all that a report or a command writes beside it.
+-- Outages of proxies cannot be computed from other rows where no time was given for them: they have a history. What a node last said of a range,
+-- and how it stands besides its last word, which changes seldom, have their latest version.
 -- @sqlite
 CREATE VIEW proxy_outages_kept AS SELECT proxy_id, from_at,
     QUOTE(until_at) || ',' || QUOTE(cause) || ',' || QUOTE(given) || ',' ||
@@ -8,11 +8,6 @@ CREATE VIEW proxy_outages_kept AS SELECT proxy_id, from_at,
 CREATE VIEW stock_trials_noted AS SELECT node_id, range_id,
     QUOTE(problems) || ',' || QUOTE(seen_as) || ',' || QUOTE(changed_at) AS content
   FROM stock_trials;
-CREATE VIEW row_contents_outages AS
-  SELECT 'proxy_outages' AS of_table, CAST(proxy_id AS TEXT) || ' ' || CAST(from_at AS TEXT) AS row_key, 1 AS kept, content
-  FROM proxy_outages_kept
-  UNION ALL SELECT 'stock_trials', node_id || ' ' || CAST(range_id AS TEXT), 0, content
-  FROM stock_trials_noted;
 CREATE TRIGGER proxy_outages_kept_at_first AFTER INSERT ON proxy_outages
 BEGIN
   INSERT INTO row_history (of_table, row_key, version, content)
@@ -49,28 +44,27 @@ BEGIN
   VALUES ('stock_trials', OLD.node_id || ' ' || CAST(OLD.range_id AS TEXT), 0, NULL)
   ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
 END;
-DROP VIEW nodes_noted;
-CREATE VIEW nodes_noted AS SELECT id,
-    QUOTE(version) || ',' || QUOTE(last_seen_at) || ',' || QUOTE(boot) || ',' ||
-    QUOTE(tunnels) || ',' || QUOTE(lag_ms) || ',' || QUOTE(carried) || ',' ||
+CREATE VIEW nodes_standing_noted AS SELECT id, NULLIF(
     QUOTE(relayed) || ',' || QUOTE(stopping_boot) || ',' || QUOTE(most_ports) || ',' ||
-    QUOTE(drained_at) || ',' || QUOTE(changed_at) AS content
+    QUOTE(drained_at) || ',' || QUOTE(changed_at), 'NULL,NULL,NULL,NULL,0') AS content
   FROM nodes;
-DROP TRIGGER nodes_noted_since;
-CREATE TRIGGER nodes_noted_since AFTER UPDATE OF
-  version, last_seen_at, boot, tunnels, lag_ms, carried, relayed, stopping_boot, most_ports, drained_at, changed_at ON nodes
+CREATE TRIGGER nodes_standing_since AFTER UPDATE OF
+  relayed, stopping_boot, most_ports, drained_at, changed_at ON nodes
 WHEN
-  OLD.version IS NOT NEW.version OR OLD.last_seen_at IS NOT NEW.last_seen_at OR
-  OLD.boot IS NOT NEW.boot OR OLD.tunnels IS NOT NEW.tunnels OR OLD.lag_ms IS NOT NEW.lag_ms OR
-  OLD.carried IS NOT NEW.carried OR OLD.relayed IS NOT NEW.relayed OR
-  OLD.stopping_boot IS NOT NEW.stopping_boot OR OLD.most_ports IS NOT NEW.most_ports OR
-  OLD.drained_at IS NOT NEW.drained_at OR OLD.changed_at IS NOT NEW.changed_at
+  OLD.relayed IS NOT NEW.relayed OR OLD.stopping_boot IS NOT NEW.stopping_boot OR
+  OLD.most_ports IS NOT NEW.most_ports OR OLD.drained_at IS NOT NEW.drained_at OR OLD.changed_at IS NOT NEW.changed_at
 BEGIN
   INSERT INTO row_history (of_table, row_key, version, content)
-  VALUES ('nodes, last word', CAST(NEW.id AS TEXT), 0,
-    (SELECT content FROM nodes_noted WHERE id = NEW.id))
+  VALUES ('nodes, standing', NEW.id, 0, (SELECT content FROM nodes_standing_noted WHERE id = NEW.id))
   ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
 END;
+CREATE VIEW row_contents_outages AS
+  SELECT 'proxy_outages' AS of_table, CAST(proxy_id AS TEXT) || ' ' || CAST(from_at AS TEXT) AS row_key, 1 AS kept, content
+  FROM proxy_outages_kept
+  UNION ALL SELECT 'stock_trials', node_id || ' ' || CAST(range_id AS TEXT), 0, content
+  FROM stock_trials_noted
+  UNION ALL SELECT 'nodes, standing', id, 0, content
+  FROM nodes_standing_noted;
 -- @postgres
 CREATE VIEW row_contents_outages AS
   SELECT 'proxy_outages' AS of_table, CAST(proxy_id AS text) || ' ' || CAST(from_at AS text) AS row_key, CAST(1 AS BIGINT) AS kept,
@@ -78,47 +72,27 @@ CREATE VIEW row_contents_outages AS
   FROM proxy_outages AS each
   UNION ALL SELECT 'stock_trials', node_id || ' ' || CAST(range_id AS text), 0,
     row_content(to_jsonb(each), '{problems,seen_as,changed_at}')
-  FROM stock_trials AS each;
+  FROM stock_trials AS each
+  UNION ALL SELECT 'nodes, standing', id, 0,
+    NULLIF(row_content(to_jsonb(each), '{relayed,stopping_boot,most_ports,drained_at,changed_at}'), 'NULL,NULL,NULL,NULL,''0''')
+  FROM nodes AS each;
 CREATE TRIGGER proxy_outages_kept AFTER INSERT OR UPDATE ON proxy_outages
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'proxy_outages', 'kept', '{proxy_id,from_at}', '{until_at,cause,given,expires_before,expires_after}', '', '{}');
 CREATE TRIGGER stock_trials_noted AFTER INSERT OR DELETE OR UPDATE OF problems, seen_as, changed_at ON stock_trials
 FOR EACH ROW EXECUTE FUNCTION note_row (
   'stock_trials', 'latest', '{node_id,range_id}', '{problems,seen_as,changed_at}', '', '{}');
-CREATE OR REPLACE FUNCTION note_node() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO row_history (of_table, row_key, version, content) VALUES ('nodes, last word', NEW.id, 0,
-    quote_nullable(NEW.version) || ',' || quote_nullable(NEW.last_seen_at) || ',' || quote_nullable(NEW.boot) || ',' ||
-    quote_nullable(NEW.tunnels) || ',' || quote_nullable(NEW.lag_ms) || ',' || quote_nullable(NEW.carried) || ',' ||
-    quote_nullable(NEW.relayed) || ',' || quote_nullable(NEW.stopping_boot) || ',' || quote_nullable(NEW.most_ports) || ',' ||
-    quote_nullable(NEW.drained_at) || ',' || quote_nullable(NEW.changed_at))
-  ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
-  RETURN NULL;
-END
-$$;
-DROP TRIGGER nodes_noted ON nodes;
-CREATE TRIGGER nodes_noted AFTER INSERT OR UPDATE OF
-  version, last_seen_at, boot, tunnels, lag_ms, carried, relayed, stopping_boot, most_ports, drained_at, changed_at ON nodes
-FOR EACH ROW EXECUTE FUNCTION note_node ();
--- The one line of the view that says what a node's last word is; the others stay as they were written.
-DO $$
-DECLARE
-  before text := pg_get_viewdef('row_contents'::regclass);
-  told text := '{version,last_seen_at,boot,tunnels,lag_ms,carried';
-BEGIN
-  IF position(told || '}' IN before) = 0 THEN RAISE EXCEPTION 'row_contents does not tell a node''s last word'; END IF;
-  EXECUTE 'CREATE OR REPLACE VIEW row_contents AS ' ||
-    replace(before, told || '}', told || ',relayed,stopping_boot,most_ports,drained_at,changed_at}');
-END
-$$;
+CREATE TRIGGER nodes_standing AFTER UPDATE OF relayed, stopping_boot, most_ports, drained_at, changed_at ON nodes FOR EACH ROW
+WHEN (OLD.relayed IS DISTINCT FROM NEW.relayed OR OLD.stopping_boot IS DISTINCT FROM NEW.stopping_boot OR
+  OLD.most_ports IS DISTINCT FROM NEW.most_ports OR OLD.drained_at IS DISTINCT FROM NEW.drained_at OR OLD.changed_at <> NEW.changed_at)
+EXECUTE FUNCTION note_row (
+  'nodes, standing', 'latest', '{id}', '{relayed,stopping_boot,most_ports,drained_at,changed_at}',
+  'NULL,NULL,NULL,NULL,''0''', '{}');
 -- @both
 
 -- What is there already is its own first version.
 INSERT INTO row_history (of_table, row_key, version, content)
 SELECT of_table, row_key, kept, content FROM row_contents_outages WHERE content IS NOT NULL;
-UPDATE row_history SET content = (SELECT content FROM row_contents AS now
-    WHERE now.of_table = row_history.of_table AND now.row_key = row_history.row_key)
-WHERE of_table = 'nodes, last word' AND version = 0;
 
 -- A digest of what an event says; for those that were told before this was kept, what they say.
 -- @sqlite
