@@ -74,11 +74,12 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
   })
 
   test('of what has only its latest version, one with a number is a finding', async () => {
-    const { db, close } = await openTestDatabase(engine)
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
     await run(db, `INSERT INTO counters (name, next) VALUES ('place', 7)`)
     expect(await findingsIn(db)).toEqual([])
     await run(db, `UPDATE row_history SET version = 1 WHERE of_table = 'counters'`)
     expect(await findingsIn(db)).toMatchObject([{ promise: 'history', where: 'counters place' }])
-    await close()
+    await opened.close()
   })
 })

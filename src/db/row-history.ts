@@ -117,7 +117,8 @@ type Counted = { of_table: string; n: bigint; kept: bigint }
 
 const countRows = (reader: Reader, contents: string): Promise<Counted[]> =>
   reader.all<Counted>(
-    `SELECT of_table, COUNT(*) AS n, MAX(kept) AS kept FROM ${contents} AS now WHERE content IS NOT NULL GROUP BY of_table`,
+    `SELECT of_table, COUNT(*) AS n, MAX(kept) AS kept FROM ${contents} AS now
+     WHERE content IS NOT NULL GROUP BY of_table`,
   )
 
 /** Latest versions that tell of a row which is not there. Each is looked for only where the numbers do not agree. */
@@ -160,7 +161,8 @@ async function misnumbered(reader: Reader, there: readonly Counted[]): Promise<N
   for (const { of_table: table, kept } of there) {
     named.push(
       ...(await reader.all<Named>(
-        `SELECT of_table, row_key FROM row_history WHERE of_table = $1 AND version ${kept === 1n ? '= 0' : '> 0'} LIMIT $2`,
+        `SELECT of_table, row_key FROM row_history
+         WHERE of_table = $1 AND version ${kept === 1n ? '= 0' : '> 0'} LIMIT $2`,
         [table, mostFindings],
       )),
     )
