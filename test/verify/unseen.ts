@@ -129,18 +129,32 @@ export const unseen: readonly Unseen[] = [
     of: isFresh,
     because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
   })),
-  ...['exit_id', 'node_id', 'up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
+  ...['exit_id', 'node_id'].map((column) => ({
+    table: 'exit_words',
+    column,
+    kinds: ['copied', 'swapped'] as const,
+    byChance: true as const,
+    because: 'of an exit and a gateway that there are, who said what of which is said again within ten seconds',
+  })),
+  ...['up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
     table: 'exit_words',
     column,
     because:
       'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
   })),
-  ...['node_id', 'boot'].map((column) => ({
+  {
     table: 'exit_counts',
-    column,
+    column: 'node_id',
+    kinds: ['copied', 'swapped'],
+    byChance: true,
+    because: 'what went through an exit in all is found; which of the gateways counted it is shown to nobody',
+  },
+  {
+    table: 'exit_counts',
+    column: 'boot',
     because:
-      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
-  })),
+      'what went through an exit in all is found; which boot of a gateway counted it is shown to nobody and billed to nobody',
+  },
   ...['source', 'agent', 'used_at'].map((column) => ({
     table: 'console_sessions',
     column,
