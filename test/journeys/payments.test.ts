@@ -43,7 +43,9 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(0)
     expect((await press(begun.pay_url)).status).toBe(200)
     const again = await press(begun.pay_url)
-    expect(await again.text()).toContain('href="https://shop.example.net/done?a=1" rel="noreferrer nofollow">Back to shop')
+    expect(await again.text()).toContain(
+      'href="https://shop.example.net/done?a=1" rel="noreferrer nofollow">Back to shop',
+    )
     expect(await balanceOf(token)).toBe(500.5)
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
     expect(now).toMatchObject({ status: 'paid', refunded_rub: 0 })

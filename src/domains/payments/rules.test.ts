@@ -60,7 +60,12 @@ describe('what follows from a provider’s word', () => {
     ['when less has gone back than was told', { ...paid, debited: kopecks(5n) }, { refunded: kopecks(1n) }, {}],
     ['when all goes back, fee included', paid, { refunded: kopecks(10_250n) }, { debitTo: 10_000n }],
     ['when it came and went at once', pending, { refunded: kopecks(10_250n) }, { credit: true, debitTo: 10_000n }],
-    ['when more goes back than was paid', paid, { refunded: kopecks(10_251n) }, { notices: ['excess'], debitTo: 10_000n }],
+    [
+      'when more goes back than was paid',
+      paid,
+      { refunded: kopecks(10_251n) },
+      { notices: ['excess'], debitTo: 10_000n },
+    ],
     ['when less was paid', pending, { amount: kopecks(10_249n) }, { notices: ['amount'] }],
     ['when more was paid', pending, { amount: kopecks(10_251n) }, { notices: ['amount'] }],
     ['when the fee is missing', pending, { amount: kopecks(10_000n) }, { notices: ['amount'] }],

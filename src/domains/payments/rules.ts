@@ -92,7 +92,8 @@ export const reasonMeanings: Readonly<Record<NoticeReason, string>> = {
 }
 
 /** Of what no payment explains, what somebody may have paid: it can be credited to a customer. */
-export const isMoney = (reason: NoticeReason): boolean => reason === 'unknown' || reason === 'amount' || reason === 'twice'
+export const isMoney = (reason: NoticeReason): boolean =>
+  reason === 'unknown' || reason === 'amount' || reason === 'twice'
 
 export type Notice = {
   readonly id: NoticeId
@@ -194,7 +195,11 @@ export function decide(payment: Payment, said: Said, shop: { readonly isProducti
   }
 }
 
-function findMismatch(payment: Payment, said: Said, shop: { readonly isProduction: boolean }): NoticeReason | undefined {
+function findMismatch(
+  payment: Payment,
+  said: Said,
+  shop: { readonly isProduction: boolean },
+): NoticeReason | undefined {
   if (said.isTest && shop.isProduction) return 'test'
   if (said.currency !== 'RUB') return 'currency'
   if (said.amount !== toPay(payment)) return 'amount'

@@ -135,12 +135,7 @@ export function createBooks(deps: {
     /**
      * What the provider says of a payment whose row is locked. The same word twice changes nothing.
      */
-    async settle(
-      tx: Tx,
-      payment: Payment,
-      said: Word,
-      of: Settling,
-    ): Promise<Payment> {
+    async settle(tx: Tx, payment: Payment, said: Word, of: Settling): Promise<Payment> {
       if (isOutdated(payment, said, of)) return askNext(tx, payment, clock())
       const decision = decide(payment, said, of)
       for (const reason of decision.notices) {
