@@ -17,21 +17,23 @@ setDefaultTimeout(120_000)
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
 
-/** What a QR code on a page holds, read from the picture as a phone would. */
+/** Draws the code of a page on white, as a phone sees it, and tells its pixels. */
+const pixelsOfCode = `(async () => {
+  const drawn = document.querySelector('img.qr')
+  await drawn.decode()
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = 300
+  const context = canvas.getContext('2d')
+  context.fillStyle = 'white'
+  context.fillRect(0, 0, 300, 300)
+  context.drawImage(drawn, 20, 20, 260, 260)
+  return [...context.getImageData(0, 0, 300, 300).data]
+})()`
+
 async function readCode(page: Page): Promise<string> {
-  const image = page.getByRole('img', { name: 'QR code of the payment' })
-  await image.waitFor()
-  const pixels = (await image.evaluate(`async (drawn) => {
-    await drawn.decode()
-    const canvas = document.createElement('canvas')
-    canvas.width = canvas.height = 480
-    const context = canvas.getContext('2d')
-    context.fillStyle = 'white'
-    context.fillRect(0, 0, 480, 480)
-    context.drawImage(drawn, 20, 20, 440, 440)
-    return [...context.getImageData(0, 0, 480, 480).data]
-  }`)) as number[]
-  return decodeQR({ width: 480, height: 480, data: Uint8Array.from(pixels) })
+  await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
+  const pixels = (await page.evaluate(pixelsOfCode)) as number[]
+  return decodeQR({ width: 300, height: 300, data: Uint8Array.from(pixels) })
 }
 
 describe.each([...engines])('paying in the console, on %s', (engine) => {
@@ -103,8 +105,11 @@ describe.each([...engines])('paying in the console, on %s', (engine) => {
     const opening = page.context().waitForEvent('page')
     await page.getByRole('link', { name: 'Open the page to pay' }).click()
     const paying = await opening
-    await paying.getByRole('button', { name: button }).click()
-    if (paying.url().startsWith(shop.url)) await paying.getByRole('link', { name: /^Back to/ }).click()
+    const pressed = paying.getByRole('button', { name: button })
+    await pressed.waitFor()
+    const isOurs = paying.url().startsWith(shop.url)
+    await pressed.click()
+    if (isOurs) await paying.getByRole('link', { name: /^Back to/ }).click()
     await paying.getByRole('heading', { name: 'Money' }).waitFor()
     await paying.close()
   }
