@@ -212,6 +212,27 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await balanceOf(token)).toBe(300)
   })
 
+  test('and whose payment nobody can make sense of, keep no others from theirs', async () => {
+    const { token } = await shop.newCustomer()
+    const bills = [await beginByCard(token, 300), await beginByCard(token, 400)]
+    for (const { id } of bills) card.side.pay(id)
+    shop.clock.advance(20_000)
+    const { connection } = await shop.services.providers.load('yookassa')
+    if (!connection) throw new Error('nobody is asked')
+    const { find } = connection
+    const failing = (providerId: string) => {
+      if (providerId === bills[0]?.id) throw new Error('a fault of ours')
+      return find(providerId)
+    }
+    Object.assign(connection, { find: async (providerId: string) => failing(providerId) })
+    expect((await failureOf(shop.services.paymentWatch.lookAgain(100))).message).toBe('a fault of ours')
+    Object.assign(connection, { find })
+    expect(await balanceOf(token)).toBe(400)
+    shop.clock.advance(300_000)
+    await shop.services.paymentWatch.lookAgain(100)
+    expect(await balanceOf(token)).toBe(700)
+  })
+
   test('gets a second payment credited by hand, and that he had it back is told to the operator', async () => {
     const { paymentOperator } = shop.services
     const { token, customer } = await shop.newCustomer()

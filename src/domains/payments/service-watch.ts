@@ -122,6 +122,7 @@ export function createPaymentWatch(deps: {
     async lookAgain(most: number): Promise<{ readonly asked: number; readonly silent: readonly string[] }> {
       const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, most))
       const silent = new Set<string>()
+      const faults: unknown[] = []
       for (const payment of due) {
         // Who does not answer now will hardly answer for the next payment.
         if (silent.has(payment.provider)) continue
@@ -129,10 +130,12 @@ export function createPaymentWatch(deps: {
           const provider = await providers.find(payment.provider)
           if (provider) await ask(payment, provider.connection)
         } catch (error) {
-          if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
-          silent.add(payment.provider)
+          // One that fails must not keep the others from being asked for: their turn would be put off with it, for ever.
+          if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) silent.add(payment.provider)
+          else faults.push(error)
         }
       }
+      if (faults.length > 0) throw faults[0]
       return { asked: due.length, silent: [...silent] }
     },
   }
