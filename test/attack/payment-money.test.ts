@@ -193,7 +193,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     shop.clock.advance(20_000)
     const { connection } = await shop.services.providers.load('yookassa')
     if (!connection) throw new Error('nobody is asked')
-    const { find } = connection
+    const find = connection.find.bind(connection)
     let isLate = true
     Object.assign(connection, {
       async find(providerId: string) {
@@ -219,7 +219,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     shop.clock.advance(20_000)
     const { connection } = await shop.services.providers.load('yookassa')
     if (!connection) throw new Error('nobody is asked')
-    const { find } = connection
+    const find = connection.find.bind(connection)
     const failing = (providerId: string) => {
       if (providerId === bills[0]?.id) throw new Error('a fault of ours')
       return find(providerId)

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import decodeQR from 'qr/decode.js'
+import { decodeQR } from 'qr/decode.js'
 import { curl } from '../harness/clients.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { engines } from '../harness/database.ts'

@@ -63,8 +63,8 @@ async function giveBack({ id, amount }: Payment, count: number): Promise<void> {
   await services.paymentOperator.refund(id, { ...wish, key: `back ${id} ${isPart}` }).catch(passOverRefusal)
 }
 
-async function giveBackForEver(): Promise<void> {
-  for (let count = 0; provider !== 'crypto_pay'; count += 1) {
+async function giveBackForEver(): Promise<never> {
+  for (let count = 0; ; count += 1) {
     const paid = await services.paymentOperator.list({ customer: '', state: 'paid', before: undefined, limit: 9 })
     const chosen = paid[count % 9]
     if (chosen) await giveBack(chosen, count)
@@ -77,5 +77,5 @@ await Promise.all([
   ...customers.map((each) => beginForEver(each as CustomerId)),
   takeForEver(),
   askForEver(),
-  giveBackForEver(),
+  ...(provider === 'crypto_pay' ? [] : [giveBackForEver()]),
 ])

@@ -74,14 +74,14 @@ export async function openCryptoPay(token: string, now: () => number = Date.now)
     return Response.json({ ok: true, result: { items: all.slice(start, start + (wanted.count ?? 100)).map(show) } })
   }
 
-  async function answer(request: Request, url: URL): Promise<Response> {
+  async function act(request: Request, url: URL): Promise<Response> {
     if (request.headers.get('crypto-pay-api-token') !== token) return refuse(401, 'UNAUTHORIZED')
     const wanted = (await request.json()) as Wanted
     if (url.pathname === '/api/createInvoice') return create(wanted)
     return url.pathname === '/api/getInvoices' ? list(wanted) : refuse(404, 'METHOD_NOT_FOUND')
   }
 
-  const served = await serve(answer, (request, url, listener) => answerPayer(request, url, side, listener))
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
 
   const side: CryptoPaySide = {
     url: served.url,

@@ -68,7 +68,7 @@ export async function openPlatega(merchant: { readonly id: string; readonly secr
     })
   }
 
-  async function answer(request: Request, url: URL): Promise<Response> {
+  async function act(request: Request, url: URL): Promise<Response> {
     const { headers } = request
     if (headers.get('x-merchantid') !== merchant.id || headers.get('x-secret') !== merchant.secret) {
       return new Response(null, { status: 401 })
@@ -84,7 +84,7 @@ export async function openPlatega(merchant: { readonly id: string; readonly secr
     return Response.json({ accepted: true, manualControlRequired: false })
   }
 
-  const served = await serve(answer, (request, url, listener) => answerPayer(request, url, side, listener))
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
 
   const side: PlategaSide = {
     url: served.url,

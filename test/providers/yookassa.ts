@@ -108,7 +108,7 @@ export async function openYookassa(
     return Response.json({ type: 'list', items: page.map(show), ...next })
   }
 
-  async function answer(request: Request, url: URL): Promise<Response> {
+  async function act(request: Request, url: URL): Promise<Response> {
     const right = `Basic ${btoa(`${shop.id}:${shop.secret}`)}`
     if (request.headers.get('authorization') !== right) return refuse(401, 'invalid_credentials')
     const [, one] = /^\/v3\/payments\/([^/]+)$/.exec(url.pathname) ?? []
@@ -119,7 +119,7 @@ export async function openYookassa(
     return bill ? Response.json(show(bill)) : refuse(404, 'not_found')
   }
 
-  const served = await serve(answer, (request, url, listener) => answerPayer(request, url, side, listener))
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
 
   const side: YookassaSide = {
     url: `${served.url}/v3`,

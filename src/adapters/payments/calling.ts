@@ -54,7 +54,7 @@ async function exchange(provider: string, url: string, init: RequestInit): Promi
 async function readText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.length
     if (length > mostAnswerBytes) throw new Error('too long')
     chunks.push(chunk)

@@ -21,7 +21,8 @@ const en = {
   markPaidAbout: 'The money is on your account or in your hand. It is credited at once, and once only.',
   refund: 'Give back',
   refundAbout:
-    'Goes back to whoever paid, whole unless you say how much, and off the balance. A bonus or a share that came with it goes back too.',
+    'Goes back to whoever paid, whole unless you say how much, and off the balance. ' +
+    'A bonus or a share that came with it goes back too.',
   refundAmount: 'Amount, ₽; all of it unless said',
   intoDebt: 'Even if it was spent: the customer owes it then',
   unmatched: 'What no payment explains',
@@ -54,7 +55,8 @@ const ru: typeof en = {
   markPaidAbout: 'Деньги у вас на счёте или на руках. Зачисляются сразу и только один раз.',
   refund: 'Вернуть',
   refundAbout:
-    'Возвращается тому, кто платил, целиком, если не сказано сколько, и снимается с баланса. Бонус и доля, пришедшие с ним, тоже.',
+    'Возвращается тому, кто платил, целиком, если не сказано сколько, и снимается с баланса. ' +
+    'Бонус и доля, пришедшие с ним, тоже.',
   refundAmount: 'Сумма, ₽; если не сказано, вся',
   intoDebt: 'Даже если потрачено: тогда покупатель это должен',
   unmatched: 'Что не объясняется платежами',

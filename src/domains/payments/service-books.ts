@@ -32,16 +32,16 @@ export type Settling = {
   readonly isAsked: boolean
   readonly note: string
   /** How many steps the payment had taken when the provider was asked; without it, the word is of now. */
-  readonly since?: number
+  readonly stepsBefore?: number
 }
 
 /**
  * A no that was said before the payment was credited says nothing about the money that came after it. Were it believed,
  * a late answer would take off what was paid.
  */
-const isOutdated = (payment: Payment, said: Word, { since }: Settling): boolean =>
-  since !== undefined &&
-  since !== payment.changes &&
+const isOutdated = (payment: Payment, said: Word, { stepsBefore }: Settling): boolean =>
+  stepsBefore !== undefined &&
+  stepsBefore !== payment.changes &&
   payment.credited > 0n &&
   (said.state === 'cancelled' || said.state === 'expired')
 

@@ -99,9 +99,9 @@ export function createPaymentOperator(deps: {
 
   /** The payment after what its provider says of it now. */
   async function settleAsSeen(connection: PaymentProvider, id: PaymentId, providerId: string, note: string) {
-    const { changes: since } = await loadKnown(id)
+    const { changes: stepsBefore } = await loadKnown(id)
     const seen = await connection.find(providerId)
-    const of = { isProduction: await isProduction(), isAsked: true, note, since }
+    const of = { isProduction: await isProduction(), isAsked: true, note, stepsBefore }
     return db.transact(async (tx) => {
       const locked = await lockKnown(tx, id)
       return seen ? books.settle(tx, locked, seen, of) : locked

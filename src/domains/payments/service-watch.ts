@@ -61,8 +61,8 @@ export function createPaymentWatch(deps: {
   }
 
   /** What a provider says of one of its payments, whichever of ours that is; what is none is kept if it is money. */
-  async function take(provider: string, hint: Hint, seen: Seen | undefined, since: number): Promise<void> {
-    const of = { isProduction: await isProduction(), isAsked: true, note: 'notified', since }
+  async function take(provider: string, hint: Hint, seen: Seen | undefined, stepsBefore: number): Promise<void> {
+    const of = { isProduction: await isProduction(), isAsked: true, note: 'notified', stepsBefore }
     const settled = await db.transact(async (tx) => {
       const payment = await match(tx, provider, { ...hint, reference: seen?.reference ?? hint.reference })
       if (seen && payment) return books.settle(tx, payment, seen, of)
@@ -81,7 +81,7 @@ export function createPaymentWatch(deps: {
   async function ask(payment: Payment, connection: PaymentProvider | undefined): Promise<void> {
     const seen = connection && (await lookFor(payment, connection))
     const isAsked = connection !== undefined
-    const of = { isProduction: await isProduction(), isAsked, note: 'asked for', since: payment.changes }
+    const of = { isProduction: await isProduction(), isAsked, note: 'asked for', stepsBefore: payment.changes }
     const settled = await db.transact(async (tx) => {
       const before = await lockKnown(tx, payment.id)
       const now = seen ? await books.settle(tx, before, seen, of) : before
@@ -102,7 +102,7 @@ export function createPaymentWatch(deps: {
       const connection = (await providers.find(name))?.connection
       if (!connection) throw noSuchProvider(providers.names)
       const hint = readHint(connection, notification)
-      const since = (await findMeant(db, name, hint))?.changes ?? 0
+      const stepsBefore = (await findMeant(db, name, hint))?.changes ?? 0
       let seen: Seen | undefined
       try {
         seen = await connection.find(hint.providerId)
@@ -115,7 +115,7 @@ export function createPaymentWatch(deps: {
         const words = 'The provider was asked and does not answer. Send it again later.'
         throw Object.assign(new Refusal('unavailable', 'unavailable', words), { cause: error })
       }
-      await take(name, hint, seen, since)
+      await take(name, hint, seen, stepsBefore)
     },
 
     /** Asks for payments whose turn it is. Returns how many; call again while it is as many as asked for. */
@@ -130,7 +130,7 @@ export function createPaymentWatch(deps: {
           const provider = await providers.find(payment.provider)
           if (provider) await ask(payment, provider.connection)
         } catch (error) {
-          // One that fails must not keep the others from being asked for: their turn would be put off with it, for ever.
+          // One that fails must not keep the others from being asked for: they would be put off with it, for ever.
           if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) silent.add(payment.provider)
           else faults.push(error)
         }

@@ -10,11 +10,11 @@ import { comeBackTo, useBeginning, useMethods } from './payments.ts'
 import { moneyWords } from './words.ts'
 
 /** What is to be bought as soon as it is paid for: a product, with the fields of its purchase. */
-export type Wish = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
+type Wish = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
 
 type Props = { readonly price: number | undefined; readonly wish: Wish }
 
-/** For whoever has too little: what is missing is paid, and the purchase follows by itself at the price that is shown. */
+/** For whoever has too little: what is missing is paid, and the purchase follows by itself at the price shown. */
 export function BuyNow({ price, wish }: Props) {
   const methods = useMethods()
   const balance = useRead('getBalance').data?.balance_rub

@@ -48,7 +48,7 @@ function Wish({ methods, beginning }: { readonly methods: readonly PaymentMethod
     amount_rub: Number(amount),
     method: method.method,
     return_url: comeBackTo(),
-    ...(method.email === true && { email: email.trim() }),
+    ...(method.email && { email: email.trim() }),
   }
   const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
   return (
@@ -76,7 +76,7 @@ function Wish({ methods, beginning }: { readonly methods: readonly PaymentMethod
           data={methods.map((each) => ({ value: each.method, label: each.name }))}
           onChange={(event) => setChosen(event.currentTarget.value)}
         />
-        {method.email === true && (
+        {method.email && (
           <TextInput
             type="email"
             label={words.email}
