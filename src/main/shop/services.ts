@@ -250,8 +250,8 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     },
   })
   const buyers = buyersOf({ dedicated, premium, vpn })
-  const purchases = createPurchases({ db, customers, pricing, buyers, ...around })
-  const paymentDeps = { db, ledger, customers, events, providers, books, codes, purchases, once, ...around }
+  const purchases = createPurchases({ db, customers, orders, pricing, buyers, ...around })
+  const paymentDeps = { db, ledger, customers, events, providers, books, codes, referrals, purchases, once, ...around }
   const payments = createPayments(paymentDeps)
   const paymentOperator = createPaymentOperator(paymentDeps)
   const paymentWatch = createPaymentWatch(paymentDeps)

@@ -92,9 +92,11 @@ export const listTransactions = operation({
   },
 })
 
-/** What an operator refers to is his own affair. */
+/** What an operator refers to is his own affair, and a share stands for the payment of somebody else. */
+const notTold = ['funds:operator', 'funds:referral']
+
 const paymentOf = (of: Posting): string | null =>
-  of.house !== 'funds:operator' && of.reference !== null ? (readId('payment', of.reference) ?? null) : null
+  of.reference === null || notTold.includes(of.house) ? null : (readId('payment', of.reference) ?? null)
 
 const toTransaction = (of: Posting) => ({
   id: of.seq,
