@@ -10,7 +10,7 @@ import { BadCertificate, type Certificate } from '../plane/tls/certificate.ts'
 import { type Entrance, openEntrance } from '../plane/tls/entrance.ts'
 import { keepCertificate, readFiles } from '../plane/tls/keeper.ts'
 import { type Config, localShopUrl, shopUrl } from './settings/config.ts'
-import { listening } from './settings/listening.ts'
+import { listening, withIpv6OrWithout } from './settings/listening.ts'
 import { BadSetting } from './settings/reading.ts'
 import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
 
@@ -104,19 +104,12 @@ function readCa(path: string): string {
   }
 }
 
-/** On a machine without IPv6 every address is every IPv4 address. */
 function openChallenges(config: Config, role: 'shop' | 'gateway'): ChallengeServer {
   const { host, port } = config.acmeListen
   const to = role === 'shop' ? shopUrl(config) : undefined
-  return listening(host, port, 'ACME listener (TURNPIKE_ACME_LISTEN)', () => {
-    try {
-      return serveChallenges({ hostname: host, port, to })
-    } catch (error) {
-      const isWithoutIpv6 = error instanceof Error && 'code' in error && error.code === 'EAFNOSUPPORT'
-      if (!isWithoutIpv6 || host !== '::') throw error
-      return serveChallenges({ hostname: '0.0.0.0', port, to })
-    }
-  })
+  return listening(host, port, 'ACME listener (TURNPIKE_ACME_LISTEN)', () =>
+    withIpv6OrWithout(host, (hostname) => serveChallenges({ hostname, port, to })),
+  )
 }
 
 /** Each connection is three files: the customer's, and both ends of the plain one behind it. */

@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path'
-import { acmeFiles } from '../../plane/tls/acme/renewal.ts'
-import type { CertificateFiles } from '../../plane/tls/keeper.ts'
+import { acmeFiles, type CertificateFiles } from '../../plane/tls/files.ts'
 import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 
 /** Whether and with which certificate this machine serves over TLS. */

@@ -19,7 +19,7 @@ import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
-import { requestNotes, serve } from '../../api/serve.ts'
+import { requestNotes, type Server, serve } from '../../api/serve.ts'
 import { banner } from '../../cli/banner.ts'
 import { lifeOf } from '../../db/counter.ts'
 import { migrate } from '../../db/migrate.ts'
@@ -241,7 +241,7 @@ function openApi(
   const { host: hostname, port, trustedProxies } = config
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
   const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.sourceOf } : { hostname, port }
-  const server = listening(hostname, port, 'shop', () =>
+  const server: Server = listening(hostname, port, 'shop', () =>
     serve({ ...at, trustedProxies, toCustomers, toNodes, onChange: () => state.poke() }),
   )
   url = listenUrl(config, entrance?.port ?? server.port)

@@ -11,6 +11,7 @@ const lookEveryMs = 500
 /** How many may be at their handshake: of one network, and in all. */
 const mostOfNetwork = 128
 const mostShaking = 2048
+const leastShaking = 32
 /** A handshake costs a quarter of a millisecond: so many a second are begun, of one network and in all. */
 const ofNetwork = { perSecond: 400, burst: 800 }
 const ofAll = { perSecond: 1500, burst: 3000 }
@@ -73,11 +74,12 @@ export function openFront(deps: {
   const perNetwork = new Map<string, number>()
   const paces = [createBuckets(ofNetwork, () => performance.now()), createBuckets(ofAll, () => performance.now())]
   const all = new Set<Shaking>()
+  const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
   let failed = 0
   let turnedAway = 0
 
   function mayCome(network: string): boolean {
-    const hasRoom = all.size < deps.most && shaking.size < mostShaking && (perNetwork.get(network) ?? 0) < mostOfNetwork
+    const hasRoom = all.size < deps.most && shaking.size < roomToShake && (perNetwork.get(network) ?? 0) < mostOfNetwork
     return hasRoom && paces[0]?.take(network) === true && paces[1]?.take('') === true
   }
 

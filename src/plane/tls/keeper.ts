@@ -2,9 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import type { Log } from '../../kernel/log.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { BadCertificate, type Certificate, isInForce, readCertificate } from './certificate.ts'
-
-/** Where a certificate and its key are. */
-export type CertificateFiles = { readonly cert: string; readonly key: string }
+import type { CertificateFiles } from './files.ts'
 
 export type Keeper = {
   /** What newcomers are served with; undefined while there is none. */

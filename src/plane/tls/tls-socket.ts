@@ -17,6 +17,8 @@ const addedToRecord = { 'TLSv1.3': 22, 'TLSv1.2': 29 } as const
 export class TlsSocket {
   owner: TlsOwner | undefined
   isClosed = false
+  /** What had gone out when the handshake was made; whoever counts sets it then. */
+  handshakeBytes = 0
   private records = 0
   private readonly added: number
 

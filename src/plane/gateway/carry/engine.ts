@@ -7,6 +7,7 @@ import type { ExitWord } from '../decide/exit-health.ts'
 import type { CustomerLimits } from '../decide/limits.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Lookup } from '../reach/resolve.ts'
+import type { TlsSocket } from '../../tls/tls-socket.ts'
 
 /** How long a client may take for what it has to say. */
 export type Patience = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
@@ -67,6 +68,8 @@ export type Engine = {
    * Begins to serve. Returns the port, for whoever asked for any. Throws what the system says when it cannot listen.
    */
   start(at: { readonly hostname: string; readonly port: number }): number
+  /** Serves somebody who came over TLS, as if he had come to the first port. Nothing was read from him yet. */
+  takeTls(tls: TlsSocket): void
   /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
   learn(found: Found): void
   /**

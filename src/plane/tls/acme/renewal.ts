@@ -3,7 +3,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { findFile, writeOwnFile } from '../../agent/own-file.ts'
 import { BadCertificate, type Certificate, readCertificate } from '../certificate.ts'
-import type { CertificateFiles } from '../keeper.ts'
+import { acmeFiles } from '../files.ts'
 import { AcmeProblem, type Authority } from './authority.ts'
 import { makeAccountKey, readAccountKey } from './jws.ts'
 import { type Account, type Challenges, openAccount, orderCertificate } from './order.ts'
@@ -15,12 +15,6 @@ const mostPauseMs = 12 * 60 * minuteMs
 /** Whoever was told that it asks too often leaves the authority alone for an hour at least. */
 const limitedPauseMs = 60 * minuteMs
 const lookEveryMs = 30_000
-
-/** Where a folder has the certificate that an authority gave. One who reads both while they change reads again. */
-export const acmeFiles = (folder: string): CertificateFiles => ({
-  cert: join(folder, 'certificate.pem'),
-  key: join(folder, 'certificate.key'),
-})
 
 /** When the next certificate is to be asked for: with a third of its life left, or now if it is not for these names. */
 export function renewAt(certificate: Certificate | undefined, names: readonly string[]): number {
