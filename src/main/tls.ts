@@ -45,9 +45,8 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
         })
       gauge('turnpike_tls_certificate_expires_timestamp_seconds', 'When the certificate ends, since 1970.', (of) => of.endsAt)
       gauge('turnpike_tls_certificate_begins_timestamp_seconds', 'When the certificate began, since 1970.', (of) => of.beginsAt)
-      if (renewal) {
-        metrics.gauge('turnpike_acme_failures', 'How often in a row the authority gave no certificate.', () => renewal.failures)
-      }
+      const asked = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
+      metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
     },
     async stop() {
       keeper.stop()

@@ -213,7 +213,10 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
       return { ...passed, received: answerFrom, refusal: client.kept.toString('latin1', 0, 200) }
     }
     passed.sent += request.bytes.length
-    if (isReset) return { ...passed, received: await client.reset() }
+    if (isReset) {
+      const got = await client.reset()
+      return { ...passed, received: pass.isTls ? client.total : got }
+    }
   }
   client.close()
   return { ...passed, received: client.total }

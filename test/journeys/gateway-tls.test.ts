@@ -10,6 +10,9 @@ import { drawFrom, openTunnel, passRequests, passTunnel } from '../harness/trans
 import { untilTrue } from '../harness/turnpike.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
+/** How many of one network may be at their handshake. */
+const mostOfNetwork = 128
+
 describe('proxies over TLS', () => {
   const tlsPort = freePort()
   let first: Made
@@ -109,12 +112,15 @@ describe('proxies over TLS', () => {
     origin.stop()
   })
 
-  test('are cut off with their password, in the middle of what they carry', async () => {
+  test('are cut off when they expire, in the middle of what they carry', async () => {
     const [other] = (await road.buyProxies()) as [BoughtProxy]
     const origin = openByteOrigin()
     origin.expect({ id: 'long', up: 5, down: 1_000_000_000, afterwards: 'stay' })
     const [host = '', port = ''] = origin.host.split(':')
-    const { client } = await openTunnel({ ...other, port: tlsPort, isTls: true }, 'socks', { host, port: Number(port) })
+    const { client } = await openTunnel({ ...other, port: tlsPort, isTls: true }, 'connect', {
+      host,
+      port: Number(port),
+    })
     await client.send(Buffer.from('long\n'))
     await client.until(() => client.total > 1_000_000)
     await endIn(road, other, 1)
@@ -154,10 +160,9 @@ describe('proxies over TLS', () => {
 
   test('keep a place for others when somebody opens handshakes and says nothing', async () => {
     const quiet = await Promise.all(Array.from({ length: 300 }, () => WireClient.connect(tlsPort)))
-    expect(await curl('--proxy-cacert', files.cert, '-x', at(), plain.url)).toMatchObject({ exit: 56 })
-    expect(quiet.filter((each) => each.isClosed).length).toBeGreaterThan(100)
+    await untilTrue(() => quiet.filter((each) => each.isClosed).length >= 300 - mostOfNetwork)
+    expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
     for (const each of quiet) each.close()
-    await untilTrue(async () => (await through(plain.url)).status === 200)
   })
 })
 

@@ -76,6 +76,7 @@ export type Shop = {
 
 /** Opens the shop: database, schema, sandbox, HTTP, chores. */
 export async function openShop(config: Config, log: Log, around: Surroundings = realSurroundings): Promise<Shop> {
+  const tls = openTls(config, 'shop', log)
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
@@ -99,7 +100,6 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const metrics = createProcessMetrics(config, 'shop')
   const tally = createShopMetrics(metrics, around.clock)
-  const tls = openTls(config, 'shop', log)
   tls?.addMetrics(metrics)
   const api = openApi(config, services, around, { log, tally, tls }, await lifeOf(db))
   addShopGauges(metrics, services, api.pending)

@@ -33,6 +33,11 @@ export function pauseAfter(failures: number, problem: unknown): number {
 /** What a run before has left: how often it has failed, and until when it leaves the authority alone. */
 type Restraint = { readonly failures: number; readonly nextAt: number }
 
+const restraintFileIn = (folder: string): string => join(folder, 'attempts.json')
+
+/** How often in a row whoever keeps this folder was given no certificate. */
+export const failuresIn = (folder: string): number => readRestraint(findFile(restraintFileIn(folder))).failures
+
 export type Renewal = {
   readonly failures: number
   /** Does what is due now, and returns when it is done or has failed. For the loop, and for tests. */
@@ -60,7 +65,7 @@ export function keepRenewed(deps: {
   const { folder, names, clock, log } = deps
   const files = acmeFiles(folder)
   const accountFile = join(folder, 'account.json')
-  const restraintFile = join(folder, 'attempts.json')
+  const restraintFile = restraintFileIn(folder)
   let restraint = readRestraint(findFile(restraintFile))
   let running: Promise<void> | undefined
   let isStopped = false
