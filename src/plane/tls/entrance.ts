@@ -18,6 +18,7 @@ export function openEntrance(deps: {
   readonly port: number
   readonly certificate: () => Certificate | undefined
   readonly most: number
+  readonly handshakeMs?: number
   /** Where the server is; it may open later than the entrance. */
   readonly inner: () => number
   readonly log: Log

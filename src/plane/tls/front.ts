@@ -7,7 +7,7 @@ import { TlsSocket } from './tls-socket.ts'
 
 /** How long a handshake may take, however often a byte of it comes. */
 const handshakeMs = 10_000
-const lookEveryMs = 500
+const lookEveryMs = 250
 /** How many may be at their handshake: of one network, and in all. */
 const mostOfNetwork = 128
 const mostShaking = 2048
@@ -34,7 +34,8 @@ class Shaking implements InLine<Shaking> {
   isGone = false
 
   constructor(
-    readonly raw: Socket<unknown>,
+    /** What can be told to end: first the socket as it was accepted, then its secured twin. */
+    public socket: Socket<unknown>,
     readonly source: string,
     readonly network: string,
     readonly cameAt: number,
@@ -66,6 +67,8 @@ export function openFront(deps: {
   readonly certificate: () => Certificate | undefined
   /** How many may be open at once. */
   readonly most: number
+  /** How long a handshake may take; ten seconds unless said. */
+  readonly handshakeMs?: number
   /** Somebody who has made the handshake. Whoever takes it sets the owner. */
   readonly onTls: (tls: TlsSocket) => void
   readonly onFault: (fault: unknown) => void
@@ -92,23 +95,29 @@ export function openFront(deps: {
     else perNetwork.delete(one.network)
   }
 
+  /** It ends before its handshake is made, if it is not made yet. */
+  function fail(one: Shaking): void {
+    if (!one.isGone) failed += 1
+    leave(one)
+  }
+
   const guard = (one: Shaking, act: () => void): void => {
     try {
       act()
     } catch (fault) {
       deps.onFault(fault)
-      one.raw.terminate()
+      one.socket.terminate()
     }
   }
 
   const handlersOf = (one: Shaking): SocketHandler<unknown> => ({
     handshake(socket, isDone) {
-      leave(one)
       if (!isDone) {
-        failed += 1
+        fail(one)
         socket.terminate()
         return
       }
+      leave(one)
       const tls = new TlsSocket(socket, one.source)
       one.tls = tls
       guard(one, () => deps.onTls(tls))
@@ -126,8 +135,7 @@ export function openFront(deps: {
 
   function gone(one: Shaking): void {
     if (!all.delete(one)) return
-    if (!one.isGone) failed += 1
-    leave(one)
+    fail(one)
     const { tls } = one
     if (!tls) return
     tls.isClosed = true
@@ -151,7 +159,10 @@ export function openFront(deps: {
     const { cert, key } = certificate
     // As a server, which Bun's types do not know.
     const options: object = { isServer: true, tls: { cert, key, ciphers, minVersion }, socket: handlersOf(one) }
-    guard(one, () => void raw.upgradeTLS(options as never))
+    guard(one, () => {
+      const [, secured] = raw.upgradeTLS<unknown>(options as never)
+      one.socket = secured
+    })
   }
 
   const listener: TCPSocketListener<Shaking> = Bun.listen<Shaking>({
@@ -170,11 +181,10 @@ export function openFront(deps: {
   })
 
   const timer = setInterval(() => {
-    const lateAt = performance.now() - handshakeMs
+    const lateAt = performance.now() - (deps.handshakeMs ?? handshakeMs)
     for (let { first } = shaking; first && first.cameAt <= lateAt; { first } = shaking) {
-      leave(first)
-      failed += 1
-      first.raw.terminate()
+      fail(first)
+      first.socket.terminate()
     }
   }, lookEveryMs)
   timer.unref()
@@ -196,7 +206,7 @@ export function openFront(deps: {
     close: () => listener.stop(false),
     end() {
       clearInterval(timer)
-      for (const one of all) one.raw.terminate()
+      for (const one of all) one.socket.terminate()
     },
   }
 }
