@@ -43,8 +43,16 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
           const certificate = keeper.current()
           return certificate && read(certificate) / 1000
         })
-      gauge('turnpike_tls_certificate_expires_timestamp_seconds', 'When the certificate ends, since 1970.', (of) => of.endsAt)
-      gauge('turnpike_tls_certificate_begins_timestamp_seconds', 'When the certificate began, since 1970.', (of) => of.beginsAt)
+      gauge(
+        'turnpike_tls_certificate_expires_timestamp_seconds',
+        'When the certificate ends, since 1970.',
+        (of) => of.endsAt,
+      )
+      gauge(
+        'turnpike_tls_certificate_begins_timestamp_seconds',
+        'When the certificate began, since 1970.',
+        (of) => of.beginsAt,
+      )
       const asked = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
       metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
     },
@@ -61,7 +69,9 @@ function assertServable(config: Config): void {
     readFiles({ cert: config.tlsCert ?? '', key: config.tlsKey ?? '' })
   } catch (error) {
     if (!(error instanceof BadCertificate)) throw error
-    throw new BadSetting(`TURNPIKE_TLS_CERT (--tls-cert) and TURNPIKE_TLS_KEY (--tls-key) cannot be used: ${error.message}.`)
+    throw new BadSetting(
+      `TURNPIKE_TLS_CERT (--tls-cert) and TURNPIKE_TLS_KEY (--tls-key) cannot be used: ${error.message}.`,
+    )
   }
 }
 
@@ -122,5 +132,7 @@ export function openShopEntrance(
 ): Entrance {
   const files = raiseFileLimit(process.platform)
   const most = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
-  return listening(hostname, port, 'shop', () => openEntrance({ hostname, port, certificate: current, most, inner, log }))
+  return listening(hostname, port, 'shop', () =>
+    openEntrance({ hostname, port, certificate: current, most, inner, log }),
+  )
 }

@@ -9,11 +9,9 @@ export type Made = { readonly cert: string; readonly key: string }
 export async function makeCertificate(name: string): Promise<Made> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-certificate-'))
   const [cert, key] = [join(folder, 'a.crt'), join(folder, 'a.key')]
-  const ran = await run(
-    ...['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-    ...['-keyout', key, '-out', cert, '-days', '30', '-subj', `/CN=${name}`],
-    ...['-addext', 'subjectAltName=DNS:localhost,DNS:shop.test,IP:127.0.0.1'],
-  )
+  const asked = 'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30'.split(' ')
+  const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,DNS:shop.test,IP:127.0.0.1']
+  const ran = await run(...asked, ...names, '-keyout', key, '-out', cert)
   if (ran.exit !== 0) throw new Error(ran.err)
   const made = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
   rmSync(folder, { recursive: true })

@@ -46,13 +46,20 @@ export async function startPebble(options: { readonly env?: Record<string, strin
   }
   const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const
   const dns = Bun.spawn(
-    ['pebble-challtestsrv', '-defaultIPv6', '', '-http01', '', '-https01', '', '-tlsalpn01', '']
-      .concat(['-dns01', `127.0.0.1:${names}`, '-management', `127.0.0.1:${namesManaging}`]),
+    ['pebble-challtestsrv', '-defaultIPv6', '', '-http01', '', '-https01', '', '-tlsalpn01', ''].concat([
+      '-dns01',
+      `127.0.0.1:${names}`,
+      '-management',
+      `127.0.0.1:${namesManaging}`,
+    ]),
     quiet,
   )
   const pebble = Bun.spawn(
     ['pebble', '-config', file('config.json', JSON.stringify(config)), '-dnsserver', `127.0.0.1:${names}`],
-    { ...quiet, env: { PATH: process.env['PATH'] ?? '', PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '20', ...options.env } },
+    {
+      ...quiet,
+      env: { PATH: process.env['PATH'] ?? '', PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '20', ...options.env },
+    },
   )
   const tls: object = { tls: { ca: selfSigned.cert } }
   const directory = `https://127.0.0.1:${port}/dir`

@@ -197,7 +197,12 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
     const cut =
       index + 1 < count
         ? undefined
-        : draw.oneOf([undefined, pass.isTls ? undefined : 'client resets', 'client resets within', 'origin ends'] as const)
+        : draw.oneOf([
+            undefined,
+            pass.isTls ? undefined : 'client resets',
+            'client resets within',
+            'origin ends',
+          ] as const)
     const request = makeRequest(pass, origin, draw, cut)
     const answerFrom = client.total
     client.kept = Buffer.alloc(0)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
-import { makeCertificate, type Made, putCertificate, servedAt } from '../harness/certificates.ts'
+import { type Made, makeCertificate, putCertificate, servedAt } from '../harness/certificates.ts'
 import { curl, expectNoTrace, run } from '../harness/clients.ts'
 import { type BoughtProxy, endIn, freePort, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
 import { scaled } from '../harness/scale.ts'
@@ -81,7 +81,8 @@ describe('proxies over TLS', () => {
     const lane = async (index: number): Promise<void> => {
       const draw = drawFrom(seed + index)
       const pass = users[index]
-      for (let left = scaled(40); pass && left > 0; left -= 1) {
+      if (!pass) return
+      for (let left = scaled(40); left > 0; left -= 1) {
         const { sent, received } = await (draw.upTo(2) === 0 ? passRequests : passTunnel)(pass, origin, draw)
         real[index] = (real[index] ?? 0) + sent + received
       }

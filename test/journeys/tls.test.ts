@@ -58,10 +58,10 @@ describe('a shop with a certificate from files', () => {
     const kept = await openKept(port, files.cert)
     expect(await kept.get('/healthz')).toBe('200')
     const failures: string[] = []
-    let isOver = false
+    const until = { isOver: false }
     const others = Promise.all(
       [0, 1].map(async () => {
-        for (; !isOver; ) {
+        while (!until.isOver) {
           const { exit, err } = await ask('/healthz', '-k')
           if (exit !== 0) failures.push(err)
         }
@@ -74,7 +74,7 @@ describe('a shop with a certificate from files', () => {
       expect(await untilTrue(async () => (await servedAt(port)) === name)).toBe(true)
       expect(await kept.get('/healthz')).toBe('200')
     }
-    isOver = true
+    until.isOver = true
     await others
     expect(failures).toEqual([])
     kept.close()
@@ -107,7 +107,9 @@ describe('a shop with a certificate from files', () => {
 /** A connection that stays open, as a program's is. */
 async function openKept(port: number, ca: string) {
   const socket = await new Promise<TLSSocket>((resolve, reject) => {
-    const opening = connect({ port, host: '127.0.0.1', ca: readFileSync(ca), servername: 'localhost' }, () => resolve(opening))
+    const opening = connect({ port, host: '127.0.0.1', ca: readFileSync(ca), servername: 'localhost' }, () =>
+      resolve(opening),
+    )
     opening.once('error', reject)
   })
   return {
@@ -191,7 +193,14 @@ describe('everything with a certificate by ACME, from pebble', () => {
     const posted = await run('curl', '-qsS', '-o', '/dev/null', '-w', '%{http_code}', '-d', 'token=1', `${at}/api/v1/x`)
     expect(posted.out).toBe('403')
     for (const path of ['nobody', '..%2f..%2fetc%2fpasswd', '../../shop', '']) {
-      const found = await run('curl', '-qsS', '--path-as-is', '-w', '%{http_code}', `${at}/.well-known/acme-challenge/${path}`)
+      const found = await run(
+        'curl',
+        '-qsS',
+        '--path-as-is',
+        '-w',
+        '%{http_code}',
+        `${at}/.well-known/acme-challenge/${path}`,
+      )
       expect(found.out).toMatch(/404$|308$/)
     }
   })

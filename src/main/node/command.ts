@@ -28,9 +28,10 @@ export const nodeCommand = (
   async run(given) {
     const config = configOf(given)
     const stop = new AbortController()
-    let node: RunningNode | undefined
-    const stopped = untilStopped(() => node?.onHangUp).then(() => stop.abort())
-    node = await open(config, logOf(config, name), stop.signal)
+    const told: { node?: RunningNode | undefined } = {}
+    const stopped = untilStopped(() => told.node?.onHangUp).then(() => stop.abort())
+    const node = await open(config, logOf(config, name), stop.signal)
+    told.node = node
     void node?.ready?.then(() => tellOpened({}))
     if (node && !node.ready) tellOpened({})
     const exit = await Promise.race([stopped.then(() => 0), ...(node?.failed ? [node.failed.then(() => 1)] : [])])

@@ -85,7 +85,13 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   // What it has is sold once it can be used: the port is open, and each address was tried.
   const trying = trials.run(end)
   await Promise.race([trials.ready, realTiming.pause(mostTrialMs, end)])
-  log.info('gateway open', { port, ...(front && { tls_port: front.port }), node: agent.node, mode: rules.mode(), version: manifest.version })
+  log.info('gateway open', {
+    port,
+    ...(front && { tls_port: front.port }),
+    node: agent.node,
+    mode: rules.mode(),
+    version: manifest.version,
+  })
   return {
     port,
     failed,

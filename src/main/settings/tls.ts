@@ -108,7 +108,10 @@ export function readTlsConfig(reading: TlsReading): TlsConfig {
     gatewayTlsPort: reading.whole('gatewayTlsPort', 0, 65_535),
   }
   if (config.gatewayTlsPort > 0 && !isTls(config)) {
-    throw bad('gatewayTlsPort', 'needs a certificate: set TURNPIKE_TLS_CERT and TURNPIKE_TLS_KEY, or TURNPIKE_ACME_NAMES')
+    throw bad(
+      'gatewayTlsPort',
+      'needs a certificate: set TURNPIKE_TLS_CERT and TURNPIKE_TLS_KEY, or TURNPIKE_ACME_NAMES',
+    )
   }
   return config
 }
@@ -146,13 +149,15 @@ function readContact(reading: TlsReading): string | undefined {
   const text = reading.text('acmeContact')
   if (text === '') return undefined
   // Nothing that an address of mailto: would give a meaning of its own.
-  if (!/^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$/.test(text)) throw reading.bad('acmeContact', 'must be an e-mail address')
+  if (!/^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$/.test(text))
+    throw reading.bad('acmeContact', 'must be an e-mail address')
   return text
 }
 
 function readDirectory(reading: TlsReading): string {
   const url = URL.parse(reading.text('acmeDirectory'))
-  if (url?.protocol !== 'https:' || url.username !== '') throw reading.bad('acmeDirectory', 'must be an https:// address')
+  if (url?.protocol !== 'https:' || url.username !== '')
+    throw reading.bad('acmeDirectory', 'must be an https:// address')
   return url.href
 }
 

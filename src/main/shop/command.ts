@@ -10,9 +10,10 @@ export const shopCommand: Command = {
   options: [],
   async run(given) {
     const config = configOf(given)
-    let shop: Shop | undefined
-    const stopped = untilStopped(() => shop?.onHangUp)
-    shop = await openShop(config, logOf(config, 'shop'))
+    const told: { shop?: Shop } = {}
+    const stopped = untilStopped(() => told.shop?.onHangUp)
+    const shop = await openShop(config, logOf(config, 'shop'))
+    told.shop = shop
     if (!tellOpened({ banner: shop.banner })) {
       process.stdout.write(shop.banner)
       unshownTokenIn(config.folder).forget()

@@ -14,8 +14,8 @@ type BridgeHooks = {
 }
 
 /**
- * Joins a client's TLS connection with a plain one inside this machine: what comes on either goes out on the other, ends
- * of streams too, and nothing is read from one while the other does not take it.
+ * Joins a client's TLS connection with a plain one inside this machine: what comes on either goes out on the other,
+ * ends of streams too, and nothing is read from one while the other does not take it.
  */
 export class Bridge implements TlsOwner {
   private inner: Socket<Bridge> | undefined
@@ -124,7 +124,10 @@ export class Bridge implements TlsOwner {
 }
 
 /** Writes as much as is taken, and returns the rest. */
-function push(to: { write(bytes: Uint8Array): number } | undefined, parts: readonly Uint8Array[]): readonly Uint8Array[] {
+function push(
+  to: { write(bytes: Uint8Array): number } | undefined,
+  parts: readonly Uint8Array[],
+): readonly Uint8Array[] {
   for (const [at, part] of parts.entries()) {
     const gone = Math.max(0, to?.write(part) ?? 0)
     if (gone < part.length) return [part.subarray(gone), ...parts.slice(at + 1)]

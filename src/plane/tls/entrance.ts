@@ -6,7 +6,7 @@ import type { TlsSocket } from './tls-socket.ts'
 
 export type Entrance = Front & {
   /** Who is behind a plain connection that comes from this port of loopback; undefined for a stranger. */
-  sourceOf(port: number): string | undefined
+  readonly sourceOf: (port: number) => string | undefined
 }
 
 /**
@@ -32,7 +32,7 @@ export function openEntrance(deps: {
       ...innerHandlers,
       open(socket: Parameters<NonNullable<typeof innerHandlers.open>>[0]) {
         sources.set(socket.localPort, tls.source)
-        innerHandlers.open?.(socket)
+        bridge.onInnerOpen(socket)
       },
       close(socket: Parameters<NonNullable<typeof innerHandlers.close>>[0]) {
         sources.delete(socket.localPort)
@@ -40,7 +40,7 @@ export function openEntrance(deps: {
       },
     }
     const options = { hostname: '127.0.0.1', port: deps.inner(), allowHalfOpen: true, data: bridge, socket: handlers }
-    Bun.connect<Bridge>(options).catch((fault: unknown) => {
+    void Bun.connect<Bridge>(options).catch((fault: unknown) => {
       onFault(fault)
       bridge.breakOff()
     })

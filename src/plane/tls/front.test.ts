@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
-import { WireClient } from '../../../test/harness/wire-client.ts'
 import { selfSigned } from '../../../test/harness/self-signed.ts'
 import { until } from '../../../test/harness/until.ts'
+import { WireClient } from '../../../test/harness/wire-client.ts'
 import { serve } from '../../api/serve.ts'
 import { readCertificate } from './certificate.ts'
 import { type Entrance, openEntrance } from './entrance.ts'
@@ -118,7 +118,11 @@ describe('an entrance over TLS', () => {
 /** What a client says first. */
 async function clientHello(): Promise<Uint8Array> {
   const said = Promise.withResolvers<Uint8Array>()
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (_, bytes) => said.resolve(bytes.slice()) } })
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (_, bytes) => said.resolve(bytes.slice()) },
+  })
   const client = connectSecurely({ host: '127.0.0.1', port: server.port }).on('error', () => {})
   const hello = await said.promise
   client.destroy()

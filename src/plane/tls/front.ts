@@ -110,7 +110,7 @@ export function openFront(deps: {
     }
   }
 
-  const handlersOf = (one: Shaking): SocketHandler<unknown> => ({
+  const handlersOf = (one: Shaking): SocketHandler => ({
     handshake(socket, isDone) {
       if (!isDone) {
         fail(one)
@@ -151,7 +151,7 @@ export function openFront(deps: {
       raw.terminate()
       return
     }
-    const one = new Shaking(raw as Socket<unknown>, source, network, performance.now())
+    const one = new Shaking(raw, source, network, performance.now())
     raw.data = one
     all.add(one)
     shaking.join(one)

@@ -6,9 +6,9 @@ import type { CertificateFiles } from './files.ts'
 
 export type Keeper = {
   /** What newcomers are served with; undefined while there is none. */
-  current(): Certificate | undefined
+  readonly current: () => Certificate | undefined
   /** Looks at the files now. */
-  look(): void
+  readonly look: () => void
   stop(): void
 }
 

@@ -1,13 +1,13 @@
 import type { Found } from '../../../wire/node/state.ts'
 import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Speeds } from '../count/speed-limit.ts'
 import type { Ask } from '../decide/admission.ts'
 import type { ExitWord } from '../decide/exit-health.ts'
 import type { CustomerLimits } from '../decide/limits.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Lookup } from '../reach/resolve.ts'
-import type { TlsSocket } from '../../tls/tls-socket.ts'
 
 /** How long a client may take for what it has to say. */
 export type Patience = { readonly handshakeMs: number; readonly betweenRequestsMs: number }

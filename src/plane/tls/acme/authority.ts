@@ -15,7 +15,12 @@ export class AcmeProblem extends Error {
   }
 }
 
-export type Answer = { readonly body: unknown; readonly text: string; readonly location: string | undefined; readonly retryAfterMs: number | undefined }
+export type Answer = {
+  readonly body: unknown
+  readonly text: string
+  readonly location: string | undefined
+  readonly retryAfterMs: number | undefined
+}
 
 const answerWithinMs = 30_000
 const mostBytes = 256 * 1024
@@ -34,7 +39,8 @@ export function createAuthority(deps: {
   let nonce: string | undefined
 
   async function call(url: string, init: RequestInit = {}): Promise<{ response: Response; answer: Answer }> {
-    if (!url.startsWith('https://')) throw new AcmeProblem('the authority named an address that is not https', '', undefined)
+    if (!url.startsWith('https://'))
+      throw new AcmeProblem('the authority named an address that is not https', '', undefined)
     const tls: object = deps.ca === undefined ? {} : { tls: { ca: deps.ca } }
     const headers = { 'User-Agent': deps.agent, ...(init.headers as Record<string, string> | undefined) }
     const signal = AbortSignal.timeout(answerWithinMs)
@@ -67,7 +73,12 @@ export function createAuthority(deps: {
   }
 
   /** Sends one request, signed; '' only reads (RFC 8555, 6.3). */
-  async function post(account: AccountKey, kid: string | undefined, url: string, payload: object | ''): Promise<Answer> {
+  async function post(
+    account: AccountKey,
+    kid: string | undefined,
+    url: string,
+    payload: object | '',
+  ): Promise<Answer> {
     for (let left = mostNonces; ; left -= 1) {
       const header = { url, nonce: await takeNonce(), ...(kid !== undefined && { kid }) }
       const { response, answer } = await call(url, {
@@ -102,7 +113,7 @@ export function problemOf(status: number, { body, retryAfterMs }: Pick<Answer, '
 async function readAll(response: Response): Promise<string> {
   const parts: Uint8Array[] = []
   let bytes = 0
-  for await (const part of response.body ?? []) {
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += part.length
     if (bytes > mostBytes) throw new AcmeProblem('the authority says too much', '', undefined)
     parts.push(part)

@@ -1,16 +1,25 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 /** A key of an account: a curve that every authority takes (RFC 8555, 6.2), and its public half as a JWK. */
-export type AccountKey = { readonly pem: string; readonly key: KeyObject; readonly jwk: Readonly<Record<string, string>> }
+export type AccountKey = {
+  readonly pem: string
+  readonly key: KeyObject
+  readonly jwk: Readonly<Record<string, string>>
+}
 
 export function makeAccountKey(): AccountKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return readAccountKey(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+  return readAccountKey(privateKey.export({ type: 'pkcs8', format: 'pem' }))
 }
 
 export function readAccountKey(pem: string): AccountKey {
   const key = createPrivateKey(pem)
-  const { crv = '', kty = '', x = '', y = '' } = createPublicKey(pem).export({ format: 'jwk' }) as Record<string, string>
+  const {
+    crv = '',
+    kty = '',
+    x = '',
+    y = '',
+  } = createPublicKey(pem).export({ format: 'jwk' }) as Record<string, string>
   // In this order, which the thumbprint needs (RFC 7638, 3).
   return { pem, key, jwk: { crv, kty, x, y } }
 }

@@ -4,17 +4,24 @@ import { type AccountKey, keyAuthorization } from './jws.ts'
 import { makeKey, makeRequest } from './request.ts'
 
 /** Where an authority finds what it was told to look for. */
-export type Challenges = { put(token: string, text: string): void; remove(token: string): void }
+export type Challenges = {
+  readonly put: (token: string, text: string) => void
+  readonly remove: (token: string) => void
+}
 
 export type Account = { readonly key: AccountKey; readonly url: string }
 
 /** How long an authority may take to make up its mind, and how often it is asked meanwhile. */
 const mostPolls = 60
-const pollMs = 1000
+const pollMs = 500
 const mostPollMs = 10_000
 
 /** Opens an account, or finds the one that the key has already (RFC 8555, 7.3). */
-export async function openAccount(authority: Authority, key: AccountKey, contact: string | undefined): Promise<Account> {
+export async function openAccount(
+  authority: Authority,
+  key: AccountKey,
+  contact: string | undefined,
+): Promise<Account> {
   const wish = {
     termsOfServiceAgreed: true,
     ...(contact !== undefined && { contact: [`mailto:${contact}`] }),
@@ -30,7 +37,6 @@ export async function orderCertificate(
   { key, url: kid }: Account,
   names: readonly string[],
   challenges: Challenges,
-  pause: (ms: number) => Promise<void>,
 ): Promise<Certificate> {
   const post = (url: string, payload: object | ''): Promise<Answer> => authority.post(key, kid, url, payload)
 
@@ -40,7 +46,7 @@ export async function orderCertificate(
       const answer = await post(url, '')
       const fields = fieldsOf(answer.body)
       if (fields['status'] !== 'pending' && fields['status'] !== 'processing') return fields
-      await pause(Math.min(mostPollMs, Math.max(pollMs, answer.retryAfterMs ?? pollMs)))
+      await Bun.sleep(Math.min(mostPollMs, Math.max(pollMs, answer.retryAfterMs ?? pollMs)))
     }
     throw new AcmeProblem('the authority takes too long', '', undefined)
   }

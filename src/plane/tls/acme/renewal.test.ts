@@ -73,7 +73,6 @@ describe('an authority', () => {
       clock: () => nowMs,
       log: { error: note, warn: note, info: note, debug: note },
       onRenewed() {},
-      pause: () => Bun.sleep(100),
     })
   }
 
@@ -106,7 +105,10 @@ describe('an authority', () => {
     const folder = newFolder()
     const broken = open(folder, { put: (token) => challenges.put(token, 'something else') })
     await broken.look()
-    expect(lines).toContainEqual(['certificate not renewed', expect.objectContaining({ failures: 1, again_in_ms: 120_000 })])
+    expect(lines).toContainEqual([
+      'certificate not renewed',
+      expect.objectContaining({ failures: 1, again_in_ms: 120_000 }),
+    ])
     expect(String(lines.at(-1)?.[1]?.['reason'])).toContain('shop.test was not proven: unauthorized')
     await broken.stop()
     const before = asked

@@ -46,7 +46,7 @@ export type Renewal = {
 }
 
 /**
- * Keeps a certificate in a folder: asks an authority for one when there is none or when two thirds of its life are over.
+ * Keeps a certificate in a folder: asks an authority for one when there is none or two thirds of its life are over.
  * How often it has failed outlives this process, so that one that is started again and again does not ask as often.
  */
 export function keepRenewed(deps: {
@@ -60,7 +60,6 @@ export function keepRenewed(deps: {
   readonly log: Log
   /** There is a new one in the files. */
   readonly onRenewed: () => void
-  readonly pause?: (ms: number) => Promise<void>
 }): Renewal {
   const { folder, names, clock, log } = deps
   const files = acmeFiles(folder)
@@ -99,7 +98,7 @@ export function keepRenewed(deps: {
   async function renew(): Promise<void> {
     // Written before it is asked: a process that dies while it asks does not ask at once again.
     restrain({ failures: restraint.failures + 1, nextAt: clock() + pauseAfter(restraint.failures + 1, undefined) })
-    const made = await orderCertificate(deps.authority, await account(), names, deps.challenges, deps.pause ?? sleep)
+    const made = await orderCertificate(deps.authority, await account(), names, deps.challenges)
     writeOwnFile(files.key, made.key)
     writeOwnFile(files.cert, made.cert)
     restrain({ failures: 0, nextAt: 0 })

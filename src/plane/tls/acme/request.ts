@@ -1,7 +1,16 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 
 /** Tags of DER that a request is made of (X.690, 8). */
-const tag = { whole: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, sequence: 0x30, set: 0x31, attributes: 0xa0, name: 0x82 }
+const tag = {
+  whole: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  oid: 0x06,
+  sequence: 0x30,
+  set: 0x31,
+  attributes: 0xa0,
+  name: 0x82,
+}
 
 function der(kind: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const content = Buffer.concat(parts)
@@ -21,7 +30,7 @@ const ecdsaWithSha256 = oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02)
 /** A new key on P-256, as PEM. */
 export function makeKey(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return privateKey.export({ type: 'pkcs8', format: 'pem' })
 }
 
 /** Asks for a certificate for these names (PKCS #10, RFC 2986); the subject is empty, as names are what counts. */

@@ -38,7 +38,7 @@ type Addresses = Awaited<ReturnType<Lookup>>
 export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
   | { readonly type: 'unlisten'; readonly descriptor: number }
-  /** Somebody who came over TLS: the plain end of his connection, of which the reactor takes a descriptor of its own. */
+  /** Somebody who came over TLS: the plain end of his connection. The reactor takes a descriptor of its own. */
   | { readonly type: 'tls'; readonly descriptor: number; readonly source: string; readonly memory: SharedArrayBuffer }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }

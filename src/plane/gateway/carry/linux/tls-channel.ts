@@ -6,8 +6,8 @@ import type { Reactor } from './reactor.ts'
 import type { TlsMemory } from './tls-memory.ts'
 
 /**
- * The plain end of a connection over TLS. Its socket leads to another thread, not to the customer: what has reached him,
- * that he has gone, and that he is to be cut off is said in memory that both threads see.
+ * The plain end of a connection over TLS. Its socket leads to another thread, not to the customer: what has reached
+ * him, that he has gone, and that he is to be cut off is said in memory that both threads see.
  */
 export class TlsChannel extends Channel {
   constructor(

@@ -45,8 +45,8 @@ class TlsLine {
 }
 
 /**
- * Connections over TLS, for a reactor that speaks none: this thread does, and hands what is meant to the reactor through
- * a pair of sockets. Who is let in, what is counted and who is cut off is decided there, as for everybody.
+ * Connections over TLS, for a reactor that speaks none: this thread does, and hands what is meant to the reactor
+ * through a pair of sockets. Who is let in, what is counted and who is cut off is decided there, as for everybody.
  */
 export function createTlsLines(deps: {
   readonly kernel: Kernel

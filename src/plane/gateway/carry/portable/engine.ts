@@ -1,4 +1,5 @@
 import type { Socket, TCPSocketListener } from 'bun'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { createCore, tickMs } from '../core.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createHeldGauge } from '../held-gauge.ts'
@@ -7,7 +8,6 @@ import { Relay } from '../relay.ts'
 import { noteHandshake, SecuredSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
-import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { after, handlers } from './bun-sockets.ts'
 import { createDialler } from './dialler.ts'
 
