@@ -32,7 +32,8 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
   if (!files) return undefined
   if (config.tlsCert !== undefined) assertServable(config)
   const keeper = keepCertificate({ files, log, clock: Date.now })
-  const isAsking = config.acmeNames.length > 0 && (role === 'shop' || config.shopUrl !== localShopUrl(config))
+  const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
+  const isAsking = config.acmeNames.length > 0 && (role === 'shop' || !isBesideShop)
   const renewal = isAsking ? openRenewal(config, role, log, () => keeper.look()) : undefined
   return {
     current: keeper.current,

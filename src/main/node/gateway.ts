@@ -48,8 +48,13 @@ export type Gateway = RunningNode & { readonly port: number }
  */
 export async function openGateway(config: Config, log: Log, end: AbortSignal): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
+  // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
+  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
-  if (!agent) return undefined
+  if (!agent) {
+    await tls?.stop()
+    return undefined
+  }
   const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -62,11 +67,11 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   // no.
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
   if (end.aborted) {
+    await tls?.stop()
     await meter.stop()
     return undefined
   }
   const port = listen(engine, config)
-  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
   const front = tls && listenTls(engine, tls, config, log)
   // With its first report it counts as there, and what it carries is sold.
   meter.start()

@@ -8,6 +8,8 @@ import { TlsSocket } from './tls-socket.ts'
 /** How long a handshake may take, however often a byte of it comes. */
 const handshakeMs = 10_000
 const lookEveryMs = 250
+/** When there is no room, who has been at it for longer than this makes room for others. */
+const graceMs = 2000
 /** How many may be at their handshake: of one network, and in all. */
 const mostOfNetwork = 128
 const mostShaking = 2048
@@ -82,8 +84,18 @@ export function openFront(deps: {
   let turnedAway = 0
 
   function mayCome(network: string): boolean {
-    const hasRoom = all.size < deps.most && shaking.size < roomToShake && (perNetwork.get(network) ?? 0) < mostOfNetwork
-    return hasRoom && paces[0]?.take(network) === true && paces[1]?.take('') === true
+    if (all.size >= deps.most || (perNetwork.get(network) ?? 0) >= mostOfNetwork) return false
+    if (paces[0]?.take(network) !== true || paces[1]?.take('') !== true) return false
+    return shaking.size < roomToShake || spareOldest()
+  }
+
+  /** Whoever means it is done within a round trip or two. False when all have come just now. */
+  function spareOldest(): boolean {
+    const { first } = shaking
+    if (!first || performance.now() - first.cameAt < graceMs) return false
+    fail(first)
+    first.socket.terminate()
+    return true
   }
 
   function leave(one: Shaking): void {

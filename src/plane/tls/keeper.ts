@@ -33,6 +33,10 @@ export function keepCertificate(deps: {
     const standing = standingOf(files)
     if (standing === seen) return
     seen = standing
+    if (standing === nothingThere && !current) {
+      log.warn('no certificate yet', { file: files.cert, explanation: 'nobody can be served until there is one' })
+      return
+    }
     try {
       take(readFiles(files))
     } catch (error) {
@@ -73,6 +77,9 @@ export function readFiles(files: CertificateFiles): Certificate {
   })
   return readCertificate(cert ?? '', key ?? '')
 }
+
+/** The standing of two files that are not there. */
+const nothingThere = '- -'
 
 /** Changes whenever either file does, also when it is a link that leads elsewhere now. */
 const standingOf = (files: CertificateFiles): string =>
