@@ -8,6 +8,8 @@ export type RunningNode = {
   readonly ready?: Promise<void>
   /** Settles should the node be unable to go on. */
   readonly failed?: Promise<void>
+  /** Reads its certificate again, where it has one. */
+  readonly onHangUp?: (() => void) | undefined
   stop(): Promise<void>
 }
 
@@ -26,8 +28,10 @@ export const nodeCommand = (
   async run(given) {
     const config = configOf(given)
     const stop = new AbortController()
-    const stopped = untilStopped().then(() => stop.abort())
+    const told: { node?: RunningNode | undefined } = {}
+    const stopped = untilStopped(() => told.node?.onHangUp).then(() => stop.abort())
     const node = await open(config, logOf(config, name), stop.signal)
+    told.node = node
     void node?.ready?.then(() => tellOpened({}))
     if (node && !node.ready) tellOpened({})
     const exit = await Promise.race([stopped.then(() => 0), ...(node?.failed ? [node.failed.then(() => 1)] : [])])

@@ -15,13 +15,15 @@ import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
+import { type Front, openFront } from '../../plane/tls/front.ts'
 import type { Found, StatePage } from '../../wire/node/state.ts'
-import { addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
-import { listening } from '../settings/listening.ts'
+import { listening, withIpv6OrWithout } from '../settings/listening.ts'
+import { openTls, type Tls } from '../tls.ts'
 import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
 import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
@@ -46,8 +48,13 @@ export type Gateway = RunningNode & { readonly port: number }
  */
 export async function openGateway(config: Config, log: Log, end: AbortSignal): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
+  // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
+  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
-  if (!agent) return undefined
+  if (!agent) {
+    await tls?.stop()
+    return undefined
+  }
   const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -60,15 +67,19 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   // no.
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
   if (end.aborted) {
+    await tls?.stop()
     await meter.stop()
     return undefined
   }
   const port = listen(engine, config)
+  const front = tls && listenTls(engine, tls, config, log)
   // With its first report it counts as there, and what it carries is sold.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
   addGatewayMetrics(metrics, engine, () => words.standing())
+  tls?.addMetrics(metrics)
+  if (front) addFrontMetrics(metrics, front)
   const figures = serveMetrics(config, 'gateway', metrics, log)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   const looking = setInterval(rules.lookAround, lookAroundMs)
@@ -79,17 +90,27 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   // What it has is sold once it can be used: the port is open, and each address was tried.
   const trying = trials.run(end)
   await Promise.race([trials.ready, realTiming.pause(mostTrialMs, end)])
-  log.info('gateway open', { port, node: agent.node, mode: rules.mode(), version: manifest.version })
+  log.info('gateway open', {
+    port,
+    ...(front && { tls_port: front.port }),
+    node: agent.node,
+    mode: rules.mode(),
+    version: manifest.version,
+  })
   return {
     port,
     failed,
+    onHangUp: tls?.look,
     async stop() {
+      front?.close()
       clearInterval(looking)
       clearInterval(pressing)
       metrics.stop()
       await figures.stop()
       // Nothing more of it is sold, and nobody new is let in, from the same moment on.
       await Promise.all([meter.withdraw(), engine.stop(drainMs)])
+      front?.end()
+      await tls?.stop()
       await meter.stop()
       await Promise.all([running, trying])
       saved.close()
@@ -238,18 +259,27 @@ function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['o
   }
 }
 
-/** On a machine without IPv6 every address is every IPv4 address. */
 function listen(engine: Engine, config: Config): number {
-  const { gatewayListen: hostname, gatewayPort: port } = config
-  return listening(hostname, port, 'gateway', () => {
-    try {
-      return engine.start({ hostname, port })
-    } catch (error) {
-      const isWithoutIpv6 = error instanceof Error && 'code' in error && error.code === 'EAFNOSUPPORT'
-      if (!isWithoutIpv6 || hostname !== '::') throw error
-      return engine.start({ hostname: '0.0.0.0', port })
-    }
-  })
+  const { gatewayListen, gatewayPort: port } = config
+  return listening(gatewayListen, port, 'gateway', () =>
+    withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port })),
+  )
+}
+
+/** The port for proxies over TLS, on the same addresses as the other. */
+function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
+  const { gatewayTlsPort: port } = config
+  const most = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
+  const open = (hostname: string): Front =>
+    openFront({
+      hostname,
+      port,
+      certificate: current,
+      most,
+      onTls: (tls) => engine.takeTls(tls),
+      onFault: (fault) => log.error('fault', { fault }),
+    })
+  return listening(config.gatewayListen, port, 'gateway over TLS', () => withIpv6OrWithout(config.gatewayListen, open))
 }
 
 export const gatewayCommand: Command = nodeCommand(

@@ -1,5 +1,6 @@
 /** Numbers of the Linux kernel's interface, the same on x64 and arm64, by the names of its headers. */
 
+export const AF_UNIX = 1
 export const AF_INET = 2
 export const AF_INET6 = 10
 export const SOCK_STREAM = 1
@@ -39,6 +40,7 @@ export const EPOLLET = 0x80000000 | 0
 export const SPLICE_F_MOVE = 1
 export const SPLICE_F_NONBLOCK = 2
 export const F_SETPIPE_SZ = 1031
+export const F_DUPFD_CLOEXEC = 1030
 
 export const EINTR = 4
 export const EAGAIN = 11

@@ -1,9 +1,11 @@
 import type { Socket, TCPSocketListener } from 'bun'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { createCore, tickMs } from '../core.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createHeldGauge } from '../held-gauge.ts'
 import { noRoom } from '../no-room.ts'
 import { Relay } from '../relay.ts'
+import { noteHandshake, SecuredSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { after, handlers } from './bun-sockets.ts'
@@ -69,7 +71,24 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, deps.limits.ports))
   }
 
+  function takeTls(tls: TlsSocket): void {
+    const side = new Side(patient, around)
+    noteHandshake(tls, deps.sockets)
+    tls.owner = {
+      onSocketData: (bytes) => side.onSocketData(bytes),
+      onSocketDrain: () => side.onSocketDrain(),
+      onSocketEnd: () => side.onSocketEnd(),
+      onSocketClose() {
+        core.departed()
+        side.onSocketClose()
+      },
+    }
+    side.attach(new SecuredSocket(tls, mainPort, deps.sockets))
+    core.accepted(side, tls.source)
+  }
+
   return {
+    takeTls,
     carrier: core.carrier,
     learn: core.learn,
     shutOut: (yes) => core.shutOut(yes),
