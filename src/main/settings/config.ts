@@ -7,6 +7,7 @@ import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './consol
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+import { type RetentionConfig, readRetentionConfig, retentionSettings } from './retention.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
 /** Everything that an operator can set, read and checked. */
@@ -35,6 +36,7 @@ export type Config = {
   readonly log: LogLevel
 } & VpnConfig &
   BackupConfig &
+  RetentionConfig &
   MetricsConfig &
   GatewayConfig &
   ConsoleConfig
@@ -99,6 +101,7 @@ export const settings = {
     meaning: 'an http(s) address that every checkpoint is sent to',
   },
   ...backupSettings,
+  ...retentionSettings,
   gatewayHost: {
     env: 'TURNPIKE_GATEWAY_HOST',
     flag: 'gateway-host',
@@ -242,6 +245,7 @@ export function readConfig(
     localNodes: readNodeKinds(read('localNodes')),
     log,
     ...readBackupConfig(reading),
+    ...readRetentionConfig(reading),
     ...readMetricsConfig(reading),
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
