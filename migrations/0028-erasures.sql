@@ -5,6 +5,7 @@ CREATE TABLE erasures (
   at BIGINT NOT NULL,
   finished_at BIGINT CHECK (finished_at >= at)
 );
+CREATE INDEX erasures_open ON erasures (customer_id) WHERE finished_at IS NULL;
 
 -- What an erasure made of the versions of rows that a checkpoint covers: their digest before and after it, and how many contents it took away. The
 -- checkpoint itself stays as it was made, so what was kept of it elsewhere stays true.
@@ -117,7 +118,7 @@ BEGIN
     QUOTE(NEW.customer_id) || ',' || QUOTE(NEW.seal) || ',' || QUOTE(NEW.at));
 END;
 -- @postgres
-CREATE FUNCTION refuse_unless_erased() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION refuse_unless_erased() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.of_table = OLD.of_table AND NEW.version = OLD.version AND NEW.checkpoint IS NOT DISTINCT FROM OLD.checkpoint
     AND (NEW.row_key = OLD.row_key OR (OLD.of_table LIKE 'whitelist_entries%' AND NEW.row_key LIKE '% erased %'))
@@ -133,7 +134,7 @@ CREATE TRIGGER row_history_stays BEFORE UPDATE ON row_history FOR EACH ROW
 WHEN (OLD.version > 0 AND (OLD.checkpoint IS NOT NULL OR NEW.content IS DISTINCT FROM OLD.content
   OR NEW.version <> OLD.version OR NEW.of_table <> OLD.of_table OR NEW.row_key <> OLD.row_key))
 EXECUTE FUNCTION refuse_unless_erased();
-CREATE FUNCTION refuse_unless_redacted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION refuse_unless_redacted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.seq = OLD.seq AND NEW.at = OLD.at AND NEW.operator_id IS NOT DISTINCT FROM OLD.operator_id AND NEW.name = OLD.name
     AND NEW.role = OLD.role AND NEW.action = OLD.action AND NEW.source IS NOT DISTINCT FROM OLD.source AND NEW.hash = OLD.hash

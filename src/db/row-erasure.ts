@@ -94,38 +94,52 @@ export function createRowErasure(deps: {
     return versions
   }
 
-  /** What no checkpoint covers yet is blanked without ado. */
-  const eraseUnstamped = ({ table, keys }: Trace, customer: string): Promise<number> =>
-    db.transact((tx) =>
-      tx.run(
-        `UPDATE row_history SET content = '${erasedContent}' WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
-           (SELECT of_table, row_key, version FROM row_history
-            WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce})`,
-        [customer, table],
-      ),
-    )
+  /** What no checkpoint covers yet is blanked without ado, a bounded number of each kind at a time. */
+  const eraseUnstamped = (traces: readonly Trace[], customer: string): Promise<number[]> =>
+    db.transact(async (tx) => {
+      const counts: number[] = []
+      for (const { table, keys } of traces) {
+        const erased = await tx.run(
+          `UPDATE row_history SET content = '${erasedContent}'
+           WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
+             (SELECT of_table, row_key, version FROM row_history
+              WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce})`,
+          [customer, table],
+        )
+        counts.push(erased)
+      }
+      return counts
+    })
 
-  async function eraseStamped(trace: Trace, customer: string, nowMs: number): Promise<number> {
-    const covering = await db.all<{ checkpoint: bigint }>(
-      `SELECT DISTINCT checkpoint FROM row_history
-       WHERE of_table = $2 AND ${trace.keys} AND checkpoint IS NOT NULL AND ${blankable} ORDER BY checkpoint`,
-      [customer, trace.table],
-    )
-    let erased = 0
-    for (const { checkpoint: number } of covering) {
-      const checkpoint = Number(number)
-      erased += await db.transactLong((tx) =>
-        amend(tx, { checkpoint, customer, nowMs }, () =>
-          tx.run(
-            `UPDATE row_history SET content = '${erasedContent}'
-             WHERE of_table = $2 AND ${trace.keys} AND checkpoint = $3 AND ${blankable}`,
-            [customer, trace.table, checkpoint],
-          ),
-        ),
+  /** The checkpoints that cover something of his that can be blanked. */
+  async function findCovering(traces: readonly Trace[], customer: string): Promise<number[]> {
+    const found = new Set<number>()
+    for (const { table, keys } of traces) {
+      const rows = await db.all<{ checkpoint: bigint }>(
+        `SELECT DISTINCT checkpoint FROM row_history
+         WHERE of_table = $2 AND ${keys} AND checkpoint IS NOT NULL AND ${blankable}`,
+        [customer, table],
       )
+      for (const row of rows) found.add(Number(row.checkpoint))
     }
-    return erased
+    return [...found].toSorted((a, b) => a - b)
   }
+
+  /** All that a checkpoint covers of him, in one transaction: its versions are digested twice for that. */
+  const eraseUnder = (checkpoint: number, traces: readonly Trace[], customer: string, nowMs: number): Promise<number> =>
+    db.transactLong((tx) =>
+      amend(tx, { checkpoint, customer, nowMs }, async () => {
+        let erased = 0
+        for (const { table, keys } of traces) {
+          erased += await tx.run(
+            `UPDATE row_history SET content = '${erasedContent}'
+             WHERE of_table = $2 AND ${keys} AND checkpoint = $3 AND ${blankable}`,
+            [customer, table, checkpoint],
+          )
+        }
+        return erased
+      }),
+    )
 
   /** One key with all of its versions, at once: half of them under another name would look like versions lost. */
   async function renameKey(table: string, key: string, to: string, customer: string, nowMs: number): Promise<number> {
@@ -182,18 +196,16 @@ export function createRowErasure(deps: {
   return {
     /** Tells how many versions were blanked. */
     async erase(traces: readonly Trace[], customer: string, nowMs: number, newName: () => string): Promise<number> {
+      const [keyed, plain] = [traces.filter((each) => each.isKeyPersonal), traces.filter((each) => !each.isKeyPersonal)]
       let erased = 0
-      for (const trace of traces) {
-        if (trace.isKeyPersonal) {
-          erased += await eraseKeys(trace, customer, nowMs, newName)
-          continue
-        }
-        for (let count = atOnce; count === atOnce; ) {
-          count = await eraseUnstamped(trace, customer)
-          erased += count
-        }
-        erased += await eraseStamped(trace, customer, nowMs)
+      for (let counts = [atOnce]; counts.includes(atOnce); ) {
+        counts = await eraseUnstamped(plain, customer)
+        erased += counts.reduce((sum, count) => sum + count, 0)
       }
+      for (const checkpoint of await findCovering(plain, customer)) {
+        erased += await eraseUnder(checkpoint, plain, customer, nowMs)
+      }
+      for (const trace of keyed) erased += await eraseKeys(trace, customer, nowMs, newName)
       return erased
     },
   }

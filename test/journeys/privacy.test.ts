@@ -194,9 +194,7 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
       clock.nowMs,
     )
     expect(held.map((each) => each.customer)).toEqual([id])
-    const startedAt = performance.now()
     const erased = await services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
-    console.log('ERASE', performance.now() - startedAt)
     expect(erased.versions).toBeGreaterThan(10)
     expect(erased.entries).toBeGreaterThanOrEqual(4)
     expect(await tablesWith(opened.db, personal)).toEqual([])
