@@ -9,7 +9,7 @@ import { prepareMachine } from '../test/harness/apt.ts'
 import { makeMigrated } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { isOfGateways } from './gateway-tests.ts'
-import { addTallies, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
+import { addTallies, findFailed, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
 type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
 type Outcome = { readonly step: Step; readonly exitCode: number; readonly output: string; readonly tookMs: number }
@@ -64,10 +64,10 @@ async function runStep(step: Step, limitMs: number): Promise<Outcome> {
   return { step, exitCode: child.exitCode ?? 1, output: out + err + cut, tookMs }
 }
 
-/** The heading of a step, and what it said if it failed. */
+/** The heading of a step, and what it said if it failed: the names of tests first, for whoever reads only the top. */
 function report(name: string, failed: boolean, tookMs: number, output: string): void {
   console.log(`${failed ? 'FAIL' : 'ok  '} ${name} (${(tookMs / 1000).toFixed(1)} s)`)
-  if (failed) console.log(output.trimEnd())
+  if (failed) console.log([...findFailed(output), output.trimEnd()].join('\n'))
 }
 
 async function runStaticSteps(): Promise<Tally> {
