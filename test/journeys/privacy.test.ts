@@ -147,7 +147,14 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
       cursor = page.next
     }
     const whole = texts.join('')
-    for (const each of ['Zinaida Petrova', 'zinaida note', 'zinaida@example.com', 'zinaida-later', 'zinaida-phone', 'zinaida-home']) {
+    for (const each of [
+      'Zinaida Petrova',
+      'zinaida note',
+      'zinaida@example.com',
+      'zinaida-later',
+      'zinaida-phone',
+      'zinaida-home',
+    ]) {
       expect(whole).toContain(each)
     }
     expect(whole).not.toMatch(/digest|password"|private_key|"hash"|Anna/)

@@ -156,11 +156,10 @@ async function blankLogins(tx: Tx, customer: CustomerId): Promise<void> {
   for (const { id, login } of chosen) {
     const plain = `u${id.slice(4)}`
     await tx.run('UPDATE subusers SET login = $2 WHERE id = $1', [id, plain])
-    await tx.run('UPDATE gateway_ports SET parameters = $2 || SUBSTR(parameters, CAST($3 AS INTEGER)) WHERE subuser_id = $1', [
-      id,
-      plain,
-      login.length + 1,
-    ])
+    await tx.run(
+      'UPDATE gateway_ports SET parameters = $2 || SUBSTR(parameters, CAST($3 AS INTEGER)) WHERE subuser_id = $1',
+      [id, plain, login.length + 1],
+    )
   }
 }
 
