@@ -28,6 +28,7 @@ const onlyHere = [
   'restore',
   'move',
   'reopen',
+  'compact',
   'doctor',
 ]
 

@@ -98,18 +98,18 @@ describe.each([...engines])('who had an address on %s', (engine) => {
 
   test('is two within one second, each for his part of it', async () => {
     const prefix = readPrefix('192.0.2.201/32')
-    if (prefix) await services.stock.add(prefix, { country: 'PL' as never, ipv: 4 })
+    if (prefix) await services.stock.add(prefix, { country: 'GB' as never, ipv: 4 })
     clock.advance(1000 - (clock.nowMs % 1000))
     const [first, second] = [await addBuyer('third'), await addBuyer('fourth')]
     const startedAt = clock.nowMs
-    const proxy = await buy(first, 'PL')
+    const proxy = await buy(first, 'GB')
     clock.advance(300)
     await services.proxyOperator.end(proxy.id, { give: 'nothing', note: 'over' })
     await opened.db.transact((tx) =>
       tx.run(`UPDATE stock SET state = 'free', rest_until = NULL WHERE address = $1`, [proxy.address]),
     )
     clock.advance(300)
-    await buy(second, 'PL')
+    await buy(second, 'GB')
     expect(await holdersAt(proxy.address, startedAt, startedAt + 999)).toEqual([first, second])
     expect(await holdersAt(proxy.address, startedAt + 299)).toEqual([first])
     expect(await holdersAt(proxy.address, startedAt + 300)).toEqual([])
@@ -120,10 +120,10 @@ describe.each([...engines])('who had an address on %s', (engine) => {
   test('is the same one after his address was replaced, and after another gateway carries it', async () => {
     for (const each of ['192.0.2.210/32', '192.0.2.211/32']) {
       const prefix = readPrefix(each)
-      if (prefix) await services.stock.add(prefix, { country: 'SE' as never, ipv: 4 })
+      if (prefix) await services.stock.add(prefix, { country: 'US' as never, ipv: 4 })
     }
     const customer = await addBuyer('fifth')
-    const proxy = await buy(customer, 'SE')
+    const proxy = await buy(customer, 'US')
     clock.advance(5000)
     const swappedAt = clock.nowMs
     const { to } = (await services.proxyOperator.replace(proxy.id, { note: 'slow' })) as { to: string }
@@ -140,11 +140,11 @@ describe.each([...engines])('who had an address on %s', (engine) => {
 
   test('is each of up to three who share it', async () => {
     const prefix = readPrefix('192.0.2.220/32')
-    if (prefix) await services.stock.add(prefix, { country: 'FI' as never, ipv: 3 })
+    if (prefix) await services.stock.add(prefix, { country: 'NL' as never, ipv: 3 })
     const buyers = [await addBuyer('a'), await addBuyer('b'), await addBuyer('c')]
     for (const customer of buyers) {
       clock.advance(1000)
-      await buy(customer, 'FI', 3)
+      await buy(customer, 'NL', 3)
     }
     expect(await holdersAt('192.0.2.220', clock.nowMs)).toEqual(buyers)
     expect(await holdersAt('192.0.2.220', clock.nowMs - 1000)).toEqual(buyers.slice(0, 2))
@@ -155,7 +155,7 @@ describe.each([...engines])('who had an address on %s', (engine) => {
       'SELECT id, ipv4, ipv6, created_at AS at, removed_at AS gone FROM vpn_peers ORDER BY id',
     )
     expect(devices.length).toBeGreaterThan(3)
-    for (const { id, ipv4, ipv6, at, gone } of devices) {
+    for (const { id, ipv4, ipv6, at, gone } of devices.filter((each) => each.gone !== each.at)) {
       const text = formatAddress({
         version: 4,
         bytes: Uint8Array.from([24n, 16n, 8n, 0n].map((by) => Number((ipv4 >> by) & 255n))),
@@ -180,8 +180,11 @@ describe.each([...engines])('who had an address on %s', (engine) => {
     expect(all).toMatchObject({ isExit: true, proxies: [], devices: [] })
     expect(all.candidates.map((each) => each.subuser_id)).toContain(row?.subuser_id ?? '')
     expect((await ask('127.100.0.1', hour - 1)).candidates).toEqual([])
-    const there = await ask('127.100.0.1', hour + 5, hour + 5, 'example.com')
-    expect(there.candidates.length).toBeGreaterThan(0)
+    const kept = await opened.db.first<{ hour: bigint; host: string; subuser_id: string }>(
+      `SELECT hour, host, subuser_id FROM traffic_hosts WHERE pool = 'residential' AND received > 0 LIMIT 1`,
+    )
+    const there = await ask('127.100.0.1', Number(kept?.hour), Number(kept?.hour), kept?.host)
+    expect(there.candidates.map((each) => each.subuser_id)).toContain(kept?.subuser_id ?? '')
     expect((await ask('127.100.0.1', hour + 5, hour + 5, 'nobody.example')).candidates).toEqual([])
   })
 
