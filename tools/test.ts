@@ -91,10 +91,10 @@ function gatewayFiles(): string[] {
   return files.filter((file) => isOfGateways(file) && isWanted(file)).toSorted()
 }
 
-type Server = Pick<Postgres, 'url'> & { readonly migrated: string }
+type Server = Pick<Postgres, 'url'> & { readonly migrated: Record<string, string> }
 
 async function runTests({ url }: Postgres): Promise<Tally> {
-  const server = { url, migrated: await makeMigrated(url) }
+  const server = { url, migrated: await makeMigrated(url, reportFolder) }
   const all = await runFiles(server, 'tests', 'linux', filters)
   const again = gatewayFiles()
   return again.length === 0 ? all : addTallies(all, await runFiles(server, 'portable engine', 'portable', again))
@@ -119,7 +119,7 @@ async function runFiles(
     command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...files],
     env: {
       TURNPIKE_TEST_POSTGRES_URL: server.url,
-      TURNPIKE_TEST_POSTGRES_MIGRATED: server.migrated,
+      ...server.migrated,
       TURNPIKE_TEST_LONG: isLong ? '1' : '',
       TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
     },

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
@@ -34,21 +34,33 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
   }
 }
 
-/** Where the test command has a migrated database to copy: migrating takes PostgreSQL a second each time. */
-const migratedUrl = process.env['TURNPIKE_TEST_POSTGRES_MIGRATED']
-
-/** A place whose database has its schema already, where that saves time; whoever opens it migrates it in any case. */
-export function makeMigratedPlace(engine: Engine): Promise<Place> {
-  return engine === 'postgres' ? makePlace(engine, undefined, migratedUrl) : makePlace(engine)
+/** Where the test command has migrated databases to copy: migrating takes up to a second each time. */
+const migrated: Readonly<Record<Engine, string | undefined>> = {
+  sqlite: process.env['TURNPIKE_TEST_SQLITE_MIGRATED'],
+  postgres: process.env['TURNPIKE_TEST_POSTGRES_MIGRATED'],
 }
 
-/** Makes the database that others are copied from. */
-export async function makeMigrated(serverUrl: string): Promise<string> {
-  const { url } = await createDatabase(serverUrl)
-  const db = openDatabase(url)
+/** A place whose database has its schema already, where that saves time; whoever opens it migrates it in any case. */
+export async function makeMigratedPlace(engine: Engine): Promise<Place> {
+  if (engine === 'postgres') return makePlace(engine, undefined, migrated.postgres)
+  const place = await makePlace(engine)
+  if (migrated.sqlite) copyFileSync(migrated.sqlite, place.address)
+  return place
+}
+
+async function migrateOnce(address: string): Promise<void> {
+  const db = openDatabase(address)
   await migrate(db, readMigrations())
   await db.close()
-  return url
+}
+
+/** Makes the databases that others are copied from, and says where they are. */
+export async function makeMigrated(serverUrl: string, folder: string): Promise<Record<string, string>> {
+  const sqlite = join(folder, 'migrated.db')
+  const postgres = (await createDatabase(serverUrl)).url
+  await migrateOnce(sqlite)
+  await migrateOnce(postgres)
+  return { TURNPIKE_TEST_SQLITE_MIGRATED: sqlite, TURNPIKE_TEST_POSTGRES_MIGRATED: postgres }
 }
 
 /** A migrated database, for tests of one domain. */
