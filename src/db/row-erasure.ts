@@ -146,7 +146,8 @@ export function createRowErasure(deps: {
     return db.transactLong(async (tx) => {
       const change = (checkpoint: number | null) =>
         tx.run(
-          `UPDATE row_history SET row_key = $3, content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
+          `UPDATE row_history SET row_key = $3,
+             content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
            WHERE of_table = $1 AND row_key = $2 AND COALESCE(checkpoint, 0) = $4`,
           [table, key, to, checkpoint ?? 0],
         )
@@ -159,14 +160,14 @@ export function createRowErasure(deps: {
         )
         return Number(row?.n ?? 0n)
       }
-      const covering = await tx.all<{ checkpoint: bigint }>(
-        `SELECT DISTINCT checkpoint FROM row_history
-         WHERE of_table = $1 AND row_key = $2 AND checkpoint IS NOT NULL ORDER BY checkpoint`,
+      // Locked, so that no checkpoint takes some of them in meanwhile.
+      const versions = await tx.all<{ checkpoint: bigint | null }>(
+        'SELECT checkpoint FROM row_history WHERE of_table = $1 AND row_key = $2 ORDER BY version FOR UPDATE',
         [table, key],
       )
+      const covering = new Set(versions.flatMap((each) => (each.checkpoint === null ? [] : Number(each.checkpoint))))
       let erased = 0
-      for (const { checkpoint: number } of covering) {
-        const checkpoint = Number(number)
+      for (const checkpoint of [...covering].toSorted((a, b) => a - b)) {
         erased += await amend(tx, { checkpoint, customer, nowMs }, async () => {
           const contents = await told(checkpoint)
           await change(checkpoint)

@@ -1,33 +1,32 @@
-import { toRoubles } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import type { Lost } from './rules.ts'
 
 export const noSuchCustomer = (): Refusal => new Refusal('missing', 'not_found', 'There is no such customer.')
 
-const detailsOf = (lost: Lost) => ({
-  balance_rub: toRoubles(lost.balance),
-  proxies: lost.proxies,
-  vpn_subscriptions: lost.subscriptions,
-  traffic_bytes: Number(lost.trafficBytes),
-  open_payments: lost.openPayments,
-})
+/** What goes with a customer, as it is told. */
+export type LostDetails = {
+  readonly balance_rub: number
+  readonly proxies: number
+  readonly vpn_subscriptions: number
+  readonly traffic_bytes: number
+  readonly open_payments: number
+}
 
 /** Nobody is erased by mistake: whoever wants it sees first what is lost with it. */
-export const notConfirmed = (lost: Lost): Refusal =>
+export const notConfirmed = (lost: LostDetails): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `This cannot be undone, and takes with it ${toRoubles(lost.balance)} RUB, ${lost.proxies} proxies, ` +
-      `${lost.subscriptions} VPN subscriptions and ${lost.trafficBytes} bytes of traffic. Say that it is meant.`,
-    detailsOf(lost),
+    `This cannot be undone, and takes with it ${lost.balance_rub} RUB, ${lost.proxies} proxies, ` +
+      `${lost.vpn_subscriptions} VPN subscriptions and ${lost.traffic_bytes} bytes of traffic. Say that it is meant.`,
+    lost,
   )
 
-export const paymentsOpen = (lost: Lost): Refusal =>
+export const paymentsOpen = (lost: LostDetails): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `${lost.openPayments} payments are under way, whose money would be nobody's. Wait until they are over.`,
-    detailsOf(lost),
+    `${lost.open_payments} payments are under way, whose money would be nobody's. Wait until they are over.`,
+    lost,
   )
 
 export const historyDiffers = (checkpoint: number): Refusal =>

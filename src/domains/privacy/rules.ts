@@ -1,5 +1,6 @@
-import type { Kopecks } from '../../kernel/money.ts'
+import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import { addMonths, monthStart } from '../../kernel/terms.ts'
+import type { LostDetails } from './errors.ts'
 
 /** What goes with a customer who goes. */
 export type Lost = {
@@ -10,6 +11,14 @@ export type Lost = {
   /** Payments that are not paid yet; while there are any nobody is erased, for their money would be nobody's. */
   readonly openPayments: number
 }
+
+export const toLostDetails = (lost: Lost): LostDetails => ({
+  balance_rub: toRoubles(lost.balance),
+  proxies: lost.proxies,
+  vpn_subscriptions: lost.subscriptions,
+  traffic_bytes: Number(lost.trafficBytes),
+  open_payments: lost.openPayments,
+})
 
 /** A row as it is handed out: its table and its columns. */
 export type HandedOut = { readonly table: string; readonly row: Readonly<Record<string, unknown>> }

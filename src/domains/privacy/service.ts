@@ -8,7 +8,7 @@ import type { Operators } from '../operators/index.ts'
 import type { Entry } from '../operators/rules.ts'
 import { notConfirmed, paymentsOpen } from './errors.ts'
 import type { HistoryEraser } from './ports.ts'
-import { idsIn, isBeginning, type Lost, redact } from './rules.ts'
+import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
 
 /** How many rows one transaction deletes, and how many entries of the audit log are looked at together. */
@@ -115,8 +115,8 @@ export function createErasing(deps: {
       const lost = await db.transact(async (tx) => {
         const account = await deps.ledger.lock(tx, customer)
         const would = await store.findLost(tx, customer, account.balance, nowMs)
-        if (would.openPayments > 0) throw paymentsOpen(would)
-        if (!wish.isConfirmed(would)) throw notConfirmed(would)
+        if (would.openPayments > 0) throw paymentsOpen(toLostDetails(would))
+        if (!wish.isConfirmed(would)) throw notConfirmed(toLostDetails(would))
         await store.beginErasure(tx, customer, wish.by, nowMs)
         await deps.block(tx, customer, true)
         await store.blankPerson(tx, customer, nowMs)

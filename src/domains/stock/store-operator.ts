@@ -211,8 +211,8 @@ export async function leasesOf(
 }
 
 /**
- * Who held an address between two moments, both included, the oldest first. A lease is over at the moment of its end: whoever
- * has the address from then on is the next one, and never both.
+ * Who held an address between two moments, both included, the oldest first. A lease is over at the moment of its end:
+ * whoever has the address from then on is the next one, and never both.
  */
 export async function holdersBetween(
   reader: Reader,

@@ -14,6 +14,7 @@ import type { Bound } from '../../http.ts'
 import { type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
+import * as questions from './shapes-holders.ts'
 
 export type AdminStockDeps = {
   readonly stock: Stock
@@ -26,7 +27,7 @@ export type AdminStockDeps = {
   readonly findHolders: (
     action: Acting['action'],
     asked: { readonly address: Address; readonly from: number; readonly to: number; readonly host: string },
-  ) => Promise<shapes.Held>
+  ) => Promise<questions.Held>
 }
 
 const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])
@@ -109,15 +110,15 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
 
 /** Who had an address is a question about people: whoever asks it is written down before he is told. */
 const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
-  bind(shapes.findHolders, async (call) => {
+  bind(questions.findHolders, async (call) => {
     const address = addressOf(call.params.address)
     const first = readIsoSpan(call.query.from)
     if (first === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
     const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
     if (last === undefined || last.to < first.from) throw bad('to', 'must be a moment that is not before the first')
-    const action = { actor: actorOf(call.caller), operation: shapes.findHolders.id, request: askedOf(call) }
+    const action = { actor: actorOf(call.caller), operation: questions.findHolders.id, request: askedOf(call) }
     const asked = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
-    return shapes.toHolders(await deps.findHolders(action, asked))
+    return questions.toHolders(await deps.findHolders(action, asked))
   })
 
 function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
