@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
-import { makeMigrated } from '../test/harness/database.ts'
+import { type Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
+import { prepareDatabases } from '../test/harness/prepared.ts'
 import { isOfGateways } from './gateway-tests.ts'
 import { addTallies, findFailed, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
@@ -91,10 +92,10 @@ function gatewayFiles(): string[] {
   return files.filter((file) => isOfGateways(file) && isWanted(file)).toSorted()
 }
 
-type Server = Pick<Postgres, 'url'> & { readonly migrated: Record<string, string> }
+type Server = Pick<Postgres, 'url'> & { readonly prepared: Prepared }
 
 async function runTests({ url }: Postgres): Promise<Tally> {
-  const server = { url, migrated: await makeMigrated(url, reportFolder) }
+  const server = { url, prepared: await prepareDatabases(url, reportFolder) }
   const all = await runFiles(server, 'tests', 'linux', filters)
   const again = gatewayFiles()
   return again.length === 0 ? all : addTallies(all, await runFiles(server, 'portable engine', 'portable', again))
@@ -119,7 +120,7 @@ async function runFiles(
     command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...files],
     env: {
       TURNPIKE_TEST_POSTGRES_URL: server.url,
-      ...server.migrated,
+      TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
       TURNPIKE_TEST_LONG: isLong ? '1' : '',
       TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
     },

@@ -34,40 +34,27 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
   }
 }
 
-/** Where the test command has migrated databases to copy: migrating takes up to a second each time. */
-const migrated: Readonly<Record<Engine, string | undefined>> = {
-  sqlite: process.env['TURNPIKE_TEST_SQLITE_MIGRATED'],
-  postgres: process.env['TURNPIKE_TEST_POSTGRES_MIGRATED'],
-}
+/** What a test begins with: the schema alone, a sandbox's stock besides, or that and a gateway which carries it all. */
+export type Beginning = 'migrated' | 'stocked' | 'carried'
+export type Prepared = Readonly<Record<Engine, Readonly<Record<Beginning, string>>>>
 
-/** A place whose database has its schema already, where that saves time; whoever opens it migrates it in any case. */
-export async function makeMigratedPlace(engine: Engine): Promise<Place> {
-  if (engine === 'postgres') return makePlace(engine, undefined, migrated.postgres)
+/** Where the test command has databases to copy: making one takes a second or more each time. */
+const prepared = JSON.parse(process.env['TURNPIKE_TEST_PREPARED'] || 'null') as Prepared | null
+
+/** A place that begins so, where that saves time; whoever opens it makes what is missing in any case. */
+export async function makePreparedPlace(engine: Engine, beginning: Beginning): Promise<Place> {
+  const source = prepared?.[engine][beginning]
+  if (engine === 'postgres') return makePlace(engine, undefined, source)
   const place = await makePlace(engine)
-  if (migrated.sqlite) copyFileSync(migrated.sqlite, place.address)
+  if (source !== undefined) copyFileSync(source, place.address)
   return place
-}
-
-async function migrateOnce(address: string): Promise<void> {
-  const db = openDatabase(address)
-  await migrate(db, readMigrations())
-  await db.close()
-}
-
-/** Makes the databases that others are copied from, and says where they are. */
-export async function makeMigrated(serverUrl: string, folder: string): Promise<Record<string, string>> {
-  const sqlite = join(folder, 'migrated.db')
-  const postgres = (await createDatabase(serverUrl)).url
-  await migrateOnce(sqlite)
-  await migrateOnce(postgres)
-  return { TURNPIKE_TEST_SQLITE_MIGRATED: sqlite, TURNPIKE_TEST_POSTGRES_MIGRATED: postgres }
 }
 
 /** A migrated database, for tests of one domain. */
 export async function openTestDatabase(
   engine: Engine,
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
-  const place = await makeMigratedPlace(engine)
+  const place = await makePreparedPlace(engine, 'migrated')
   const db = openDatabase(place.address)
   await migrate(db, readMigrations())
   return {

@@ -60,7 +60,7 @@ describe.each([...engines])('who had an address on %s', (engine) => {
   }
   async function buy(customer: Awaited<ReturnType<typeof addBuyer>>, country: string, ipv: 3 | 4 = 4) {
     const request = { by: { customer, token: null }, key: undefined, toBody: () => '{}' }
-    await services.dedicated.buy(request as never, { country: country as never, ipv, period: 7, count: 1 })
+    await services.dedicated.buy(request, { country: country as never, ipv, period: 7, count: 1 })
     const row = await opened.db.first<{ id: bigint; address: string }>(
       'SELECT id, address FROM proxies WHERE customer_id = $1 ORDER BY id DESC LIMIT 1',
       [customer],

@@ -1,7 +1,5 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
-export const noSuchCustomer = (): Refusal => new Refusal('missing', 'not_found', 'There is no such customer.')
-
 /** What goes with a customer, as it is told. */
 export type LostDetails = {
   readonly balance_rub: number

@@ -17,7 +17,7 @@ const atOnce = 500
 const byNumber = new Set(['endProxy', 'replaceProxy'])
 
 /** What an erasure came to. */
-export type Erased = {
+type Erased = {
   readonly customer: CustomerId
   readonly erasedAt: number
   readonly lost: Lost
