@@ -1,19 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { placeStates } from '../../../domains/stock/rules.ts'
 import { readAddress } from '../../../kernel/address.ts'
-import { toIso } from '../../../kernel/time.ts'
-import {
-  bodyInteger,
-  exampleAt,
-  flag,
-  moment,
-  nextCursor,
-  pageQuery,
-  queryInteger,
-  roubles,
-  text,
-  whole,
-} from '../../fields.ts'
+import { bodyInteger, flag, moment, nextCursor, pageQuery, queryInteger, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { countryText, note, prefixText, yes } from '../fields.ts'
 
