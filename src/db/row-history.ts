@@ -1,6 +1,7 @@
 import type { Sha256 } from '../kernel/chain.ts'
 import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
 import { LineDigest } from '../kernel/line-digest.ts'
+import { amendmentsOf, countErased } from './row-erasure.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
 /** How many versions one checkpoint takes in; what is left waits for the next one. */
@@ -29,6 +30,8 @@ export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
 
   return {
     digestOf,
+    amendmentsOf,
+    countErased,
 
     /** Puts what is new under a checkpoint's number, in the transaction that writes the checkpoint. */
     async stamp(tx: Tx, checkpoint: number): Promise<Covered> {

@@ -7,6 +7,7 @@ import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './consol
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+import { type RetentionConfig, readRetentionConfig, retentionSettings } from './retention.ts'
 import { isTls, readTlsConfig, type TlsConfig, tlsSettings } from './tls.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
@@ -36,6 +37,7 @@ export type Config = {
   readonly log: LogLevel
 } & VpnConfig &
   BackupConfig &
+  RetentionConfig &
   MetricsConfig &
   GatewayConfig &
   TlsConfig &
@@ -102,6 +104,7 @@ export const settings = {
   },
   ...backupSettings,
   ...tlsSettings,
+  ...retentionSettings,
   gatewayHost: {
     env: 'TURNPIKE_GATEWAY_HOST',
     flag: 'gateway-host',
@@ -245,6 +248,7 @@ export function readConfig(
     localNodes: readNodeKinds(read('localNodes')),
     log,
     ...readBackupConfig(reading),
+    ...readRetentionConfig(reading),
     ...readMetricsConfig(reading),
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),

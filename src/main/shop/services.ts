@@ -8,6 +8,7 @@ import { sha256 } from '../../adapters/sha256.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
+import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
@@ -55,6 +56,8 @@ import {
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
+import { createErasing, createExporting, createRetaining, historyDiffers, traces } from '../../domains/privacy/index.ts'
+import { type Retention, shippedRetention } from '../../domains/privacy/rules.ts'
 import {
   createIdentities,
   createRegistration,
@@ -99,6 +102,8 @@ export type Arrangements = {
   readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
+  /** How long what tells of customers' doings is kept; as shipped unless said. */
+  readonly retention?: Retention
   /** How customers come by themselves; they do not, and no letter is sent, unless said. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
@@ -120,6 +125,11 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
     shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
   },
   checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
+  retention: {
+    sessionDays: config.keepSessionDays,
+    sourceDays: config.keepSourceDays,
+    hourDays: config.keepHourDays,
+  },
 })
 
 /** All domains, wired to one database. */
@@ -292,13 +302,23 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   const signInDeps = { db, ...around, vault: arranged.vault, passwords, codes: secondFactors, customers, operators }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
+  const erasing = createErasing({
+    db,
+    ...around,
+    ledger,
+    customers,
+    operators,
+    history: historyEraserOn(plainDb, history),
+    block: blocking.within,
+    onErased: () => signIn.forget(),
+  })
   const registration = createRegistration({
     ...signInDeps,
     ...(arranged.joining ?? { isOpen: false, mail: undefined, siteUrl: () => '' }),
     signIn,
     identities,
     ledger,
-    block: blocking.within,
+    erasing,
   })
   return {
     db,
@@ -336,6 +356,9 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     nodeSides,
     forgetUsage,
     setBlocked: blocking.setBlocked,
+    erasing,
+    exporting: createExporting({ db, customers }),
+    retaining: createRetaining({ db, ...around, retention: arranged.retention ?? shippedRetention }),
     acting,
     operators,
     signIn,
@@ -343,5 +366,16 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     registration,
     arranged,
     verifiers,
+  }
+}
+
+/** Blanks the history of a customer's rows. What was tampered with is for the operator to look at, and no fault. */
+const historyEraserOn = (db: Database, history: ReturnType<typeof createRowHistory>) => {
+  const rows = createRowErasure({ db, history })
+  return {
+    erase: (customer: string, nowMs: number, newName: () => string) =>
+      rows.erase(traces, customer, nowMs, newName).catch((error: unknown) => {
+        throw error instanceof HistoryDiffers ? historyDiffers(error.checkpoint) : error
+      }),
   }
 }

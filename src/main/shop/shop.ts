@@ -34,6 +34,7 @@ import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { outageChores } from '../../jobs/outages.ts'
 import { paymentChores } from '../../jobs/payments.ts'
 import { premiumChores } from '../../jobs/premium.ts'
+import { privacyChores } from '../../jobs/privacy.ts'
 import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { signInChores } from '../../jobs/signin.ts'
@@ -117,6 +118,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
+    ...privacyChores(services, log),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,

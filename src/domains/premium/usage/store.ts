@@ -139,3 +139,38 @@ export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRo
     ],
   )
 }
+
+export type CarrierRow = {
+  readonly customer_id: string
+  readonly subuser_id: string
+  readonly login: string
+  readonly pool: string
+  readonly hour: bigint
+  readonly received: bigint
+  readonly sent: bigint
+}
+
+/**
+ * Sub-users for whom something was carried, between two hours, in a pool that this address is or was an exit of; to one
+ * host, as far as that is kept, or to any.
+ */
+export function carriersThrough(
+  reader: Reader,
+  of: {
+    readonly exit: string
+    readonly from: number
+    readonly to: number
+    readonly host: string
+    readonly most: number
+  },
+): Promise<CarrierRow[]> {
+  const table = of.host === '' ? 'traffic_hours' : 'traffic_hosts'
+  return reader.all<CarrierRow>(
+    `SELECT subusers.customer_id, subuser_id, subusers.login, pool, hour, received, sent
+     FROM ${table} JOIN subusers ON subusers.id = subuser_id
+     WHERE hour BETWEEN $2 AND $3 AND pool IN (SELECT pool FROM exits WHERE kind = 'local' AND host = $1)
+       AND received + sent > 0 ${of.host === '' ? '' : 'AND host = $5'}
+     ORDER BY hour, subuser_id, pool LIMIT $4`,
+    [of.exit, of.from, of.to, of.most, ...(of.host === '' ? [] : [of.host])],
+  )
+}
