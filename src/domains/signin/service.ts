@@ -43,7 +43,6 @@ const rememberMs = 500
 const mostRemembered = 10_000
 /** How exactly the last use of a session is kept. */
 const touchEveryMs = 60_000
-const keptAfterMs = 30 * 86_400_000
 
 /** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
 const ofName: BucketRate = { perSecond: 20 / 900, burst: 20 }
@@ -271,8 +270,8 @@ export function createSignIn(deps: SignInDeps) {
     /** All is asked anew from now on. */
     forget: () => known.forget(),
 
-    /** Sessions and links that ended a month ago are gone; tells how many. */
-    forgetEnded: (limit: number): Promise<number> =>
-      db.transact((tx) => store.forgetEnded(tx, clock() - keptAfterMs, limit)),
+    /** Sessions and links that ended so long ago are gone; tells how many. */
+    forgetEnded: (keptMs: number, limit: number): Promise<number> =>
+      db.transact((tx) => store.forgetEnded(tx, clock() - keptMs, limit)),
   }
 }

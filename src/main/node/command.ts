@@ -10,6 +10,8 @@ export type RunningNode = {
   readonly failed?: Promise<void>
   /** Settles once another process has taken over and nothing is left to carry. */
   readonly replaced?: Promise<void>
+  /** Reads its certificate again, where it has one. */
+  readonly onHangUp?: (() => void) | undefined
   stop(): Promise<void>
 }
 
@@ -29,8 +31,10 @@ export const nodeCommand = (
   async run(given) {
     const config = configOf(given)
     const stop = new AbortController()
-    const stopped = untilStopped().then(() => stop.abort())
+    const told: { node?: RunningNode | undefined } = {}
+    const stopped = untilStopped(() => told.node?.onHangUp).then(() => stop.abort())
     const node = await open(config, logOf(config, name), stop.signal, given)
+    told.node = node
     void node?.ready?.then(() => tellOpened({}))
     if (node && !node.ready) tellOpened({})
     const exit = await Promise.race([

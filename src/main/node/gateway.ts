@@ -18,14 +18,16 @@ import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import { openOffer } from '../../plane/gateway/handover/offer.ts'
 import type { Predecessor } from '../../plane/gateway/handover/take-over.ts'
+import { type Front, openFront } from '../../plane/tls/front.ts'
 import type { Found, StatePage } from '../../wire/node/state.ts'
-import { addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
-import { listening } from '../settings/listening.ts'
+import { listening, withIpv6OrWithout } from '../settings/listening.ts'
+import { openTls, type Tls } from '../tls.ts'
 import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
 import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
@@ -75,8 +77,13 @@ async function openBeside(
   before: Predecessor | undefined,
 ): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
+  // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
+  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
-  if (!agent) return undefined
+  if (!agent) {
+    await tls?.stop()
+    return undefined
+  }
   const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -90,6 +97,7 @@ async function openBeside(
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
   else if (before) await Promise.race([sync.ready, running, realTiming.pause(freshStateMs, end)])
   if (end.aborted) {
+    await tls?.stop()
     await meter.stop()
     return undefined
   }
@@ -99,8 +107,12 @@ async function openBeside(
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
   addGatewayMetrics(metrics, engine, () => words.standing())
+  tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   if (before) await takePlace(before, engine, meter)
+  // Not handed over: the one before has let go of it by now.
+  const front = tls && listenTls(engine, tls, config, log)
+  if (front) addFrontMetrics(metrics, front)
   const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(
@@ -127,6 +139,7 @@ async function openBeside(
     async leave() {
       about.noteLeaving()
       log.info('taken over', { open: engine.standing.open, most_seconds: config.gatewayCarryOnSeconds })
+      front?.close()
       await Promise.all([engine.leave(), stopShowing()])
       meter.leave()
       void untilEmpty(engine, config, end, log).then(setReplaced)
@@ -134,17 +147,27 @@ async function openBeside(
     onFault: (fault) => log.error('fault', { fault }),
   })
   await Promise.race([trials.ready, realTiming.pause(mostTrialMs, endTrials.signal)])
-  log.info('gateway open', { port, node: agent.node, mode: rules.mode(), version: manifest.version })
+  log.info('gateway open', {
+    port,
+    ...(front && { tls_port: front.port }),
+    node: agent.node,
+    mode: rules.mode(),
+    version: manifest.version,
+  })
   return {
     port,
     failed,
     replaced,
+    onHangUp: tls?.look,
     async stop() {
+      front?.close()
       clearInterval(looking)
       clearInterval(pressing)
       await stopShowing()
       // Nothing more of it is sold, and nobody new is let in, from the same moment on.
       await Promise.all([meter.withdraw(), engine.stop(drainMs)])
+      front?.end()
+      await tls?.stop()
       await meter.stop()
       offer.close()
       await Promise.all([running, trying])
@@ -317,18 +340,27 @@ function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['o
   }
 }
 
-/** On a machine without IPv6 every address is every IPv4 address. */
 function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, number> = new Map()): number {
-  const { gatewayListen: hostname, gatewayPort: port } = config
-  return listening(hostname, port, 'gateway', () => {
-    try {
-      return engine.start({ hostname, port, inherited })
-    } catch (error) {
-      const isWithoutIpv6 = error instanceof Error && 'code' in error && error.code === 'EAFNOSUPPORT'
-      if (!isWithoutIpv6 || hostname !== '::') throw error
-      return engine.start({ hostname: '0.0.0.0', port, inherited })
-    }
-  })
+  const { gatewayListen, gatewayPort: port } = config
+  return listening(gatewayListen, port, 'gateway', () =>
+    withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port, inherited })),
+  )
+}
+
+/** The port for proxies over TLS, on the same addresses as the other. */
+function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
+  const { gatewayTlsPort: port } = config
+  const most = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
+  const open = (hostname: string): Front =>
+    openFront({
+      hostname,
+      port,
+      certificate: current,
+      most,
+      onTls: (tls) => engine.takeTls(tls),
+      onFault: (fault) => log.error('fault', { fault }),
+    })
+  return listening(config.gatewayListen, port, 'gateway over TLS', () => withIpv6OrWithout(config.gatewayListen, open))
 }
 
 export const gatewayCommands: readonly Command[] = [

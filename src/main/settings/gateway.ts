@@ -158,12 +158,15 @@ export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
 }
 
 /** `files` is how many the process may have open. */
-export const engineLimitsOf = (config: GatewayConfig, files = Number.POSITIVE_INFINITY): EngineLimits => ({
+export const engineLimitsOf = (
+  config: GatewayConfig & { readonly gatewayTlsPort?: number },
+  files = Number.POSITIVE_INFINITY,
+): EngineLimits => ({
   handshakeMs: 10_000,
   betweenRequestsMs: 30_000,
   connectMs: config.gatewayConnectSeconds * 1000,
   idleMs: config.gatewayIdleSeconds * 1000,
-  ...roomWithin(config.gatewayConnections, files),
+  ...roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0),
   customer: {
     tunnels: config.gatewayTunnels,
     newPerSecond: config.gatewayNewPerSecond,

@@ -1,3 +1,4 @@
+import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { Line } from './rules.ts'
@@ -20,8 +21,20 @@ type Row = {
 
 const toLine = (row: Row): Line => ({ ...row, turn: Number(row.turn) })
 
-const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable,
-  quarantined, counted, aside`
+const figures = [
+  'turn',
+  'granted',
+  'returned',
+  'lapsed',
+  'settled',
+  'late',
+  'claimable',
+  'quarantined',
+  'counted',
+  'aside',
+] as const
+
+const columns = `node, boot, subject, ${figures.join(', ')}`
 
 /** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
 export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
@@ -95,27 +108,15 @@ export async function lockLines(
 export function writeLines(tx: Tx, lines: readonly Line[], nowMs: number): void {
   sendRows(
     tx,
-    `INSERT INTO usage_leases (${columns}, changed_at)`,
-    lines.map((line) => [
-      line.node,
-      line.boot,
-      line.subject,
-      line.turn,
-      line.granted,
-      line.returned,
-      line.lapsed,
-      line.settled,
-      line.late,
-      line.claimable,
-      line.quarantined,
-      line.counted,
-      line.aside,
-      nowMs,
-    ]),
+    `INSERT INTO usage_leases (${columns}, changed_at, checksum)`,
+    lines.map((line) => {
+      const written = [...figures.map((name) => line[name]), nowMs]
+      return [line.node, line.boot, line.subject, ...written, checksumOf(written)]
+    }),
     `ON CONFLICT (node, boot, subject) DO UPDATE SET turn = excluded.turn, granted = excluded.granted,
        returned = excluded.returned, lapsed = excluded.lapsed, settled = excluded.settled, late = excluded.late,
        claimable = excluded.claimable, quarantined = excluded.quarantined, counted = excluded.counted,
-       aside = excluded.aside, changed_at = excluded.changed_at`,
+       aside = excluded.aside, changed_at = excluded.changed_at, checksum = excluded.checksum`,
   )
 }
 
@@ -281,6 +282,15 @@ export async function strayCounts(reader: Reader, prefix: string, most: number):
 }
 
 type StrayCount = { readonly node: string; readonly boot: string; readonly subject: string; readonly problem: string }
+
+/** Lines whose figures are not those that were written. */
+export async function unsoundLines(reader: Reader, most: number): Promise<{ node: string; subject: string }[]> {
+  return reader.all(
+    `SELECT node, subject FROM usage_leases WHERE checksum <> ${checksumIn([...figures, 'changed_at'])}
+     ORDER BY 1, 2 LIMIT $1`,
+    [most],
+  )
+}
 
 /** Lines whose count is not what their node has reported, or that were billed for more than is believed of it. */
 export async function miscounted(

@@ -55,7 +55,7 @@ export function createCore(deps: EngineDeps & Movement) {
   const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
   const metering = createMetering<Side>({
     agent: deps.agent,
-    watch: (side) => sockets.watch(side.descriptor),
+    watch: (side) => side.watch(sockets),
     clock,
     after,
     ...(deps.speeds && { speeds: deps.speeds }),

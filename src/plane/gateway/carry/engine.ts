@@ -1,6 +1,7 @@
 import type { Found } from '../../../wire/node/state.ts'
 import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Speeds } from '../count/speed-limit.ts'
 import type { Ask } from '../decide/admission.ts'
 import type { ExitWord } from '../decide/exit-health.ts'
@@ -80,6 +81,8 @@ export type Engine = {
    * can come.
    */
   leave(): Promise<void>
+  /** Serves somebody who came over TLS, as if he had come to the first port. Nothing was read from him yet. */
+  takeTls(tls: TlsSocket): void
   /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
   learn(found: Found): void
   /**

@@ -2,6 +2,7 @@ import type { Carrier } from '../../../agent/carrier.ts'
 import { noLimit, type Speeds } from '../../count/speed-limit.ts'
 import { createLookup } from '../../reach/resolve.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
+import { createSockets } from '../sockets.ts'
 import { createKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import type { FromReactor } from './messages.ts'
@@ -10,6 +11,7 @@ import { createPorts } from './ports.ts'
 import { createStateFeed } from './state-feed.ts'
 import type { Processor } from './structures.ts'
 import { createThread, type ReactorThread } from './thread.ts'
+import { createTlsLines } from './tls-lines.ts'
 
 const tickMs = 250
 const drainStepMs = 20
@@ -46,10 +48,12 @@ export function createLinuxEngine(
       carriedBefore += thread.memory.carried
       relayedBefore += thread.memory.relayed
       mirror.restart()
+      lines.reactorDied()
       deps.onRestart?.(fault)
     },
     onBirth: () => brief(),
   })
+  const lines = createTlsLines({ kernel, thread, sockets: createSockets(process.platform) })
   const ports = createPorts(kernel, thread, deps.limits.ports)
   let policy = deps.policy()
   let speeds: Speeds = noLimit
@@ -95,6 +99,7 @@ export function createLinuxEngine(
     } else if (message.type === 'want-lease') agent.wantLease(message.id, message.pool)
     else if (message.type === 'give-back') agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') ports.close(message.descriptor)
+    else if (message.type === 'tls-taken') lines.taken(message.descriptor)
     else if (message.type === 'exit') deps.onExit(message.word)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') onStopped()
@@ -145,6 +150,8 @@ export function createLinuxEngine(
       thread.post({ type: 'learn', found })
     },
 
+    takeTls: (tls) => lines.take(tls),
+
     start(at) {
       const port = ports.openMain(at.hostname, at.port, at.inherited)
       hasStarted = true
@@ -193,6 +200,7 @@ export function createLinuxEngine(
       thread.retire()
       thread.post({ type: 'end-stop' })
       await Promise.race([stopped, Bun.sleep(stopWithinMs)])
+      lines.stop()
     },
 
     get standing() {

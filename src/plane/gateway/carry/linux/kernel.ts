@@ -150,6 +150,15 @@ export function createKernel(libc: Libc, processor: Processor) {
       return pipe
     },
 
+    /** Two sockets that are connected with one another, and with nobody else; or an error. */
+    openPair(): readonly [number, number] | number {
+      const made = orError(libc.socketpair(n.AF_UNIX, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0, base + pairAt))
+      return made < 0 ? made : [view.getInt32(pairAt, true), view.getInt32(pairAt + 4, true)]
+    },
+
+    /** Another descriptor of the same socket. */
+    duplicate: (descriptor: number): number => orError(libc.fcntl(descriptor, n.F_DUPFD_CLOEXEC, 0)),
+
     shutWrite: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_WR),
     shutBoth: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_RDWR),
     close: (descriptor: number): void => void libc.close(descriptor),

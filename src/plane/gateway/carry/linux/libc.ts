@@ -5,6 +5,7 @@ import { dlopen, type Pointer, toArrayBuffer } from 'bun:ffi'
  * `i32`: no call here moves 2 GiB.
  */
 const symbols = {
+  socketpair: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
   socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
   bind: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
   listen: { args: ['i32', 'i32'], returns: 'i32' },

@@ -42,6 +42,7 @@ export const EPOLLET = 0x80000000 | 0
 export const SPLICE_F_MOVE = 1
 export const SPLICE_F_NONBLOCK = 2
 export const F_SETPIPE_SZ = 1031
+export const F_DUPFD_CLOEXEC = 1030
 
 export const EINTR = 4
 export const EAGAIN = 11

@@ -1,9 +1,11 @@
 import type { Socket, TCPSocketListener } from 'bun'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { createCore, tickMs } from '../core.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createHeldGauge } from '../held-gauge.ts'
 import { noRoom } from '../no-room.ts'
 import { Relay } from '../relay.ts'
+import { noteHandshake, SecuredSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
@@ -107,7 +109,24 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     accepter.end()
   }
 
+  function takeTls(tls: TlsSocket): void {
+    const side = new Side(patient, around)
+    noteHandshake(tls, deps.sockets)
+    tls.owner = {
+      onSocketData: (bytes) => side.onSocketData(bytes),
+      onSocketDrain: () => side.onSocketDrain(),
+      onSocketEnd: () => side.onSocketEnd(),
+      onSocketClose() {
+        core.departed()
+        side.onSocketClose()
+      },
+    }
+    side.attach(new SecuredSocket(tls, mainPort, deps.sockets))
+    core.accepted(side, tls.source)
+  }
+
   return {
+    takeTls,
     carrier: core.carrier,
     learn: core.learn,
     shutOut: (yes) => core.shutOut(yes),
