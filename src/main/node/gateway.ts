@@ -161,11 +161,12 @@ async function openBeside(
     onHangUp: tls?.look,
     async stop() {
       front?.close()
+      // Nothing more of it is sold, and nobody new is let in, from the same moment on.
+      const closed = Promise.all([meter.withdraw(), engine.stop(drainMs)])
       clearInterval(looking)
       clearInterval(pressing)
       await stopShowing()
-      // Nothing more of it is sold, and nobody new is let in, from the same moment on.
-      await Promise.all([meter.withdraw(), engine.stop(drainMs)])
+      await closed
       front?.end()
       await tls?.stop()
       await meter.stop()
