@@ -255,6 +255,22 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await balanceOf(token)).toBe(200)
   })
 
+  test('and who has paid an orphan and its twin, is credited one, and the other is kept though nobody tells of it', async () => {
+    const { side, method } = await introduce(shop.services, 'platega')
+    const { token } = await shop.newCustomer()
+    side.troubles.push('done, then cut off')
+    await shop.post('/payments', { amount_rub: 300, method }, { token })
+    const [orphan, shown] = [...side.bills.values()]
+    if (!orphan || !shown) throw new Error('there are not two')
+    for (const { id } of [orphan, shown]) side.pay(id)
+    const { headers, body } = side.tell(orphan.id)
+    await fetch(`${shop.url}/api/v1/payments/notify/platega`, { method: 'POST', headers, body })
+    await side.stop()
+    const noted = await shop.services.paymentOperator.unmatched(false, 500)
+    expect(await balanceOf(token)).toBe(300)
+    expect(noted.filter((each) => each.provider === 'platega')).toMatchObject([{ reason: 'twice', amount: 30_000n }])
+  })
+
   test('has a payment marked, paid, refunded and expired all at once, and it counts once each', async () => {
     const { paymentOperator, paymentWatch } = shop.services
     const { token } = await shop.newCustomer()

@@ -106,6 +106,9 @@ export function createPaymentWatch(deps: {
       let seen: Seen | undefined
       try {
         seen = await connection.find(hint.providerId)
+        const meant = await findMeant(db, name, { ...hint, reference: seen?.reference ?? hint.reference })
+        // Once this one counts, nobody asks for the one that the payer was shown: that is asked for first.
+        if (meant && seen && isOrphanPaid(meant, seen)) await ask(meant, connection)
       } catch (error) {
         if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
         await db.transact(async (tx) => {
@@ -140,6 +143,13 @@ export function createPaymentWatch(deps: {
     },
   }
 }
+
+/** Whether another one is paid than the payment is known by, as after a try whose answer never came. */
+const isOrphanPaid = (payment: Payment, seen: Seen): boolean =>
+  seen.state === 'paid' &&
+  payment.credited === 0n &&
+  payment.providerId !== null &&
+  payment.providerId !== seen.providerId
 
 function readHint(connection: PaymentProvider, notification: Notification): Hint {
   try {
