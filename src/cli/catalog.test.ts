@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { refusalOf } from '../../test/harness/failure.ts'
-import { applyCatalogue, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
+import { addStock, buyProxies, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
 import { runTurnpike } from '../../test/harness/turnpike.ts'
+import { addCustomer } from '../../test/harness/wired.ts'
+import { createActions } from '../main/shop/actions.ts'
 import { catalogCommands } from './catalog.ts'
 import { type Outcome, readGiven } from './command.ts'
 
@@ -33,7 +35,7 @@ describe('the operator’s price list', () => {
   }
   /** One command as it is typed, on an open shop. */
   async function type(...typed: string[]): Promise<Outcome> {
-    const tools = { ...floor.services, applyCatalogue: (value: unknown) => applyCatalogue(floor.services, value) }
+    const tools = createActions(floor.services)
     const { command, given } = readGiven(
       catalogCommands((_given, work) => work(tools)),
       ['catalog', ...typed],
@@ -63,12 +65,16 @@ describe('the operator’s price list', () => {
 
   test('is shown as a difference, applied as the next version, and shown so that applying it again changes nothing', async () => {
     const path = await write('dearer.yaml', dearer())
+    await addStock(floor.services, '203.0.113.0/28', 'DE', 4)
+    await buyProxies(floor.services, await addCustomer(floor.services, 1_000_000n), { code: 'DE', ipv: 4, count: 2 })
     const diff = await type('diff', path)
+    const forWhom = 'dedicated DE ipv 4: 1 customers, 2 services, 0 renewals, 0.00 -> 0.00 RUB'
+    expect(diff.lines.at(-1)).toBe(forWhom)
     expect(diff.lines).toContain('~ dedicated.kinds.4.countries.DE.per_day: 6 -> "7.50"')
     expect(diff.lines).toContain('- dedicated.kinds.4.countries.FR.per_day: 6')
     expect((await type('show')).json).toEqual(shipped())
     const applied = await type('apply', path)
-    expect(applied.lines).toEqual([...diff.lines, 'Version 2 is in force.'])
+    expect(applied.lines).toEqual([...diff.lines.slice(0, -1), 'Version 2 is in force.'])
     const shown = await type('show')
     expect(shown.json).toEqual(dearer())
     const again = await type('apply', await write('again.yaml', shown.lines.join('\n')))

@@ -1,10 +1,15 @@
-import type { Pricing } from '../domains/pricing/index.ts'
+import type { Effect, Pricing } from '../domains/pricing/index.ts'
+import { toRoubles, toRoubleText } from '../kernel/money.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, mistyped } from './command.ts'
 import { type Opened, readTextFile } from './typed.ts'
 
-type Deps = { pricing: Pricing; applyCatalogue: (value: unknown) => Promise<number> }
+type Deps = {
+  pricing: Pricing
+  applyCatalogue: (value: unknown) => Promise<number>
+  effectsOf: (value: unknown) => Promise<Effect[]>
+}
 
 const fileWord = { name: 'FILE', meaning: 'a price list in YAML' }
 
@@ -28,14 +33,18 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
     {
       name: 'catalog diff',
       operation: 'compareCatalogue',
-      summary: 'Shows what a price list would change, and changes nothing.',
+      summary: 'Shows what a price list would change, and for whom, and changes nothing.',
       takes: [fileWord],
       options: [],
       run: (given) =>
-        open(given, async ({ pricing }) => {
+        open(given, async ({ pricing, effectsOf }) => {
           const value = await readFile(given.words[0] ?? '')
           const changes = await pricing.changesOf(value)
-          return { json: { changes }, lines: changes.length > 0 ? changes : ['Nothing would change.'] }
+          const effects = await effectsOf(value)
+          return {
+            json: { changes, effects: effects.map(toJson) },
+            lines: changes.length > 0 ? [...changes, ...effects.map(toLine)] : ['Nothing would change.'],
+          }
         }),
     },
     {
@@ -64,6 +73,26 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
         }),
     },
   ]
+}
+
+const nameOf = ({ goods }: Effect): string => {
+  if (goods.product === 'dedicated') return `dedicated ${goods.country} ipv ${goods.ipv}`
+  return goods.product === 'premium' ? `premium ${goods.pool}` : 'vpn'
+}
+
+const toJson = ({ goods, before, after, ...counts }: Effect) => ({
+  ...goods,
+  ...counts,
+  before_rub: toRoubles(before),
+  after_rub: toRoubles(after),
+})
+
+/** For whom it changes something: who has some of it now, and what renews itself by the new price. */
+function toLine(effect: Effect): string {
+  const { customers, services, renewals, before, after, lost } = effect
+  const renewed = `${renewals} renewals, ${toRoubleText(before)} -> ${toRoubleText(after)} RUB`
+  const ending = lost === 0 ? '' : `, ${lost} of them not sold any more`
+  return `${nameOf(effect)}: ${customers} customers, ${services} services, ${renewed}${ending}`
 }
 
 async function readFile(path: string): Promise<unknown> {

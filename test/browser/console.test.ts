@@ -163,6 +163,44 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     await page.getByText('Nothing was carried in this time').waitFor()
   })
 
+  test('a sub-user is made, limited, given traffic, let in without a password, blocked and deleted', async () => {
+    const token = await enter()
+    await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
+    await open('/premium/subusers')
+    await press('Add a sub-user')
+    await dialog().getByLabel('Name').fill('reseller')
+    await dialog().getByLabel('Gigabytes a day at most').fill('0.5')
+    await dialog().locator('button[type=submit]').click()
+    const [login = '', made = ''] = (await dialog().locator('pre').innerText()).trim().split(':')
+    await page.keyboard.press('Escape')
+    await page.getByText('500 MB a day').waitFor()
+    await page.getByRole('link', { name: 'reseller' }).click()
+    await page.getByText(login, { exact: true }).waitFor()
+    await press('Move traffic')
+    await dialog().getByLabel('Gigabytes').fill('0.7')
+    await dialog().locator('button[type=submit]').dblclick()
+    await dialog().waitFor({ state: 'detached' })
+    await page.getByRole('table', { name: 'Traffic' }).getByText('0.7 GB').waitFor()
+    await press('Add my address (127.0.0.1)')
+    await page.getByRole('button', { name: 'Remove 127.0.0.1' }).waitFor()
+    await press('New password')
+    await page.getByText(made).first().waitFor({ state: 'detached' })
+    await press('Block')
+    await dialog().locator('button[type=submit]').click()
+    await page.getByText('No proxy of this sub-user connects.').waitFor()
+    const { data } = await shop.get('/premium/subusers', { token })
+    expect(data.subusers.find((each: { login: string }) => each.login === login)).toMatchObject({
+      name: 'reseller',
+      status: 'blocked',
+      day_limit_bytes: 500_000_000,
+    })
+    await press('Delete')
+    await dialog().locator('button[type=submit]').click()
+    await page.getByRole('heading', { name: 'Premium proxies' }).waitFor()
+    const left = (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data
+    expect(left.traffic_gb).toBe(2)
+  })
+
   test('VPN: bought, set up by a code and a file, a second device added and removed, ended with money back', async () => {
     const token = await enter()
     await open('/vpn')
@@ -207,6 +245,29 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     const [head, charge] = csv.split('\r\n')
     expect(head).toBe('id,created_at,kind,amount_rub,balance_after_rub,order_id,note')
     expect(charge).toContain(`,charge,-52,49948,${data.order_id},`)
+  })
+
+  test('what happened to one’s things is told, newest first, and refusals are told in one’s own language', async () => {
+    const token = await enter(100n)
+    const { data } = await shop.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 }, { token })
+    const [proxy] = data.proxies
+    await shop.post('/dedicated/replace', { id: proxy.id }, { token })
+    await open('/events')
+    const rows = page.getByRole('table', { name: 'Events' }).locator('tbody tr')
+    expect(await rows.first().innerText()).toContain(`Proxy ${proxy.id}, ${proxy.exit_ip} →`)
+    await page.getByLabel('What').selectOption('order.refunded')
+    await page.getByText('Nothing has happened').waitFor()
+
+    await press('Русский')
+    await open('/vpn')
+    visitor.allow(/status of (?:402|400)/)
+    await press(/^Купить за/)
+    const told = await page.getByRole('alert').innerText()
+    expect(told).toMatch(/Это стоит 299,00 ₽, а на балансе [\d,]+ ₽\. Пополните его и повторите\. Деньги не списаны\./)
+    await open('/premium/access')
+    await page.getByLabel('Адрес', { exact: true }).fill('not an address')
+    await press('Добавить')
+    expect(await page.getByRole('alert').innerText()).toContain('Адрес: должно быть адресом')
   })
 
   test('a token is made for a program, stands in the examples, works, and works no more once revoked', async () => {

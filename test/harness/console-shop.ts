@@ -16,6 +16,7 @@ export async function startLivedIn(engine: Engine): Promise<Service> {
   await spendMonth(service, clock)
   await carryTraffic(service, clock)
   await useVpn(service, clock)
+  await addSubuser(service)
   await service.post('/premium/whitelist/add', { ip: '203.0.113.24', comment: 'office' })
   return service
 }
@@ -45,9 +46,18 @@ async function spendMonth(service: Service, clock: HandClock): Promise<void> {
   const ids = data.proxies.map((each: { id: number }) => each.id)
   await service.post('/dedicated/comment', { ids: ids.slice(0, 2), comment: 'price watch' })
   await service.post('/dedicated/auto-renew', { ids: ids.slice(0, 2), period: 30 })
+  await service.post('/dedicated/replace', { id: ids[4] })
   on(29)
   await buy('/premium/traffic/buy', { pool_type: 'residential', gb: 8 })
   clock.nowMs = startedAt + month * dayMs
+}
+
+/** Somebody who sells on, with traffic and limits of his own. */
+async function addSubuser(service: Service): Promise<void> {
+  const limits = { day_limit_bytes: 2_000_000_000, month_limit_bytes: 20_000_000_000, tunnel_limit: 50 }
+  const { data } = await service.post('/premium/subusers', { name: 'Reseller', ...limits })
+  const wish = { pool_type: 'datacenter', gb: 15, to_subuser_id: data.subuser.subuser_id }
+  await service.post('/premium/traffic/move', wish)
 }
 
 /** A month of traffic through one gateway, more on some days than on others. */

@@ -348,8 +348,16 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     const { version, catalogue } = (await get('/catalogue', 'reader')).data
     const dearer = structuredClone(catalogue)
     dearer.vpn.months['1'] = 12_345
-    const { changes } = (await post('/catalogue/diff', { catalogue: dearer }, 'reader')).data
-    expect(changes).toHaveLength(1)
+    dearer.dedicated.kinds['4'].countries.DE = { per_day: 60 }
+    const { data: bought } = await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 2, ipv: 4 })
+    await service.post('/dedicated/auto-renew', { ids: [bought.proxies[0].id], period: 30 })
+    const { changes, effects } = (await post('/catalogue/diff', { catalogue: dearer }, 'reader')).data
+    expect(changes).toHaveLength(2)
+    expect(effects).toMatchObject([
+      { product: 'dedicated', country: 'DE', ipv: 4, pool: null, renewals: 1, lost: 0 },
+      { product: 'vpn', country: null, customers: 1, services: 1, renewals: 0, before_rub: 0, after_rub: 0 },
+    ])
+    expect([effects[0].services >= 2, effects[0].after_rub]).toEqual([true, effects[0].before_rub * 10])
     expect((await post('/catalogue/apply', { catalogue: { nonsense: true } })).status).toBe(400)
     expect((await post('/catalogue/apply', { catalogue: dearer })).data).toEqual({ version: version + 1, changes })
     expect((await post('/catalogue/apply', { catalogue: dearer })).data).toEqual({ version: null, changes: [] })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { makeClients } from './make.ts'
-import { toClient } from './types.ts'
+import { findShared, toClient, toShared } from './types.ts'
 
 test('the client of the console is what the descriptions say; npm run client makes it anew', async () => {
   for (const { file, text } of await makeClients()) expect(await Bun.file(file).text()).toBe(text)
@@ -53,4 +53,19 @@ test('every part of a schema has its type', () => {
   expect(text).toContain("body: { count: number; kind?: 'a' | 4 | undefined }")
   expect(text).toContain('answer: readonly (Thing)[] | null')
   expect(text).toContain("changeThing: ['POST', '/things/{id}', 'keyed'],")
+})
+
+test('what several descriptions say alike is written once, and imported where it is used', () => {
+  const refusal = { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] }
+  const own = (type: string) => ({
+    paths: {},
+    components: { schemas: { Refusal: refusal, Thing: { type, items: { $ref: '#/components/schemas/Refusal' } } } },
+  })
+  const [first, second] = [own('array'), own('string')]
+  const shared = findShared([first, second])
+  expect([...shared]).toEqual(['Refusal'])
+  expect(toShared(first, shared)).toContain('export type Refusal = { code: string }')
+  expect(toClient(first, 'a test', shared)).toContain("import type { Refusal } from './shapes.ts'")
+  for (const each of [first, second]) expect(toClient(each, 'a test', shared)).not.toContain('type Refusal =')
+  expect(toClient(second, 'a test', shared)).not.toContain('import')
 })

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { startService } from '../../test/harness/service.ts'
-import { type Description, toClient } from './types.ts'
+import { type Description, findShared, toClient, toShared } from './types.ts'
 
 const root = resolve(import.meta.dir, '../..')
 
@@ -11,17 +11,26 @@ const sources = [
   { description: '/admin/v1/openapi.json', file: 'src/console/client/operator.ts', name: '/admin/v1' },
 ] as const
 
+/** What is the same in all of them. */
+const sharedFile = 'src/console/client/shapes.ts'
+
 export type Made = { readonly file: string; readonly text: string }
 
 /** The modules as they should be, from the descriptions that a shop of this source serves. */
 export async function makeClients(): Promise<readonly Made[]> {
   const service = await startService('sqlite')
   try {
+    const described = await Promise.all(
+      sources.map(async (each) => (await (await fetch(service.url + each.description)).json()) as Description),
+    )
+    const shared = findShared(described)
+    const texts = described.map((each, index) => ({
+      file: sources[index]?.file ?? '',
+      text: toClient(each, sources[index]?.name ?? '', shared),
+    }))
+    const once = { file: sharedFile, text: toShared(described[0] ?? { paths: {} }, shared) }
     return await Promise.all(
-      sources.map(async ({ description, file, name }) => {
-        const described = (await (await fetch(service.url + description)).json()) as Description
-        return { file: join(root, file), text: await format(toClient(described, name), file) }
-      }),
+      [once, ...texts].map(async ({ file, text }) => ({ file: join(root, file), text: await format(text, file) })),
     )
   } finally {
     await service.stop()

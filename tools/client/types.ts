@@ -97,24 +97,51 @@ function toOperation(method: string, path: string, of: Described): string {
   return `/** ${method.toUpperCase()} ${path} */\n${of.operationId}: { ${parts.join('; ')} }`
 }
 
-/** The module that the console calls an API by: its shapes as types, and its operations as a table. */
-export function toClient(description: Description, name: string): string {
+const shapesOf = (description: Description) => Object.entries(description.components?.schemas ?? {})
+
+const toShape = ([name, schema]: readonly [string, Schema]): string => `export type ${name} = ${toType(schema)}`
+
+/** The shapes that each of several descriptions has, and has alike. */
+export function findShared(descriptions: readonly Description[]): ReadonlySet<string> {
+  const [first, ...others] = descriptions.map(
+    (each) => new Map(shapesOf(each).map((shape) => [shape[0], toShape(shape)])),
+  )
+  return new Set(
+    [...(first ?? [])].flatMap(([name, text]) => (others.every((each) => each.get(name) === text) ? [name] : [])),
+  )
+}
+
+/** The module of those shapes, written once for all clients. */
+export const toShared = (description: Description, shared: ReadonlySet<string>): string =>
+  [
+    '/** Made by `npm run client`: what every API says alike. Never edited by hand. */',
+    ...shapesOf(description)
+      .filter(([name]) => shared.has(name))
+      .map(toShape),
+    '',
+  ].join('\n\n')
+
+/** The module that the console calls an API by: its own shapes as types, and its operations as a table. */
+export function toClient(description: Description, name: string, shared: ReadonlySet<string> = new Set()): string {
   const all = Object.entries(description.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, of]) => ({ method, path, of })),
   )
-  const shapes = Object.entries(description.components?.schemas ?? {}).map(
-    ([shape, schema]) => `export type ${shape} = ${toType(schema)}`,
-  )
+  const shapes = shapesOf(description)
+    .filter(([shape]) => !shared.has(shape))
+    .map(toShape)
   const roleOf = (of: Described) => (of['x-role'] === undefined ? [] : [of['x-role']])
   const isKeyed = (of: Described) => (of.parameters ?? []).some((each) => each.name === 'Idempotency-Key')
   const rows = all.map(({ method, path, of }) => {
     const row = [method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)]
     return `${of.operationId}: [${row.map(quoted).join(', ')}],`
   })
+  const calls = all.map(({ method, path, of }) => toOperation(method, path, of)).join('\n')
+  const used = [...shared].filter((each) => new RegExp(`\\b${each}\\b`).test([...shapes, calls].join('\n')))
   return [
     `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,
+    ...(used.length > 0 ? [`import type { ${used.join(', ')} } from './shapes.ts'`] : []),
     ...shapes,
-    `export type Operations = { ${all.map(({ method, path, of }) => toOperation(method, path, of)).join('\n')} }`,
+    `export type Operations = { ${calls} }`,
     `export const operations = { ${rows.join('\n')} } as const`,
     '',
   ].join('\n\n')

@@ -8,6 +8,8 @@ type Scene = {
   readonly prepare?: (page: Page, shop: Service) => Promise<unknown>
 }
 
+const dayMs = 86_400_000
+
 /** What the console has for customers. */
 const ofCustomers: readonly Scene[] = [
   { name: 'overview', path: '#/' },
@@ -18,6 +20,12 @@ const ofCustomers: readonly Scene[] = [
   { name: 'premium-generate', path: '#/premium/generate' },
   { name: 'premium-access', path: '#/premium/access' },
   { name: 'premium-usage', path: '#/premium/usage' },
+  { name: 'premium-subusers', path: '#/premium/subusers' },
+  {
+    name: 'premium-subuser',
+    path: '#/premium/subusers',
+    prepare: (page) => page.getByRole('table').getByRole('link').last().click(),
+  },
   { name: 'vpn', path: '#/vpn' },
   {
     name: 'vpn-setup',
@@ -30,8 +38,18 @@ const ofCustomers: readonly Scene[] = [
   },
   { name: 'orders', path: '#/orders' },
   { name: 'money', path: '#/money' },
+  { name: 'events', path: '#/events' },
   { name: 'api', path: '#/api' },
   { name: 'account', path: '#/account' },
+  {
+    name: 'refused',
+    path: '#/premium/access',
+    prepare: async (page) => {
+      await page.locator('form input').first().fill('not an address')
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').waitFor()
+    },
+  },
 ]
 
 /** What it has for operators. */
@@ -62,7 +80,29 @@ const ofOperators: readonly Scene[] = [
       await page.locator('a[href^="#/orders/"]').nth(1).click()
     },
   },
-  { name: 'operator-abuse', path: '#/abuse' },
+  { name: 'operator-proxy', path: '#/proxies/1' },
+  {
+    name: 'operator-vpn',
+    path: '#/customers',
+    prepare: async (page) => {
+      await page.getByRole('table').getByRole('link').first().click()
+      await page.getByRole('link', { name: /^…/ }).nth(0).waitFor()
+      await page.getByRole('row', { name: /VPN/ }).getByRole('link').first().click()
+      await page.locator('a[href^="#/vpn/"]').click()
+    },
+  },
+  {
+    name: 'operator-abuse',
+    path: '#/abuse',
+    prepare: async (page, shop) => {
+      const { data } = (await shop.get('/dedicated/list')) as { data: { proxies: readonly { exit_ip: string }[] } }
+      const [address, from] = await page.locator('form input').all()
+      await address?.fill(data.proxies[0]?.exit_ip ?? '')
+      await from?.fill(new Date(shop.clock.nowMs - dayMs).toISOString().slice(0, 16))
+      await page.keyboard.press('Enter')
+      await page.getByRole('table').waitFor()
+    },
+  },
   {
     name: 'operator-stock',
     path: '#/stock',
@@ -72,7 +112,27 @@ const ofOperators: readonly Scene[] = [
     },
   },
   { name: 'operator-prices', path: '#/prices' },
+  {
+    name: 'operator-price-changes',
+    path: '#/prices',
+    prepare: async (page) => {
+      const editor = page.locator('textarea')
+      const text = await editor.inputValue()
+      const dearer = text.replace('"1": 299', '"1": 319').replace('"per_gb": 320', '"per_gb": 310')
+      await editor.fill(dearer.replace('"per_day": 6', '"per_day": 7'))
+      await page.getByRole('button', { name: /^(Show what|Показать изм)/ }).click()
+      await page.locator('.changes').waitFor()
+    },
+  },
   { name: 'operator-network', path: '#/network' },
+  {
+    name: 'operator-exit',
+    path: '#/network',
+    prepare: async (page) => {
+      await page.getByRole('button', { name: /^(Add an exit|Добавить выход)$/ }).click()
+      await page.getByRole('dialog').locator('input').first().waitFor()
+    },
+  },
   {
     name: 'operator-verify',
     path: '#/verify',
@@ -84,6 +144,7 @@ const ofOperators: readonly Scene[] = [
   { name: 'operator-payments', path: '#/payments' },
   { name: 'operator-audit', path: '#/audit' },
   { name: 'operator-operators', path: '#/operators' },
+  { name: 'operator-account', path: '#/account' },
 ]
 
 const widths = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 860 } } as const

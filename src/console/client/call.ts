@@ -1,3 +1,5 @@
+import type { Refusal } from './shapes.ts'
+
 /** What an operation is given: the fields of its path, its query and its body, as far as it has any. */
 export type Shape = { readonly params: object; readonly query: object; readonly body: object; readonly answer: unknown }
 
@@ -21,14 +23,21 @@ export class CallRefused extends Error {
     message: string,
     readonly details: unknown,
     readonly requestId: string | null,
+    /** Whether it was of a kind that charges. */
+    readonly isCharging: boolean,
   ) {
     super(message)
   }
 
-  /** Whether money moved, where the shop says so. */
-  get charged(): boolean | undefined {
+  /**
+   * Whether money moved, where that is a question: the shop says so, or what charges and delivers at once was refused
+   * as a whole. A fault leaves it open until the same is asked for again.
+   */
+  get charged(): 'yes' | 'no' | 'unknown' | undefined {
     const said = typeof this.details === 'object' && this.details !== null ? this.details : {}
-    return 'charged' in said && typeof said.charged === 'boolean' ? said.charged : undefined
+    if ('charged' in said && said.charged === true) return 'yes'
+    if (!this.isCharging) return undefined
+    return this.code === 'internal_error' ? 'unknown' : 'no'
   }
 }
 
@@ -43,7 +52,7 @@ const withinMs = 30_000
 export type Standing = { readonly headers: () => Readonly<Record<string, string>>; readonly onEnded: () => void }
 
 type Answered = { readonly ok?: boolean; readonly data?: unknown; readonly error?: Failure }
-type Failure = { readonly code?: string; readonly message?: string; readonly details?: unknown }
+type Failure = Partial<Refusal['error']>
 
 async function send(request: Request): Promise<Response> {
   try {
@@ -63,7 +72,9 @@ async function readJson(response: Response): Promise<Answered> {
 
 const toQuery = (query: object): string => {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
-  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
 }
 
 /** An API as typed calls. `base` is where its paths begin. */
@@ -89,11 +100,14 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
     })
   }
 
-  async function refuse(response: Response): Promise<never> {
+  const isCharging = (name: keyof Operations & string): boolean => table[name]?.[2] === 'keyed'
+
+  async function refuse(name: keyof Operations & string, response: Response): Promise<never> {
     const { error = {} } = await readJson(response)
     if (response.status === 401) standing.onEnded()
     const { code = 'internal_error', message = response.statusText, details = null } = error
-    throw new CallRefused(response.status, code, message, details, response.headers.get('X-Request-Id'))
+    const requestId = response.headers.get('X-Request-Id')
+    throw new CallRefused(response.status, code, message, details, requestId, isCharging(name))
   }
 
   return {
@@ -108,7 +122,7 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
       given: Given<Operations[Name]> = {},
     ): Promise<Operations[Name]['answer']> {
       const response = await send(toRequest(name, given))
-      return response.ok ? (await readJson(response)).data : refuse(response)
+      return response.ok ? (await readJson(response)).data : refuse(name, response)
     },
 
     /** An answer that is a file. */
@@ -117,7 +131,7 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
       given: Given<Operations[Name]> = {},
     ): Promise<string> {
       const response = await send(toRequest(name, given))
-      return response.ok ? response.text() : refuse(response)
+      return response.ok ? response.text() : refuse(name, response)
     },
   }
 }

@@ -1,41 +1,5 @@
 /** Made by `npm run client` from the description of /admin/v1: never edited by hand. */
 
-export type Warning = { field: string; problem: string }
-
-export type Refusal = {
-  ok: false
-  error: {
-    code:
-      | 'invalid_request'
-      | 'invalid_token'
-      | 'sign_in_failed'
-      | 'insufficient_funds'
-      | 'forbidden'
-      | 'not_found'
-      | 'method_not_allowed'
-      | 'out_of_stock'
-      | 'request_in_progress'
-      | 'conflict'
-      | 'payload_too_large'
-      | 'unsupported_media_type'
-      | 'idempotency_key_reused'
-      | 'rate_limited'
-      | 'internal_error'
-      | 'provider_error'
-      | 'unavailable'
-    message: string
-    details:
-      | null
-      | readonly {
-          field: string
-          problem: string
-          allowed?: readonly (string | number)[] | undefined
-          see?: string | undefined
-        }[]
-      | { charged?: boolean | undefined }
-  }
-}
-
 export type Customer = {
   customer_id: string
   name: string
@@ -760,7 +724,21 @@ export type Operations = {
     params: {}
     query: {}
     body: { catalogue: Readonly<Record<string, unknown>> }
-    answer: { changes: readonly string[] }
+    answer: {
+      changes: readonly string[]
+      effects: readonly {
+        product: 'dedicated' | 'premium' | 'vpn'
+        country: string | null
+        ipv: number | null
+        pool: string | null
+        customers: number
+        services: number
+        renewals: number
+        before_rub: number
+        after_rub: number
+        lost: number
+      }[]
+    }
   }
   /** POST /catalogue/apply */
   applyCatalogue: {

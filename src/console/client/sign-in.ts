@@ -1,41 +1,5 @@
 /** Made by `npm run client` from the description of /auth/v1: never edited by hand. */
 
-export type Warning = { field: string; problem: string }
-
-export type Refusal = {
-  ok: false
-  error: {
-    code:
-      | 'invalid_request'
-      | 'invalid_token'
-      | 'sign_in_failed'
-      | 'insufficient_funds'
-      | 'forbidden'
-      | 'not_found'
-      | 'method_not_allowed'
-      | 'out_of_stock'
-      | 'request_in_progress'
-      | 'conflict'
-      | 'payload_too_large'
-      | 'unsupported_media_type'
-      | 'idempotency_key_reused'
-      | 'rate_limited'
-      | 'internal_error'
-      | 'provider_error'
-      | 'unavailable'
-    message: string
-    details:
-      | null
-      | readonly {
-          field: string
-          problem: string
-          allowed?: readonly (string | number)[] | undefined
-          see?: string | undefined
-        }[]
-      | { charged?: boolean | undefined }
-  }
-}
-
 export type Who = {
   kind: 'customer' | 'operator'
   id: string

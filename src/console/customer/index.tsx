@@ -12,11 +12,13 @@ import { ApiPage } from './api-page/page.tsx'
 import { BuyDedicated } from './dedicated/buy.tsx'
 import { DedicatedList } from './dedicated/list.tsx'
 import { DedicatedProxy } from './dedicated/proxy.tsx'
+import { EventsPage } from './events/page.tsx'
 import { OrderPage, OrdersPage } from './money/orders.tsx'
 import { MoneyPage } from './money/page.tsx'
 import { isTaking } from './money/payments.ts'
 import { Overview } from './overview/page.tsx'
 import { PremiumPage } from './premium/page.tsx'
+import { SubuserPage } from './premium/subuser.tsx'
 import { VpnPage } from './vpn/page.tsx'
 import { customerWords } from './words.ts'
 
@@ -47,7 +49,9 @@ const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNod
   [/^\/dedicated\/buy$/, () => <BuyDedicated />],
   [/^\/dedicated\/(\d+)$/, (id) => <DedicatedProxy key={id} id={Number(id)} />],
   [/^\/premium(?:\/(\w+))?$/, (tab) => <PremiumPage tab={tab} />],
+  [/^\/premium\/subusers\/(\w+)$/, (id) => <SubuserPage key={id} id={id} />],
   [/^\/vpn$/, () => <VpnPage />],
+  [/^\/events$/, () => <EventsPage />],
   [/^\/orders$/, () => <OrdersPage />],
   [/^\/orders\/(\w+)$/, (id) => <OrderPage key={id} id={id} />],
   [/^\/money$/, () => <MoneyPage />],
@@ -73,8 +77,9 @@ export default function Customer() {
     { path: '/vpn', label: words.vpn, icon: 'shield' },
     { path: '/orders', label: words.orders, icon: 'receipt' },
     { path: '/money', label: words.money, icon: 'wallet' },
+    { path: '/events', label: words.events, icon: 'book' },
     { path: '/api', label: words.api, icon: 'code' },
-    { path: '/account', label: words.account, icon: 'people' },
+    { path: '/account', label: words.account, icon: 'person' },
   ]
   return (
     <Frame ways={ways} foot={<Balance />} onLeave={() => void leave()}>

@@ -1,9 +1,12 @@
-import { Button } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useWho } from '../client/session.ts'
 import { useSessions } from '../shared/account/page.tsx'
+import { Form, useTyped } from '../shared/form.tsx'
 import { useWords, type Words } from '../shared/language.tsx'
 
-const words: Words<string> = { en: 'Add my address', ru: 'Добавить мой адрес' }
+const en = { add: 'Add', mine: 'Add my address' }
+const ru: typeof en = { add: 'Добавить', mine: 'Добавить мой адрес' }
+const addressWords: Words<typeof en> = { en, ru }
 
 /** Where this browser comes from, as the shop sees it; unknown to whoever came with a token. */
 function useMyAddress(): string | undefined {
@@ -12,20 +15,32 @@ function useMyAddress(): string | undefined {
   return sessions?.find((each) => each.current)?.source ?? undefined
 }
 
-/** A button that allows the address of this browser, unless it is allowed already. */
-export function AddMyAddress({
+/** Allows an address: one that is typed, or the one of this browser, unless it is allowed already. */
+export function AddAddress({
+  label,
   allowed,
+  isPending,
   onAdd,
 }: {
+  readonly label: string
   readonly allowed: readonly string[]
-  readonly onAdd: (ip: string) => void
+  readonly isPending: boolean
+  readonly onAdd: (ip: string, onDone: () => void) => void
 }) {
-  const label = useWords(words)
-  const ip = useMyAddress()
-  if (ip === undefined || allowed.includes(ip)) return null
+  const words = useWords(addressWords)
+  const typed = useTyped()
+  const mine = useMyAddress()
   return (
-    <Button variant="default" onClick={() => onAdd(ip)}>
-      {label} ({ip})
-    </Button>
+    <Form className="line fields" onSubmit={() => onAdd(typed.text, () => typed.set(''))}>
+      <TextInput label={label} {...typed.props} />
+      <Button type="submit" variant="default" loading={isPending} disabled={typed.text === ''}>
+        {words.add}
+      </Button>
+      {mine !== undefined && !allowed.includes(mine) && (
+        <Button variant="default" onClick={() => onAdd(mine, () => {})}>
+          {words.mine} ({mine})
+        </Button>
+      )}
+    </Form>
   )
 }

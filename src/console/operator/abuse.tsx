@@ -1,12 +1,13 @@
 import { Button, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Form, useTyped } from '../shared/form.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { Empty, Page, Panel } from '../shared/parts.tsx'
 import { RefusalNotice } from '../shared/refusal-notice.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { type Answer, api } from './api.ts'
+import { thingsWords } from './things-words.ts'
 import { operatorWords } from './words.ts'
 
 /** As exactly as it was typed: to the minute, or to the second. The shop takes a moment for all that it covers. */
@@ -15,61 +16,33 @@ const toIso = (local: string): string => `${new Date(local).toISOString().slice(
 /** Who had an address at a time. It is asked on purpose, never by itself: each question is written down. */
 export function AbusePage() {
   const words = useWords(operatorWords)
-  const [address, setAddress] = useState('')
-  const [from, setFrom] = useState('')
-  const [to, setTo] = useState('')
-  const [reason, setReason] = useState('')
+  const address = useTyped()
+  const from = useTyped()
+  const to = useTyped()
+  const reason = useTyped()
   const asked = useMutation({
     mutationFn: () =>
       api.call('findHolders', {
-        params: { address: address.trim() },
-        query: { from: toIso(from), reason: reason.trim(), ...(to !== '' && { to: toIso(to) }) },
+        params: { address: address.text },
+        query: { from: toIso(from.value), reason: reason.text, ...(to.value !== '' && { to: toIso(to.value) }) },
       }),
   })
   return (
     <Page title={words.abuse} about={words.abuseAbout}>
       <Panel className="stack">
-        <form
-          className="line fields"
-          onSubmit={(event) => {
-            event.preventDefault()
-            asked.mutate()
-          }}
-        >
-          <TextInput
-            label={words.address}
-            value={address}
-            onChange={(event) => setAddress(event.currentTarget.value)}
-          />
-          <TextInput
-            type="datetime-local"
-            step={1}
-            label={words.askedFrom}
-            value={from}
-            onChange={(event) => setFrom(event.currentTarget.value)}
-          />
-          <TextInput
-            type="datetime-local"
-            step={1}
-            label={words.askedTo}
-            value={to}
-            onChange={(event) => setTo(event.currentTarget.value)}
-          />
-          <TextInput
-            label={words.askedWhy}
-            description={words.askedWhyAbout}
-            maxLength={200}
-            value={reason}
-            onChange={(event) => setReason(event.currentTarget.value)}
-          />
+        <Form className="line fields" onSubmit={asked.mutate}>
+          <TextInput label={words.address} {...address.props} />
+          <TextInput type="datetime-local" step={1} label={words.askedFrom} {...from.props} />
+          <TextInput type="datetime-local" step={1} label={words.askedTo} {...to.props} />
+          <TextInput label={words.askedWhy} description={words.askedWhyAbout} maxLength={200} {...reason.props} />
           <Button
             type="submit"
             loading={asked.isPending}
-            disabled={address.trim() === '' || from === '' || reason.trim() === ''}
+            disabled={address.text === '' || from.value === '' || reason.text === ''}
           >
             {words.ask}
           </Button>
-        </form>
+        </Form>
         <RefusalNotice error={asked.error} />
         {asked.data && <Holders of={asked.data} />}
       </Panel>
@@ -99,6 +72,7 @@ type HeldBy = {
   readonly key: string
   readonly customer_id: string
   readonly name: string
+  readonly proxy?: number
   readonly order_id: string | null
   readonly from: string
   readonly until: string | null
@@ -107,6 +81,7 @@ type HeldBy = {
 /** Who had it to himself, from when and until when. */
 function Exactly({ held }: { readonly held: readonly HeldBy[] }) {
   const words = useWords(operatorWords)
+  const things = useWords(thingsWords)
   const format = useFormat()
   return (
     <Rows
@@ -118,6 +93,12 @@ function Exactly({ held }: { readonly held: readonly HeldBy[] }) {
           name: 'customer',
           label: words.customer,
           show: (row) => <a href={`#/customers/${row.customer_id}`}>{row.customer_id}</a>,
+        },
+        {
+          name: 'proxy',
+          label: words.product,
+          show: (row) =>
+            row.proxy === undefined ? '' : <a href={`#/proxies/${row.proxy}`}>{things.proxy(String(row.proxy))}</a>,
         },
         { name: 'username', label: words.username, show: (row) => <span className="mono">{row.name}</span> },
         {

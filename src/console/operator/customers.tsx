@@ -22,7 +22,7 @@ export function CustomersPage() {
   const pages = usePages('listCustomers', { query: settled === '' ? {} : { search: settled } })
   const add = async (values: Readonly<Record<string, unknown>>) => {
     const made = await api.call('createCustomer', { body: { name: String(values['name']) } })
-    go(`/customers/${made.customer_id}`)
+    await go(`/customers/${made.customer_id}`)
   }
   return (
     <Page

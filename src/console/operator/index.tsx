@@ -18,8 +18,10 @@ import { OverviewPage } from './overview.tsx'
 import { PaymentsPage } from './payments.tsx'
 import { paymentsWords } from './payments-words.ts'
 import { PricesPage } from './prices.tsx'
+import { ProxyPage } from './proxy.tsx'
 import { StockPage } from './stock.tsx'
 import { VerifyPage } from './verify.tsx'
+import { VpnPage } from './vpn.tsx'
 import { operatorWords } from './words.ts'
 
 const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNode])[] = [
@@ -28,6 +30,8 @@ const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNod
   [/^\/customers\/(\w+)$/, (id) => <CustomerPage key={id} id={id} />],
   [/^\/orders\/(\w+)$/, (id) => <OrderStory key={id} id={id} />],
   [/^\/payments$/, () => <PaymentsPage />],
+  [/^\/proxies\/(\d+)$/, (id) => <ProxyPage key={id} id={id} />],
+  [/^\/vpn\/([\w-]+)$/, (uuid) => <VpnPage key={uuid} uuid={uuid} />],
   [/^\/abuse$/, () => <AbusePage />],
   [/^\/stock$/, () => <StockPage />],
   [/^\/prices$/, () => <PricesPage />],
@@ -69,7 +73,7 @@ export default function Operator() {
     { path: '/verify', label: words.verify, icon: 'shield' },
     ...(may('listAuditLog') ? [{ path: '/audit', label: words.audit, icon: 'book' } as const] : []),
     ...(may('listOperators') ? [{ path: '/operators', label: words.operators, icon: 'list' } as const] : []),
-    { path: '/account', label: words.account, icon: 'wallet' },
+    { path: '/account', label: words.account, icon: 'person' },
   ]
   return (
     <Frame ways={ways} foot={<Name />} onLeave={() => void leave()}>

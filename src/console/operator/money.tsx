@@ -1,6 +1,8 @@
 import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
+import { eventWords, tellEvent } from '../shared/event-words.ts'
 import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
+import { useLanguage, useWords } from '../shared/language.tsx'
+import { sayNote } from '../shared/notes.ts'
 import { Empty } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { orderName, tradeWords } from '../shared/trade-words.ts'
@@ -11,6 +13,7 @@ const shortId = (id: string): string => `…${id.slice(-8)}`
 /** Movements of a customer's money, with the balance after each. */
 export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
   const words = useWords(operatorWords)
+  const { language } = useLanguage()
   const format = useFormat()
   const trade = useWords(tradeWords)
   if (rows.length === 0) return <Empty icon="wallet" title={words.none} about={words.noneAbout} />
@@ -28,7 +31,7 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
           show: (row) => (
             <span>
               {trade.kinds[row.kind] ?? row.kind}
-              <small>{[row.note, row.reference].filter((each) => each).join(' · ')}</small>
+              <small>{[sayNote(row.note, language, format), row.reference].filter((each) => each).join(' · ')}</small>
             </span>
           ),
         },
@@ -71,6 +74,7 @@ export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
 
 export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
   const words = useWords(operatorWords)
+  const told = useWords(eventWords)
   const format = useFormat()
   if (rows.length === 0) return <Empty icon="book" title={words.none} about={words.noneAbout} />
   return (
@@ -80,13 +84,8 @@ export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
       keyOf={(row) => row.id}
       columns={[
         { name: 'when', label: words.when, show: (row) => format.moment(row.timestamp) },
-        { name: 'what', label: words.what, show: (row) => <span className="mono">{row.type}</span> },
-        {
-          name: 'details',
-          label: words.details,
-          isText: true,
-          show: (row) => <span className="mono">{JSON.stringify(row.data)}</span>,
-        },
+        { name: 'what', label: words.what, show: (row) => told.types[row.type] ?? row.type },
+        { name: 'details', label: words.told, isText: true, show: (row) => tellEvent(row.data, told, format) },
       ]}
     />
   )

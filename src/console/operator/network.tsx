@@ -3,11 +3,12 @@ import { Act } from '../shared/act.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
 import { useNow } from '../shared/now.ts'
-import { Paged } from '../shared/paged.tsx'
-import { Empty, Page, Panel, Reading, Status, type Tone } from '../shared/parts.tsx'
+import { Empty, Page, Panel, Reading, Status } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
-import { api, useMay, usePages, useRead } from './api.ts'
+import { tradeWords } from '../shared/trade-words.ts'
+import { api, useMay, useRead } from './api.ts'
 import { OnceShown } from './customer.tsx'
+import { AddExit, Exits } from './exits.tsx'
 import { operatorWords } from './words.ts'
 
 const everyMs = 5_000
@@ -23,7 +24,7 @@ export function NetworkPage() {
       <Panel title={words.pools}>
         <Pools />
       </Panel>
-      <Panel title={words.exits}>
+      <Panel title={words.exits} aside={may('addExit') && <AddExit />}>
         <Exits />
       </Panel>
     </Page>
@@ -71,7 +72,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
                 show: (row) => (
                   <span>
                     {row.name}
-                    <small>{[row.kind, row.location].filter((each) => each !== '').join(' · ')}</small>
+                    <small>{[words.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}</small>
                   </span>
                 ),
               },
@@ -80,7 +81,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
                 name: 'lag',
                 label: words.lag,
                 isFigure: true,
-                show: (row) => (row.lag_ms === null ? '—' : `${format.number(row.lag_ms)} ms`),
+                show: (row) => (row.lag_ms === null ? '—' : words.ms(format.number(row.lag_ms))),
               },
               {
                 name: 'tunnels',
@@ -148,8 +149,8 @@ function AddNode() {
           label: words.kind,
           kind: 'choice',
           options: [
-            ['gateway', 'gateway'],
-            ['vpn', 'vpn'],
+            ['gateway', words.nodeKinds.gateway],
+            ['vpn', words.nodeKinds.vpn],
           ],
         },
         { name: 'location', label: words.place, isOptional: true },
@@ -170,6 +171,7 @@ function AddNode() {
 
 function Pools() {
   const words = useWords(operatorWords)
+  const trade = useWords(tradeWords)
   const format = useFormat()
   const pools = useRead('listPools')
   return (
@@ -180,7 +182,7 @@ function Pools() {
           rows={items}
           keyOf={(row) => row.pool}
           columns={[
-            { name: 'pool', label: words.pool, show: (row) => row.pool },
+            { name: 'pool', label: words.pool, show: (row) => trade.pools[row.pool] ?? row.pool },
             {
               name: 'price',
               label: words.fromPrice,
@@ -193,71 +195,5 @@ function Pools() {
         />
       )}
     </Reading>
-  )
-}
-
-const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', untried: 'warn' }
-
-function Exits() {
-  const words = useWords(operatorWords)
-  const format = useFormat()
-  const may = useMay()
-  const exits = usePages('listExits', { query: { limit: 20 } })
-  return (
-    <Paged of={exits}>
-      {(items) =>
-        items.length === 0 ? (
-          <Empty icon="globe" title={words.none} about={words.noneAbout} />
-        ) : (
-          <Rows
-            label={words.exits}
-            rows={items}
-            keyOf={(row) => row.exit_id}
-            columns={[
-              {
-                name: 'host',
-                label: words.host,
-                show: (row) => <span className="mono">{row.port === null ? row.host : `${row.host}:${row.port}`}</span>,
-              },
-              { name: 'pool', label: words.pool, show: (row) => row.pool },
-              {
-                name: 'country',
-                label: words.country,
-                show: (row) => (row.country === '' ? '—' : format.country(row.country)),
-              },
-              {
-                name: 'status',
-                label: words.status,
-                show: (row) => <Status tone={tones[row.status] ?? 'quiet'}>{words.exitStates[row.status]}</Status>,
-              },
-              {
-                name: 'said',
-                label: words.problems,
-                isText: true,
-                show: (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; '),
-              },
-              {
-                name: 'drain',
-                label: words.drain,
-                isUnlabelled: true,
-                show: (row) =>
-                  may('drainExit') && (
-                    <Act
-                      label={row.drained_at === null ? words.drain : words.undo}
-                      look={{ size: 'compact-sm' }}
-                      run={() =>
-                        api.call('drainExit', {
-                          params: { exit_id: row.exit_id },
-                          body: { undo: row.drained_at !== null },
-                        })
-                      }
-                    />
-                  ),
-              },
-            ]}
-          />
-        )
-      }
-    </Paged>
   )
 }

@@ -15,6 +15,12 @@ export function OrderStory({ id }: { readonly id: string }) {
   return <Reading of={found}>{(story) => <Shown of={story} />}</Reading>
 }
 
+/** Where a thing that was delivered is looked at. */
+function pageOf(name: string, value: unknown): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  return name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
+}
+
 /** What was asked, what it cost and why, what moved, what came of it. */
 function Shown({ of: { order, transactions, delivered, events } }: { readonly of: Answer<'getOrderStory'> }) {
   const words = useWords(operatorWords)
@@ -56,7 +62,7 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
         {delivered.length === 0 ? (
           <Text c="dimmed">{words.nothingDelivered}</Text>
         ) : (
-          <RecordRows label={words.delivered} rows={delivered} />
+          <RecordRows label={words.delivered} rows={delivered} pageOf={pageOf} />
         )}
       </Panel>
       <Panel title={words.events}>

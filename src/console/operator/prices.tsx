@@ -1,4 +1,4 @@
-import { Button, Text, Textarea } from '@mantine/core'
+import { Button, Text, Textarea, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useFormat } from '../shared/format.ts'
@@ -7,6 +7,8 @@ import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { RefusalNotice } from '../shared/refusal-notice.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { type Answer, api, useMay, useRead } from './api.ts'
+import { Differences, Effects } from './price-changes.tsx'
+import { priceWords } from './price-words.ts'
 import { operatorWords } from './words.ts'
 
 /** Lists of numbers stay on one line: they are read as one. */
@@ -84,7 +86,7 @@ function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
             </Button>
           </div>
         )}
-        {compared.data && catalogue && <Changes changes={compared.data.changes} catalogue={catalogue} />}
+        {compared.data && catalogue && <Changes of={compared.data} catalogue={catalogue} />}
       </Panel>
       <Versions onLoad={(older) => edit(written(older))} />
     </>
@@ -92,13 +94,14 @@ function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
 }
 
 function Changes({
-  changes,
+  of: { changes, effects },
   catalogue,
 }: {
-  readonly changes: readonly string[]
+  readonly of: Answer<'compareCatalogue'>
   readonly catalogue: Readonly<Record<string, unknown>>
 }) {
   const words = useWords(operatorWords)
+  const told = useWords(priceWords)
   const may = useMay()
   const queries = useQueryClient()
   const apply = useMutation({
@@ -107,15 +110,12 @@ function Changes({
   })
   if (changes.length === 0) return <Text>{words.noChanges}</Text>
   return (
-    <div className="stack">
-      <Text fw={600}>{words.changes}</Text>
-      <ul className="changes">
-        {changes.map((each) => (
-          <li key={each} className="mono">
-            {each}
-          </li>
-        ))}
-      </ul>
+    <div className="stack changes">
+      <Title order={2}>{words.changes}</Title>
+      <Differences changes={changes} />
+      <Title order={2}>{told.effects}</Title>
+      <Text c="dimmed">{told.effectsAbout}</Text>
+      <Effects of={effects} />
       <RefusalNotice error={apply.error} />
       {may('applyCatalogue') && (
         <div>

@@ -1,12 +1,15 @@
 import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Act, type Field, type Values } from '../shared/act.tsx'
+import { Form, useTyped } from '../shared/form.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
+import { Paged } from '../shared/paged.tsx'
 import { Empty, Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
-import { api, useMay, useRead } from './api.ts'
+import { api, useMay, usePages, useRead } from './api.ts'
 import { Stock } from './overview.tsx'
+import { thingsWords } from './things-words.ts'
 import { operatorWords } from './words.ts'
 
 export function StockPage() {
@@ -19,6 +22,7 @@ export function StockPage() {
       <Panel title={words.ranges}>
         <Ranges />
       </Panel>
+      <Interruptions />
       <Panel title={words.stock}>
         <Reading of={overview}>{({ stock }) => <Stock rows={stock} />}</Reading>
       </Panel>
@@ -93,30 +97,57 @@ function Ranges() {
   )
 }
 
+/** Sold, and of no use at the moment: shown only where there are some. */
+function Interruptions() {
+  const words = useWords(operatorWords)
+  const things = useWords(thingsWords)
+  const format = useFormat()
+  const pages = usePages('listInterrupted', { query: { limit: 50 } })
+  if (pages.data?.pages[0]?.items.length === 0) return null
+  return (
+    <Panel title={things.interruptions}>
+      <Paged of={pages}>
+        {(items) => (
+          <Rows
+            label={things.interruptions}
+            rows={items}
+            keyOf={(row) => row.proxy}
+            columns={[
+              {
+                name: 'proxy',
+                label: words.product,
+                show: (row) => <a href={`#/proxies/${row.proxy}`}>{things.proxy(String(row.proxy))}</a>,
+              },
+              { name: 'address', label: words.address, show: (row) => <span className="mono">{row.address}</span> },
+              { name: 'node', label: things.gateway, show: (row) => row.node ?? '—' },
+              { name: 'since', label: words.since, show: (row) => format.moment(row.since) },
+              {
+                name: 'reason',
+                label: things.reason,
+                isText: true,
+                show: (row) => things.reasons[row.reason ?? ''] ?? row.reason,
+              },
+            ]}
+          />
+        )}
+      </Paged>
+    </Panel>
+  )
+}
+
 /** What is in a range and whom closing it would touch, before anything is closed. */
 function Survey() {
   const words = useWords(operatorWords)
-  const [typed, setTyped] = useState('')
+  const typed = useTyped()
   const [prefix, setPrefix] = useState('')
   return (
     <Panel title={words.survey} className="stack">
-      <form
-        className="line fields"
-        onSubmit={(event) => {
-          event.preventDefault()
-          setPrefix(typed.trim())
-        }}
-      >
-        <TextInput
-          label={words.prefix}
-          description={words.surveyAbout}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-        />
-        <Button type="submit" variant="default" disabled={typed.trim() === ''}>
+      <Form className="line fields" onSubmit={() => setPrefix(typed.text)}>
+        <TextInput label={words.prefix} description={words.surveyAbout} {...typed.props} />
+        <Button type="submit" variant="default" disabled={typed.text === ''}>
           {words.ask}
         </Button>
-      </form>
+      </Form>
       {prefix !== '' && <Surveyed key={prefix} prefix={prefix} />}
     </Panel>
   )

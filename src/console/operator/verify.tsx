@@ -6,12 +6,14 @@ import { Empty, Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { RefusalNotice } from '../shared/refusal-notice.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { useChange, useMay, useRead } from './api.ts'
+import { verifyWords } from './verify-words.ts'
 import { operatorWords } from './words.ts'
 
 const whileRunningMs = 500
 
 export function VerifyPage() {
   const words = useWords(operatorWords)
+  const told = useWords(verifyWords)
   const may = useMay()
   const start = useChange('startVerify')
   const state = useRead('getVerify', {}, { everyMs: whileRunningMs })
@@ -19,11 +21,11 @@ export function VerifyPage() {
   return (
     <Page
       title={words.verify}
-      about={words.verifyAbout}
+      about={told.verifyAbout}
       actions={
         may('startVerify') && (
           <Button loading={isRunning || start.isPending} onClick={() => start.mutate({ body: {} })}>
-            {words.runVerify}
+            {told.runVerify}
           </Button>
         )
       }
@@ -36,18 +38,19 @@ export function VerifyPage() {
 
 function Shown({ of }: { readonly of: Verification }) {
   const words = useWords(operatorWords)
+  const told = useWords(verifyWords)
   const format = useFormat()
   if (of.state === 'none') {
     return (
       <Panel>
-        <Empty icon="shield" title={words.neverVerified} about={words.neverVerifiedAbout} />
+        <Empty icon="shield" title={told.neverVerified} about={told.neverVerifiedAbout} />
       </Panel>
     )
   }
   if (of.state === 'running') {
     return (
       <Panel className="stack">
-        <Text role="status">{words.running(`${of.part ?? ''} ${format.number(of.done)}`)}</Text>
+        <Text role="status">{told.running(`${of.part ?? ''} ${format.number(of.done)}`)}</Text>
         <Progress value={100} animated aria-label={words.verify} />
       </Panel>
     )
@@ -56,14 +59,19 @@ function Shown({ of }: { readonly of: Verification }) {
     <>
       <div role="status" className={of.ok === true ? 'notice good' : 'notice'}>
         <Text fw={600}>
-          {of.ok === true ? words.verifyGood : words.verifyBad(format.number(of.found ?? of.findings.length))}
+          {of.ok === true ? told.verifyGood : told.verifyBad(format.number(of.found ?? of.findings.length))}
         </Text>
         {of.ended_at !== null && <Text size="sm">{format.moment(of.ended_at)}</Text>}
       </div>
       {of.findings.length > 0 && <Findings of={of} />}
       {Object.keys(of.covered).length > 0 && (
-        <Panel title={words.covered}>
-          <Facts of={Object.entries(of.covered).map(([name, count]) => [name, format.number(count)])} />
+        <Panel title={told.covered}>
+          <Facts
+            of={Object.entries(of.covered).map(([name, count]) => [
+              told.coveredNames[name] ?? name,
+              format.number(count),
+            ])}
+          />
         </Panel>
       )}
     </>
@@ -72,6 +80,7 @@ function Shown({ of }: { readonly of: Verification }) {
 
 function Findings({ of }: { readonly of: Verification }) {
   const words = useWords(operatorWords)
+  const told = useWords(verifyWords)
   return (
     <Panel>
       <Rows
@@ -79,10 +88,10 @@ function Findings({ of }: { readonly of: Verification }) {
         rows={of.findings}
         keyOf={(row) => `${row.where}${row.problem}`}
         columns={[
-          { name: 'promise', label: words.promise, isText: true, show: (row) => row.promise },
-          { name: 'where', label: words.where, isText: true, show: (row) => row.where },
-          { name: 'problem', label: words.problem, isText: true, show: (row) => row.problem },
-          { name: 'advice', label: words.advice, isText: true, show: (row) => row.advice },
+          { name: 'promise', label: told.promise, isText: true, show: (row) => row.promise },
+          { name: 'where', label: told.where, isText: true, show: (row) => row.where },
+          { name: 'problem', label: told.problem, isText: true, show: (row) => row.problem },
+          { name: 'advice', label: told.advice, isText: true, show: (row) => row.advice },
         ]}
       />
     </Panel>

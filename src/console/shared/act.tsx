@@ -1,6 +1,17 @@
-import { Button, type ButtonProps, Checkbox, Modal, NativeSelect, NumberInput, Text, TextInput } from '@mantine/core'
+import {
+  Button,
+  type ButtonProps,
+  Checkbox,
+  Modal,
+  NativeSelect,
+  NumberInput,
+  PasswordInput,
+  Text,
+  TextInput,
+} from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
+import { Form } from './form.tsx'
 import { useWords } from './language.tsx'
 import { useOnce } from './once.ts'
 import { RefusalNotice } from './refusal-notice.tsx'
@@ -13,7 +24,7 @@ export type Values = Readonly<Record<string, Value>>
 export type Field = {
   readonly name: string
   readonly label: string
-  readonly kind?: 'text' | 'number' | 'flag' | 'choice'
+  readonly kind?: 'text' | 'number' | 'flag' | 'choice' | 'date' | 'secret'
   readonly options?: readonly (readonly [value: string, label: string])[]
   readonly initial?: Value
   readonly isOptional?: boolean
@@ -79,13 +90,7 @@ function Asked<Done>({
   if (doing.data !== undefined && show) return <div className="stack">{show(doing.data)}</div>
   const lacks = fields.some((each) => !each.isOptional && values[each.name] === '')
   return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        start()
-      }}
-    >
+    <Form className="stack" onSubmit={start}>
       {about !== undefined && <Text c="dimmed">{about}</Text>}
       {fields.map((field) => (
         <Input
@@ -99,7 +104,7 @@ function Asked<Done>({
       <Button type="submit" disabled={lacks} loading={doing.isPending} {...(look?.color && { color: look.color })}>
         {label}
       </Button>
-    </form>
+    </Form>
   )
 }
 
@@ -128,7 +133,23 @@ function Input({ field: { label, kind = 'text', options = [] }, value, onChange 
           onChange={(event) => onChange(event.currentTarget.value)}
         />
       )
+    case 'secret':
+      return (
+        <PasswordInput
+          label={label}
+          autoComplete="off"
+          value={String(value)}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      )
     default:
-      return <TextInput label={label} value={String(value)} onChange={(event) => onChange(event.currentTarget.value)} />
+      return (
+        <TextInput
+          label={label}
+          type={kind}
+          value={String(value)}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      )
   }
 }

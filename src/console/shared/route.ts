@@ -15,6 +15,10 @@ const listen = (onChange: () => void): (() => void) => {
 
 export const useRoute = (): Route => readRoute(useSyncExternalStore(listen, () => location.hash))
 
-export const go = (path: string): void => {
-  location.hash = path
-}
+/** Goes to a page, and is done when it is there: what is read anew then is that page's. */
+export const go = (path: string): Promise<void> =>
+  new Promise((resolve) => {
+    if (location.hash === `#${path}`) return resolve()
+    addEventListener('hashchange', () => resolve(), { once: true })
+    location.hash = path
+  })

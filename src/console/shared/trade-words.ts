@@ -3,11 +3,14 @@ import type { Words } from './language.tsx'
 type Names = Readonly<Record<string, string>>
 
 /** What is sold, what moves money, and what an order is made of, by the names that they have in the API. */
-type Trade = {
+export type Trade = {
   readonly kinds: Names
   readonly products: Names
   readonly actions: Names
   readonly fields: Names
+  readonly pools: Names
+  readonly ipvs: Names
+  readonly states: Names
 }
 
 const en: Trade = {
@@ -46,7 +49,29 @@ const en: Trade = {
     ids: 'Proxies',
     uuid: 'Subscription',
     per_gigabyte: 'Price per GB',
+    price_per_gb_rub: 'Price per GB',
+    per_month_rub: 'Price per month',
+    price_per_proxy_rub: 'Price per proxy',
+    per_proxy_rub: 'Price per proxy',
+    subuser_id: 'Sub-user',
+    subuser: 'Sub-user',
+    from_subuser_id: 'From the sub-user',
+    to_subuser_id: 'To the sub-user',
+    bought_gb: 'Bought',
+    left_gb: 'Left',
+    moved_gb: 'Moved',
+    bytes: 'Traffic',
+    auto_renew: 'Renews itself',
+    location: 'Location',
   },
+  pools: {
+    residential: 'Residential',
+    residential_premium: 'Residential premium',
+    datacenter: 'Datacenter',
+    mobile: 'Mobile',
+  },
+  ipvs: { 3: 'IPv4 shared', 4: 'IPv4 private', 6: 'IPv6 private' },
+  states: { active: 'Active', expired: 'Expired', gone: 'Gone' },
 }
 
 const ru: Trade = {
@@ -85,7 +110,29 @@ const ru: Trade = {
     ids: 'Прокси',
     uuid: 'Подписка',
     per_gigabyte: 'Цена за ГБ',
+    price_per_gb_rub: 'Цена за ГБ',
+    per_month_rub: 'Цена за месяц',
+    price_per_proxy_rub: 'Цена за прокси',
+    per_proxy_rub: 'Цена за прокси',
+    subuser_id: 'Субпользователь',
+    subuser: 'Субпользователь',
+    from_subuser_id: 'От субпользователя',
+    to_subuser_id: 'К субпользователю',
+    bought_gb: 'Куплено',
+    left_gb: 'Осталось',
+    moved_gb: 'Перенесено',
+    bytes: 'Трафик',
+    auto_renew: 'Автопродление',
+    location: 'Место',
   },
+  pools: {
+    residential: 'Резидентные',
+    residential_premium: 'Резидентные премиум',
+    datacenter: 'Датацентр',
+    mobile: 'Мобильные',
+  },
+  ipvs: { 3: 'IPv4 общий', 4: 'IPv4 личный', 6: 'IPv6 личный' },
+  states: { active: 'Активен', expired: 'Истёк', gone: 'Закончен' },
 }
 
 export const tradeWords: Words<Trade> = { en, ru }

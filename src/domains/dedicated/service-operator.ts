@@ -5,6 +5,7 @@ import { toRoubles } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
 import type { GivenBack, Once, Told } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
+import type { Held } from '../pricing/index.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, nothingToEnd } from './errors.ts'
@@ -13,7 +14,7 @@ import { isHeld, type Proxy, statusAt, subjectOf } from './rules.ts'
 import { createProxyEnding, type EndingDeps } from './service-ending.ts'
 import { kindOf, swapAddress } from './service-swap.ts'
 import * as store from './store.ts'
-import { countActive } from './store-count.ts'
+import { countActive, countHeld, countRenewals } from './store-count.ts'
 
 export type ProxyOperator = ReturnType<typeof createProxyOperator>
 
@@ -85,6 +86,21 @@ export function createProxyOperator(
 
     /** How many proxies run now, and how many of them cannot be used. */
     countActive: () => countActive(db, clock()),
+
+    /** Who has proxies of each kind now, and which of them renew themselves. */
+    async held(): Promise<Held[]> {
+      const [kinds, renewals] = [await countHeld(db, clock()), await countRenewals(db, clock())]
+      return kinds.map(({ country, ipv, proxies, customers }) => ({
+        goods: { product: 'dedicated', country, ipv },
+        customers,
+        services: proxies,
+        renewals: new Map(
+          renewals
+            .filter((each) => each.country === country && each.ipv === ipv)
+            .map((each) => [each.period, each.proxies]),
+        ),
+      }))
+    },
 
     /** Whose proxies left from an address between two moments, and which orders they were bought with. */
     async holdersOf(address: Address, from: number, to: number): Promise<Holder[]> {

@@ -5,6 +5,7 @@ import { difference } from './difference.ts'
 import { noCatalogue } from './errors.ts'
 import { readCatalogue } from './reading.ts'
 import type { Catalogue } from './rules.ts'
+import { type Effect, effectsOf, type Held } from './rules-effect.ts'
 import * as store from './store.ts'
 
 /** How long a price list is believed to be the latest. An order names the version it was priced with in any case. */
@@ -81,6 +82,13 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
       readCatalogue(0, value)
       const stored = await store.findLatest(db)
       return difference(stored && JSON.parse(stored.text), value)
+    },
+
+    /** What a price list would change for those who have something now. */
+    async effectsOf(value: unknown, held: readonly Held[]): Promise<Effect[]> {
+      const after = readCatalogue(0, value)
+      const before = await store.findLatest(db)
+      return before ? effectsOf(parse(before), after, held) : []
     },
 
     /** A price list as it was written; the latest without a number. */

@@ -9,6 +9,7 @@ import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Ending, PurchaseRequest, Sale, Told } from '../orders/index.ts'
 import type { Order, Plain } from '../orders/rules.ts'
+import type { Held } from '../pricing/index.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import {
   noSuchSubscription,
@@ -269,6 +270,13 @@ export function createVpn(deps: VpnDeps) {
     /** The same, as the operator ends whatever an order has bought: one that is disabled too. */
     /** How many subscriptions run now. */
     countActive: (): Promise<number> => store.countActive(db, clock()),
+
+    /** Who has subscriptions now, and which of them renew themselves. */
+    async held(): Promise<Held[]> {
+      const { subscriptions: services, customers } = await store.countHeld(db, clock())
+      const renewals = await store.countRenewals(db, clock())
+      return services === 0 ? [] : [{ goods: { product: 'vpn' }, customers, services, renewals }]
+    },
 
     /** What an order has bought: its subscription as it is now. */
     async delivered(order: Order): Promise<Told[]> {

@@ -334,3 +334,23 @@ export async function countActive(reader: Reader, nowMs: number): Promise<number
   )
   return Number(row?.n ?? 0n)
 }
+
+/** Who has subscriptions that run now. */
+export async function countHeld(reader: Reader, nowMs: number): Promise<{ subscriptions: number; customers: number }> {
+  const row = await reader.first<{ subscriptions: bigint; customers: bigint }>(
+    `SELECT COUNT(*) AS subscriptions, COUNT(DISTINCT customer_id) AS customers FROM vpn_subscriptions
+     WHERE deleted_at IS NULL AND expires_at > $1`,
+    [nowMs],
+  )
+  return { subscriptions: Number(row?.subscriptions ?? 0n), customers: Number(row?.customers ?? 0n) }
+}
+
+/** How many of them renew themselves, by the months that they will be renewed for. */
+export async function countRenewals(reader: Reader, nowMs: number): Promise<Map<number, number>> {
+  const rows = await reader.all<{ auto_renew_months: bigint; n: bigint }>(
+    `SELECT auto_renew_months, COUNT(*) AS n FROM vpn_subscriptions
+     WHERE deleted_at IS NULL AND expires_at > $1 AND auto_renew_months IS NOT NULL GROUP BY auto_renew_months`,
+    [nowMs],
+  )
+  return new Map(rows.map((row) => [Number(row.auto_renew_months), Number(row.n)]))
+}

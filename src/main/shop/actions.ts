@@ -48,6 +48,13 @@ export function createActions(services: Services) {
       return { proxies, devices, isExit, candidates }
     },
 
+    /** What a price list would mean to those who have something now, of every product. */
+    async effectsOf(value: unknown) {
+      const { proxyOperator, premium, vpn } = services
+      const held = await Promise.all([proxyOperator.held(), premium.traffic.held(), vpn.held()])
+      return pricing.effectsOf(value, held.flat())
+    },
+
     /** A link by which a customer signs in, once. */
     makeLink: (customer: CustomerId) =>
       db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })),

@@ -1,4 +1,5 @@
-import type { Pricing } from '../../../domains/pricing/index.ts'
+import type { Effect, Pricing } from '../../../domains/pricing/index.ts'
+import { toRoubles } from '../../../kernel/money.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../http.ts'
@@ -7,7 +8,11 @@ import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from '
 
 export function adminCatalogueOperations(
   bind: BindAdmin,
-  deps: { readonly pricing: Pricing; readonly applyCatalogue: (value: unknown) => Promise<number> },
+  deps: {
+    readonly pricing: Pricing
+    readonly applyCatalogue: (value: unknown) => Promise<number>
+    readonly effectsOf: (value: unknown) => Promise<Effect[]>
+  },
 ): readonly Bound<AdminCaller>[] {
   const { pricing } = deps
   return [
@@ -20,10 +25,23 @@ export function adminCatalogueOperations(
     bind(listCatalogues, async () => ({
       items: (await pricing.versions()).map((each) => ({ version: each.version, applied_at: toIso(each.appliedAt) })),
     })),
-    bind(compareCatalogue, async ({ body }) => ({ changes: await pricing.changesOf(body.catalogue) })),
+    bind(compareCatalogue, async ({ body }) => ({
+      changes: await pricing.changesOf(body.catalogue),
+      effects: (await deps.effectsOf(body.catalogue)).map(toEffect),
+    })),
     bind(applyCatalogue, async ({ body }) => {
       const changes = await pricing.changesOf(body.catalogue)
       return { version: changes.length === 0 ? null : await deps.applyCatalogue(body.catalogue), changes }
     }),
   ]
 }
+
+const toEffect = ({ goods, before, after, ...counts }: Effect) => ({
+  product: goods.product,
+  country: goods.product === 'dedicated' ? goods.country : null,
+  ipv: goods.product === 'dedicated' ? goods.ipv : null,
+  pool: goods.product === 'premium' ? goods.pool : null,
+  ...counts,
+  before_rub: toRoubles(before),
+  after_rub: toRoubles(after),
+})

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { toIso } from '../../../kernel/time.ts'
-import { exampleAt, moment, queryInteger, text, whole } from '../../fields.ts'
+import { exampleAt, moment, queryInteger, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { told } from '../fields.ts'
 
@@ -10,6 +10,19 @@ const changes = () =>
   z.array(text('A leaf: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.months.1: 300')).openapi({
     description: 'What it changes.',
   })
+
+const effect = z.object({
+  product: z.enum(['dedicated', 'premium', 'vpn']).openapi({ description: 'Which product.', example: 'vpn' }),
+  country: text('Of which country, for dedicated proxies.', 'DE').nullable(),
+  ipv: whole('Of which kind, for dedicated proxies.', 4).nullable(),
+  pool: text('Of which pool, for premium traffic.', 'residential').nullable(),
+  customers: whole('How many customers have some of it now.', 12),
+  services: whole('How many proxies, subscriptions, or sub-users with unspent traffic that is.', 30),
+  renewals: whole('How many of these renew themselves.', 8),
+  before_rub: roubles('What the next renewal of each costs together, by the list in force.', 2400),
+  after_rub: roubles('The same by this list.', 2600),
+  lost: whole('How many could not be renewed any more, because their term is not sold.', 0),
+})
 
 const list = () =>
   z.object({
@@ -64,8 +77,29 @@ export const compareCatalogue = operation({
   isRead: true,
   body: list(),
   exampleBody: { catalogue: {} },
-  answer: z.object({ changes: changes() }),
-  example: { changes: ['+ vpn.months.1: 300'] },
+  answer: z.object({
+    changes: changes(),
+    effects: z.array(effect).openapi({
+      description: 'For whom: whatever is priced otherwise and somebody has now. What was sold keeps its price.',
+    }),
+  }),
+  example: {
+    changes: ['~ vpn.months.1: 299 -> 300'],
+    effects: [
+      {
+        product: 'vpn',
+        country: null,
+        ipv: null,
+        pool: null,
+        customers: 12,
+        services: 14,
+        renewals: 8,
+        before_rub: 2392,
+        after_rub: 2400,
+        lost: 0,
+      },
+    ],
+  },
 })
 
 export const applyCatalogue = operation({

@@ -173,12 +173,11 @@ export const generateProxies = operation({
   refusals: {
     ...noSuchSubuser,
     conflict: {
-      message:
-        'A customer may hold 1000 ports, and 10 are left. Ask for fewer, or use a format with login and password.',
+      message: 'A customer may hold 1000 ports, and 10 are left. Ask for fewer, or use a login and a password.',
       details: { limit: 1000, available: 10 },
     },
     out_of_stock: {
-      message: 'No port is free for this. Use a format with login and password.',
+      message: 'No port is free for this. Use a login and a password.',
       details: { available: 0 },
     },
   },

@@ -2,6 +2,7 @@ import { Button, Checkbox, Modal, NumberInput, Text, TextInput } from '@mantine/
 import { useState } from 'react'
 import type { Token } from '../../client/customer.ts'
 import { Listing } from '../../shared/copy.tsx'
+import { Form, useTyped } from '../../shared/form.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { Icon } from '../../shared/icons.tsx'
 import { useWords } from '../../shared/language.tsx'
@@ -9,7 +10,6 @@ import { useNow } from '../../shared/now.ts'
 import { Empty, Panel, Reading } from '../../shared/parts.tsx'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { Rows } from '../../shared/rows.tsx'
-import { Form } from '../../shared/sign-in/forms.tsx'
 import { sharedWords } from '../../shared/words.ts'
 import { useChange, useRead } from '../api.ts'
 import { apiWords } from './words.ts'
@@ -76,7 +76,7 @@ function Listed({ all }: { readonly all: readonly Token[] }) {
   const revoke = useChange('revokeToken')
   const limits = (token: Token): string =>
     [
-      token.scopes.map((each) => (each === 'read' ? words.read : each === 'trade' ? words.trade : each)).join(', '),
+      token.scopes.map((each) => words.scopeNames[each] ?? each).join(', '),
       token.cap_rub === null ? words.noCap : format.money(token.cap_rub),
       token.from.length === 0 ? words.anywhere : token.from.join(', '),
     ].join(' · ')
@@ -142,61 +142,50 @@ function Listed({ all }: { readonly all: readonly Token[] }) {
 function CreateForm({ onMade }: Made) {
   const words = useWords(apiWords)
   const create = useChange('createToken')
-  const [name, setName] = useState('')
+  const name = useTyped()
   const [isTrader, setTrader] = useState(true)
+  const [isPayer, setPayer] = useState(false)
   const [cap, setCap] = useState<number | string>('')
-  const [from, setFrom] = useState('')
-  const [until, setUntil] = useState('')
-  const addresses = from.split(/[\s,]+/).filter((each) => each !== '')
+  const from = useTyped()
+  const until = useTyped()
+  const addresses = from.value.split(/[\s,]+/).filter((each) => each !== '')
   const body = {
-    ...(name.trim() !== '' && { name: name.trim() }),
-    scopes: isTrader ? (['read', 'trade'] as const) : (['read'] as const),
+    ...(name.text !== '' && { name: name.text }),
+    scopes: ['read', ...(isTrader ? (['trade'] as const) : []), ...(isPayer ? (['pay'] as const) : [])] as const,
     ...(cap !== '' && { cap_rub: Number(cap) }),
     ...(addresses.length > 0 && { from: addresses }),
-    ...(until !== '' && { expires_at: new Date(until).toISOString() }),
+    ...(until.value !== '' && { expires_at: new Date(until.value).toISOString() }),
   }
   return (
-    <Form onSubmit={() => create.mutate({ body }, { onSuccess: ({ token }) => onMade(token) })}>
-      <div className="stack">
-        <TextInput
-          label={words.name}
-          placeholder={words.nameHint}
-          value={name}
-          data-autofocus
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <Checkbox
-          label={words.trade}
-          description={words.tradeAbout}
-          checked={isTrader}
-          onChange={(event) => setTrader(event.currentTarget.checked)}
-        />
-        <NumberInput
-          label={words.cap}
-          placeholder={words.capHint}
-          value={cap}
-          min={0}
-          decimalScale={2}
-          allowNegative={false}
-          onChange={setCap}
-        />
-        <TextInput
-          label={words.from}
-          placeholder={words.fromHint}
-          value={from}
-          onChange={(event) => setFrom(event.currentTarget.value)}
-        />
-        <TextInput
-          type="date"
-          label={words.expires}
-          value={until}
-          onChange={(event) => setUntil(event.currentTarget.value)}
-        />
-        <RefusalNotice error={create.error} />
-        <Button type="submit" loading={create.isPending}>
-          {words.create}
-        </Button>
-      </div>
+    <Form className="stack" onSubmit={() => create.mutate({ body }, { onSuccess: ({ token }) => onMade(token) })}>
+      <TextInput label={words.name} placeholder={words.nameHint} data-autofocus {...name.props} />
+      <Checkbox
+        label={words.trade}
+        description={words.tradeAbout}
+        checked={isTrader}
+        onChange={(event) => setTrader(event.currentTarget.checked)}
+      />
+      <Checkbox
+        label={words.pay}
+        description={words.payAbout}
+        checked={isPayer}
+        onChange={(event) => setPayer(event.currentTarget.checked)}
+      />
+      <NumberInput
+        label={words.cap}
+        placeholder={words.capHint}
+        value={cap}
+        min={0}
+        decimalScale={2}
+        allowNegative={false}
+        onChange={setCap}
+      />
+      <TextInput label={words.from} placeholder={words.fromHint} {...from.props} />
+      <TextInput type="date" label={words.expires} {...until.props} />
+      <RefusalNotice error={create.error} />
+      <Button type="submit" loading={create.isPending}>
+        {words.create}
+      </Button>
     </Form>
   )
 }

@@ -1,6 +1,7 @@
 import { Button, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
+import { Form } from '../../shared/form.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
@@ -73,20 +74,14 @@ function Deciding({
 }) {
   const words = useWords(dedicatedWords)
   return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        onApply()
-      }}
-    >
+    <Form className="stack" onSubmit={onApply}>
       {about !== undefined && <Text c="dimmed">{about}</Text>}
       {children}
       <RefusalNotice error={change.error} />
       <Button type="submit" loading={change.isPending}>
         {words.apply}
       </Button>
-    </form>
+    </Form>
   )
 }
 

@@ -123,14 +123,17 @@ function Filters({
       <NativeSelect
         label={words.country}
         value={sought.country}
-        data={[{ value: '', label: words.any }, ...countries.map((value) => ({ value, label: format.country(value) }))]}
+        data={[
+          { value: '', label: words.anyCountry },
+          ...countries.map((value) => ({ value, label: format.country(value) })),
+        ]}
         onChange={(event) => onSeek({ ...sought, country: event.currentTarget.value })}
       />
       <NativeSelect
         label={words.kind}
         value={String(sought.ipv)}
         data={[
-          { value: '0', label: words.any },
+          { value: '0', label: words.anyKind },
           ...kinds.map((value) => ({ value: String(value), label: words.kinds[value] ?? '' })),
         ]}
         onChange={(event) => onSeek({ ...sought, ipv: Number(event.currentTarget.value) })}

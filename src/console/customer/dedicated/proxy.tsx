@@ -1,4 +1,4 @@
-import { Button, Modal, Text, TextInput } from '@mantine/core'
+import { Button, Modal, Text } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
@@ -10,7 +10,7 @@ import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { sharedWords } from '../../shared/words.ts'
 import { useChange } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
-import { AddMyAddress } from '../my-address.tsx'
+import { AddAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProtocolForm } from './bulk.tsx'
 import { ProxyStatus } from './list.tsx'
 import { ProlongForm } from './prolong.tsx'
@@ -192,7 +192,6 @@ function Settings({ proxy }: { readonly proxy: Proxy }) {
 
 function Whitelist({ proxy }: { readonly proxy: Proxy }) {
   const words = useWords(dedicatedWords)
-  const [ip, setIp] = useState('')
   const add = useChange('allowSource')
   const remove = useChange('disallowSource')
   const ids = [proxy.id]
@@ -227,19 +226,12 @@ function Whitelist({ proxy }: { readonly proxy: Proxy }) {
           ]}
         />
       )}
-      <form
-        className="line fields"
-        onSubmit={(event) => {
-          event.preventDefault()
-          add.mutate({ body: { ids, ip: ip.trim() } }, { onSuccess: () => setIp('') })
-        }}
-      >
-        <TextInput label={words.yourAddress} value={ip} onChange={(event) => setIp(event.currentTarget.value)} />
-        <Button type="submit" variant="default" loading={add.isPending} disabled={ip.trim() === ''}>
-          {words.add}
-        </Button>
-        <AddMyAddress allowed={proxy.whitelist} onAdd={(mine) => add.mutate({ body: { ids, ip: mine } })} />
-      </form>
+      <AddAddress
+        label={words.yourAddress}
+        allowed={proxy.whitelist}
+        isPending={add.isPending}
+        onAdd={(ip, onDone) => add.mutate({ body: { ids, ip } }, { onSuccess: onDone })}
+      />
       <RefusalNotice error={add.error ?? remove.error} />
     </Panel>
   )

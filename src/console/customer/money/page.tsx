@@ -4,7 +4,8 @@ import type { Transaction } from '../../client/customer.ts'
 import { download, toCsv } from '../../shared/download.ts'
 import { useFormat } from '../../shared/format.ts'
 import { Icon } from '../../shared/icons.tsx'
-import { useWords } from '../../shared/language.tsx'
+import { useLanguage, useWords } from '../../shared/language.tsx'
+import { sayNote } from '../../shared/notes.ts'
 import { Empty, Figure, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { tradeWords } from '../../shared/trade-words.ts'
@@ -69,6 +70,7 @@ async function downloadAll(): Promise<void> {
 function Movements() {
   const words = useWords(moneyWords)
   const shared = useWords(sharedWords)
+  const { language } = useLanguage()
   const trade = useWords(tradeWords)
   const format = useFormat()
   const pages = useMovements()
@@ -81,7 +83,7 @@ function Movements() {
       show: (row: Transaction) => (
         <span>
           {trade.kinds[row.kind] ?? row.kind}
-          {row.note !== '' && <small>{row.note}</small>}
+          {row.note !== '' && <small>{sayNote(row.note, language, format)}</small>}
         </span>
       ),
     },

@@ -1,6 +1,7 @@
 import { Button, NativeSelect, NumberInput, Text, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import type { Payment, PaymentMethod } from '../../client/customer.ts'
+import { Form, useTyped } from '../../shared/form.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { Panel } from '../../shared/parts.tsx'
@@ -41,25 +42,19 @@ function Wish({ methods, beginning }: { readonly methods: readonly PaymentMethod
   const format = useFormat()
   const [amount, setAmount] = useState<number | string>(1000)
   const [chosen, setChosen] = useState(methods[0]?.method ?? '')
-  const [email, setEmail] = useState('')
+  const email = useTyped()
   const method = methods.find((each) => each.method === chosen) ?? methods[0]
   if (method === undefined) return null
   const body = {
     amount_rub: Number(amount),
     method: method.method,
     return_url: comeBackTo(),
-    ...(method.email && { email: email.trim() }),
+    ...(method.email && { email: email.text }),
   }
   const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
   return (
     <Panel title={words.topUp} className="stack">
-      <form
-        className="line fields"
-        onSubmit={(event) => {
-          event.preventDefault()
-          beginning.begin(body)
-        }}
-      >
+      <Form className="line fields" onSubmit={() => beginning.begin(body)}>
         <NumberInput
           label={words.topUpAmount}
           value={amount}
@@ -76,18 +71,11 @@ function Wish({ methods, beginning }: { readonly methods: readonly PaymentMethod
           data={methods.map((each) => ({ value: each.method, label: each.name }))}
           onChange={(event) => setChosen(event.currentTarget.value)}
         />
-        {method.email && (
-          <TextInput
-            type="email"
-            label={words.email}
-            value={email}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-          />
-        )}
+        {method.email && <TextInput type="email" label={words.email} {...email.props} />}
         <Button type="submit" disabled={!isWithin} loading={beginning.isPending}>
           {words.pay}
         </Button>
-      </form>
+      </Form>
       <Text size="sm" c="dimmed">
         {words.limits(format.money(method.min_rub), format.money(method.max_rub))}
         {method.fee_percent > 0 && ` ${words.fee(format.number(method.fee_percent))}`}

@@ -1,5 +1,4 @@
-import { Button, Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
+import { Button, Text } from '@mantine/core'
 import { Copyable } from '../../shared/copy.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
@@ -8,7 +7,7 @@ import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { useChange, useRead } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
-import { AddMyAddress } from '../my-address.tsx'
+import { AddAddress } from '../my-address.tsx'
 import { premiumWords } from './words.ts'
 
 export function AccessTab() {
@@ -26,9 +25,11 @@ export function AccessTab() {
   )
 }
 
-function Credentials() {
+type Whose = { readonly subuser?: string | undefined }
+
+export function Credentials({ subuser }: Whose) {
   const words = useWords(premiumWords)
-  const read = useRead('getPassword')
+  const read = useRead('getPassword', { query: { subuser_id: subuser } })
   const reset = useChange('resetPassword')
   return (
     <Panel title={words.credentials} className="stack">
@@ -46,7 +47,11 @@ function Credentials() {
         {words.newPasswordAbout}
       </Text>
       <div>
-        <Button variant="default" loading={reset.isPending} onClick={() => reset.mutate({ body: {} })}>
+        <Button
+          variant="default"
+          loading={reset.isPending}
+          onClick={() => reset.mutate({ body: { subuser_id: subuser } })}
+        >
           {words.newPassword}
         </Button>
       </div>
@@ -55,13 +60,12 @@ function Credentials() {
   )
 }
 
-function Whitelist() {
+export function Whitelist({ subuser }: Whose) {
   const words = useWords(premiumWords)
   const format = useFormat()
-  const read = useRead('getWhitelist')
+  const read = useRead('getWhitelist', { query: { subuser_id: subuser } })
   const add = useChange('addToWhitelist')
   const remove = useChange('removeFromWhitelist')
-  const [ip, setIp] = useState('')
   return (
     <Panel
       title={words.whitelist}
@@ -100,7 +104,7 @@ function Whitelist() {
                       size="compact-sm"
                       variant="default"
                       aria-label={`${words.remove} ${row.ip}`}
-                      onClick={() => remove.mutate({ body: { ip: row.ip } })}
+                      onClick={() => remove.mutate({ body: { ip: row.ip, subuser_id: subuser } })}
                     >
                       {words.remove}
                     </Button>
@@ -111,22 +115,12 @@ function Whitelist() {
           )
         }
       </Reading>
-      <form
-        className="line fields"
-        onSubmit={(event) => {
-          event.preventDefault()
-          add.mutate({ body: { ip: ip.trim() } }, { onSuccess: () => setIp('') })
-        }}
-      >
-        <TextInput label={words.address} value={ip} onChange={(event) => setIp(event.currentTarget.value)} />
-        <Button type="submit" variant="default" loading={add.isPending} disabled={ip.trim() === ''}>
-          {words.add}
-        </Button>
-        <AddMyAddress
-          allowed={read.data?.ips.map((each) => each.ip) ?? []}
-          onAdd={(mine) => add.mutate({ body: { ip: mine } })}
-        />
-      </form>
+      <AddAddress
+        label={words.address}
+        allowed={read.data?.ips.map((each) => each.ip) ?? []}
+        isPending={add.isPending}
+        onAdd={(ip, onDone) => add.mutate({ body: { ip, subuser_id: subuser } }, { onSuccess: onDone })}
+      />
       <RefusalNotice error={add.error ?? remove.error} />
     </Panel>
   )

@@ -9,6 +9,7 @@ import { useWords } from '../../shared/language.tsx'
 import { Panel, Reading } from '../../shared/parts.tsx'
 import { useRead } from '../api.ts'
 import { usePools } from './pools.tsx'
+import { useSubuserChoice } from './subusers.tsx'
 import { premiumWords } from './words.ts'
 
 const settledMs = 250
@@ -45,17 +46,19 @@ const toBody = ({ country, city, session_ttl, ...rest }: Wish) => ({
 /** A list of proxies, made anew whenever something about it changes. */
 export function GenerateTab() {
   const words = useWords(premiumWords)
-  const pools = usePools().data
+  const [subuser_id, choice] = useSubuserChoice()
+  const pools = usePools(subuser_id).data
   const [wish, setWish] = useState(first)
   const set = (change: Partial<Wish>) => setWish({ ...wish, ...change })
   const [settled] = useDebouncedValue(wish, settledMs)
   const isWhole = settled.quantity >= 1 && settled.quantity <= 1000 && settled.session_ttl >= 1
-  const made = useRead('generateProxies', { body: toBody(settled) }, { isWanted: isWhole })
+  const made = useRead('generateProxies', { body: { ...toBody(settled), subuser_id } }, { isWanted: isWhole })
   const pool = pools?.find((each) => each.pool_type === wish.pool_type)
   return (
     <div className="halves">
       <Panel title={words.generate} className="stack">
         <Text c="dimmed">{words.generateAbout}</Text>
+        {choice && <div className="line fields">{choice}</div>}
         <Place wish={wish} pools={pools?.map((each) => each.pool_type) ?? [wish.pool_type]} set={set} />
         <Choices
           legend={words.kind}

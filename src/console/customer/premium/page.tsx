@@ -4,10 +4,11 @@ import { Page } from '../../shared/parts.tsx'
 import { AccessTab } from './access.tsx'
 import { GenerateTab } from './generate.tsx'
 import { PoolsTab } from './pools.tsx'
+import { SubusersTab } from './subusers.tsx'
 import { UsageTab } from './usage.tsx'
 import { premiumWords } from './words.ts'
 
-const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab }
+const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab, subusers: SubusersTab }
 type Tab = keyof typeof tabs
 
 const isTab = (name: string): name is Tab => name in tabs

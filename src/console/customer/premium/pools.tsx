@@ -13,8 +13,8 @@ import { premiumWords } from './words.ts'
 type Pool = Extract<Answer<'getTraffic'>, { pools: unknown }>['pools'][number]
 
 /** Every pool with what is left in it. */
-export function usePools() {
-  const { data, error, refetch } = useRead('getTraffic')
+export function usePools(subuser_id?: string) {
+  const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } })
   return { data: data && 'pools' in data ? data.pools : undefined, error, refetch }
 }
 

@@ -6,6 +6,7 @@ import { useWords } from '../../shared/language.tsx'
 import { Empty, Panel, Reading } from '../../shared/parts.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { useRead } from '../api.ts'
+import { useSubuserChoice } from './subusers.tsx'
 import { type By, fill, sinceOf } from './usage-steps.ts'
 import { premiumWords } from './words.ts'
 
@@ -14,10 +15,12 @@ export function UsageTab() {
   const format = useFormat()
   const [by, setBy] = useState<By>('day')
   const from = useMemo(() => sinceOf(by, Date.now()), [by])
-  const usage = useRead('getPremiumUsage', { query: { by, from } })
-  const hosts = useRead('getPremiumUsage', { query: { by: 'host', from } })
+  const [subuser_id, choice] = useSubuserChoice(words.everybody)
+  const usage = useRead('getPremiumUsage', { query: { by, from, subuser_id } })
+  const hosts = useRead('getPremiumUsage', { query: { by: 'host', from, subuser_id } })
   return (
     <>
+      {choice && <div className="line fields">{choice}</div>}
       <Panel
         title={words.usage}
         aside={

@@ -2,6 +2,7 @@ import { Button, Modal, Switch, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { VpnDevice, VpnSubscription } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
+import { Form, useTyped } from '../../shared/form.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
 import { useNow } from '../../shared/now.ts'
@@ -230,28 +231,16 @@ function Renew({ of, onDone }: FormProps) {
 function AddDevice({ of, onAdded }: { readonly of: VpnSubscription; readonly onAdded: (device: VpnDevice) => void }) {
   const words = useWords(vpnWords)
   const add = useChange('addVpnDevice')
-  const [name, setName] = useState('')
+  const name = useTyped()
+  const body = { uuid: of.uuid, ...(name.text !== '' && { name: name.text }) }
   return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const body = { uuid: of.uuid, ...(name.trim() !== '' && { name: name.trim() }) }
-        add.mutate({ body }, { onSuccess: ({ device }) => onAdded(device) })
-      }}
-    >
-      <TextInput
-        label={words.addName}
-        value={name}
-        maxLength={64}
-        data-autofocus
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
+    <Form className="stack" onSubmit={() => add.mutate({ body }, { onSuccess: ({ device }) => onAdded(device) })}>
+      <TextInput label={words.addName} maxLength={64} data-autofocus {...name.props} />
       <RefusalNotice error={add.error} />
       <Button type="submit" loading={add.isPending}>
         {words.add}
       </Button>
-    </form>
+    </Form>
   )
 }
 

@@ -1,15 +1,15 @@
 import { Button, PasswordInput, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { auth, own, recognise, useWho } from '../../client/session.ts'
 import type { Who } from '../../client/sign-in.ts'
+import { Form, useTyped } from '../form.tsx'
 import { useFormat } from '../format.ts'
 import { useWords } from '../language.tsx'
 import { useNow } from '../now.ts'
-import { Facts, Page, Panel, Reading } from '../parts.tsx'
+import { Facts, Page, Panel, Reading, Status } from '../parts.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
 import { Rows } from '../rows.tsx'
-import { Form } from '../sign-in/forms.tsx'
 import { browserName } from './browser-name.ts'
 import { FactorPanel } from './factor.tsx'
 import { accountWords } from './words.ts'
@@ -48,22 +48,22 @@ export function AccountPage({ children }: { readonly children?: ReactNode }) {
 
 function PasswordPanel({ who }: { readonly who: Who }) {
   const words = useWords(accountWords)
-  const [login, setLogin] = useState('')
-  const [current, setCurrent] = useState('')
-  const [password, setPassword] = useState('')
+  const login = useTyped()
+  const current = useTyped()
+  const password = useTyped()
   const needsLogin = who.kind === 'customer' && who.login === null
   const change = useMutation({
     mutationFn: () =>
       auth.call(own('setPasswordOf'), {
         body: {
-          password,
-          ...(who.has_password && { current_password: current }),
-          ...(needsLogin && { login: login.trim() }),
+          password: password.value,
+          ...(who.has_password && { current_password: current.value }),
+          ...(needsLogin && { login: login.text }),
         },
       }),
     onSuccess: () => {
-      setCurrent('')
-      setPassword('')
+      current.set('')
+      password.set('')
       return recognise()
     },
   })
@@ -71,47 +71,32 @@ function PasswordPanel({ who }: { readonly who: Who }) {
     <Panel title={words.password} className="stack">
       <Facts
         of={[
-          [words.signedInAs, who.name],
+          ...(who.kind === 'customer' && who.login !== null ? [] : [[words.signedInAs, who.name] as const]),
           [words.login, who.login ?? words.noLogin],
-          ...(who.role === null ? [] : [[words.role, who.role] as const]),
+          ...(who.role === null ? [] : [[words.role, words.roles[who.role]] as const]),
         ]}
       />
-      <Form onSubmit={change.mutate}>
-        <div className="stack">
-          {needsLogin && (
-            <TextInput
-              label={words.newLogin}
-              autoComplete="username"
-              value={login}
-              onChange={(event) => setLogin(event.currentTarget.value)}
-            />
-          )}
-          {who.has_password && (
-            <PasswordInput
-              label={words.currentPassword}
-              autoComplete="current-password"
-              value={current}
-              onChange={(event) => setCurrent(event.currentTarget.value)}
-            />
-          )}
-          <PasswordInput
-            label={words.newPassword}
-            description={words.passwordAbout}
-            autoComplete="new-password"
-            value={password}
-            onChange={(event) => setPassword(event.currentTarget.value)}
-          />
-          <RefusalNotice error={change.error} />
-          {change.data && (
-            <div role="status" className="notice good">
-              {words.passwordSet}
-            </div>
-          )}
-          <div>
-            <Button type="submit" loading={change.isPending} disabled={password === ''}>
-              {words.setPassword}
-            </Button>
+      <Form className="stack" onSubmit={change.mutate}>
+        {needsLogin && <TextInput label={words.newLogin} autoComplete="username" {...login.props} />}
+        {who.has_password && (
+          <PasswordInput label={words.currentPassword} autoComplete="current-password" {...current.props} />
+        )}
+        <PasswordInput
+          label={words.newPassword}
+          description={words.passwordAbout}
+          autoComplete="new-password"
+          {...password.props}
+        />
+        <RefusalNotice error={change.error} />
+        {change.data && (
+          <div role="status" className="notice good">
+            {words.passwordSet}
           </div>
+        )}
+        <div>
+          <Button type="submit" loading={change.isPending} disabled={password.value === ''}>
+            {words.setPassword}
+          </Button>
         </div>
       </Form>
     </Panel>
@@ -156,7 +141,7 @@ function Sessions() {
                 isUnlabelled: true,
                 show: (row) =>
                   row.current ? (
-                    words.current
+                    <Status tone="good">{words.current}</Status>
                   ) : (
                     <Button size="compact-sm" variant="default" onClick={() => end.mutate(row.session_id)}>
                       {words.end}

@@ -5,6 +5,7 @@ const en = {
   about: 'How you sign in, and from where.',
   signedInAs: 'Signed in as',
   role: 'Role',
+  roles: { owner: 'Owner', support: 'Support', reader: 'Reader' },
   login: 'Login',
   noLogin: 'Not set: you came by a link',
   password: 'Password',
@@ -35,6 +36,7 @@ const en = {
   endOthers: 'End all others',
   leave: 'Delete the account',
   leaveAbout: 'Everything you bought ends at once. This cannot be undone.',
+  leaveSure: 'I want all of it to end now',
   giveUp: (balance: string) => `I give up the balance of ${balance}`,
   byToken: 'You are signed in with an API token; accounts are managed with login and password.',
 }
@@ -43,6 +45,7 @@ const ru: typeof en = {
   about: 'Как и откуда вы входите.',
   signedInAs: 'Вы вошли как',
   role: 'Роль',
+  roles: { owner: 'Владелец', support: 'Поддержка', reader: 'Читатель' },
   login: 'Логин',
   noLogin: 'Не задан: вы вошли по ссылке',
   password: 'Пароль',
@@ -73,6 +76,7 @@ const ru: typeof en = {
   endOthers: 'Закончить остальные',
   leave: 'Удалить учётную запись',
   leaveAbout: 'Всё купленное закончится сразу. Вернуть это нельзя.',
+  leaveSure: 'Я хочу, чтобы всё закончилось сейчас',
   giveUp: (balance) => `Я отказываюсь от остатка ${balance}`,
   byToken: 'Вы вошли с токеном API; учётной записью управляют, войдя с логином и паролем.',
 }

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { CallRefused } from '../../client/call.ts'
 import { auth, enterAs, enterWithToken, own, part } from '../../client/session.ts'
+import { Form, useTyped } from '../form.tsx'
 import { useWords } from '../language.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
 import type { Way } from './page.tsx'
@@ -10,23 +11,37 @@ import { signInWords } from './words.ts'
 
 type Going = { readonly onWay: (way: Way) => void }
 
-export function Form({ onSubmit, children }: { readonly onSubmit: () => void; readonly children: ReactNode }) {
+/** The other ways in, under a form. */
+function Ways({ of, onWay }: Going & { readonly of: readonly (readonly [way: Way, label: string])[] }) {
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        onSubmit()
-      }}
-    >
-      {children}
-    </form>
+    <div className="door-ways">
+      {of.map(([way, label]) => (
+        <UnstyledButton key={way} className="way" onClick={() => onWay(way)}>
+          {label}
+        </UnstyledButton>
+      ))}
+    </div>
   )
 }
 
-const Way = ({ label, onGo }: { readonly label: string; readonly onGo: () => void }) => (
-  <UnstyledButton className="way" onClick={onGo}>
-    {label}
-  </UnstyledButton>
+type EntryProps = {
+  readonly onSubmit: () => void
+  readonly label: string
+  readonly isReady: boolean
+  readonly isPending?: boolean
+  readonly error?: unknown
+  readonly children: ReactNode
+}
+
+/** What every way in is: fields, what went wrong, and one button. */
+export const Entry = ({ onSubmit, label, isReady, isPending = false, error, children }: EntryProps) => (
+  <Form onSubmit={onSubmit}>
+    {children}
+    <RefusalNotice error={error} />
+    <Button type="submit" fullWidth loading={isPending} disabled={!isReady}>
+      {label}
+    </Button>
+  </Form>
 )
 
 /** Whether the password was right and a code is still missing. */
@@ -37,31 +52,29 @@ function wantsCode(error: unknown): boolean {
 
 export function PasswordForm({ onWay }: Going) {
   const words = useWords(signInWords)
-  const [login, setLogin] = useState('')
-  const [password, setPassword] = useState('')
-  const [code, setCode] = useState('')
+  const login = useTyped()
+  const password = useTyped()
+  const code = useTyped()
+  const [isCodeWanted, setCodeWanted] = useState(false)
   const offers = useQuery({ queryKey: ['offers'], queryFn: () => auth.call(own('getOffersFor')) }).data
+  const given = { login: login.text, password: password.value, ...(code.text !== '' && { code: code.text }) }
   const entry = useMutation({
-    mutationFn: () =>
-      auth.call(own('signIn'), { body: { login: login.trim(), password, ...(code !== '' && { code: code.trim() }) } }),
+    mutationFn: () => auth.call(own('signIn'), { body: given }),
     onSuccess: enterAs,
+    onError: (error) => wantsCode(error) && setCodeWanted(true),
   })
-  const isCodeWanted = code !== '' || wantsCode(entry.error)
+  const isForCustomers = part === 'customer'
   return (
     <>
-      <Form onSubmit={entry.mutate}>
-        <TextInput
-          label={words.login}
-          autoComplete="username"
-          value={login}
-          onChange={(event) => setLogin(event.currentTarget.value)}
-        />
-        <PasswordInput
-          label={words.password}
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-        />
+      <Entry
+        onSubmit={entry.mutate}
+        label={words.enter}
+        isReady={login.text !== '' && password.value !== '' && (!isCodeWanted || code.text !== '')}
+        isPending={entry.isPending}
+        error={wantsCode(entry.error) ? null : entry.error}
+      >
+        <TextInput label={words.login} autoComplete="username" {...login.props} />
+        <PasswordInput label={words.password} autoComplete="current-password" {...password.props} />
         {isCodeWanted && (
           <TextInput
             label={words.code}
@@ -69,113 +82,87 @@ export function PasswordForm({ onWay }: Going) {
             inputMode="numeric"
             autoComplete="one-time-code"
             autoFocus
-            value={code}
-            onChange={(event) => setCode(event.currentTarget.value)}
+            {...code.props}
           />
         )}
-        {!(wantsCode(entry.error) && code === '') && <RefusalNotice error={entry.error} />}
-        <Button type="submit" fullWidth loading={entry.isPending} disabled={login.trim() === '' || password === ''}>
-          {words.enter}
-        </Button>
-      </Form>
-      <div className="door-ways">
-        {offers?.mail && part === 'customer' && <Way label={words.forgotten} onGo={() => onWay('forgotten')} />}
-        {offers?.registration && part === 'customer' && <Way label={words.register} onGo={() => onWay('register')} />}
-        <Way label={words.withToken} onGo={() => onWay('token')} />
-      </div>
+      </Entry>
+      <Ways
+        onWay={onWay}
+        of={[
+          ...(offers?.mail && isForCustomers ? [['forgotten', words.forgotten] as const] : []),
+          ...(offers?.registration && isForCustomers ? [['register', words.register] as const] : []),
+          ['token', words.withToken],
+        ]}
+      />
     </>
   )
 }
 
 export function TokenForm({ onWay }: Going) {
   const words = useWords(signInWords)
-  const [token, setToken] = useState('')
+  const token = useTyped()
   return (
     <>
-      <Form onSubmit={() => enterWithToken(token.trim())}>
-        <PasswordInput
-          label={words.token}
-          description={words.tokenAbout}
-          autoComplete="off"
-          value={token}
-          onChange={(event) => setToken(event.currentTarget.value)}
-        />
-        <Button type="submit" fullWidth disabled={token.trim() === ''}>
-          {words.enter}
-        </Button>
-      </Form>
-      <div className="door-ways">
-        <Way label={words.withPassword} onGo={() => onWay('password')} />
-      </div>
+      <Entry onSubmit={() => enterWithToken(token.text)} label={words.enter} isReady={token.text !== ''}>
+        <PasswordInput label={words.token} description={words.tokenAbout} autoComplete="off" {...token.props} />
+      </Entry>
+      <Ways onWay={onWay} of={[['password', words.withPassword]]} />
     </>
   )
 }
 
+const EmailInput = ({ typed }: { readonly typed: ReturnType<typeof useTyped> }) => (
+  <TextInput label={useWords(signInWords).email} type="email" autoComplete="username" {...typed.props} />
+)
+
 export function RegisterForm({ onWay }: Going) {
   const words = useWords(signInWords)
-  const [email, setEmail] = useState('')
-  const [password, setPassword] = useState('')
+  const email = useTyped()
+  const password = useTyped()
   const entry = useMutation({
-    mutationFn: () => auth.call('register', { body: { email: email.trim(), password } }),
+    mutationFn: () => auth.call('register', { body: { email: email.text, password: password.value } }),
     onSuccess: ({ who }) => who && enterAs(who),
   })
-  if (entry.data?.confirm) return <Text>{words.confirmSent}</Text>
+  if (entry.data?.confirm) return <Text role="status">{words.confirmSent}</Text>
   return (
     <>
       <Text c="dimmed">{words.registerAbout}</Text>
-      <Form onSubmit={entry.mutate}>
-        <TextInput
-          label={words.email}
-          type="email"
-          autoComplete="username"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-        />
-        <PasswordInput
-          label={words.password}
-          autoComplete="new-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-        />
-        <RefusalNotice error={entry.error} />
-        <Button type="submit" fullWidth loading={entry.isPending} disabled={email.trim() === '' || password === ''}>
-          {words.register}
-        </Button>
-      </Form>
-      <div className="door-ways">
-        <Way label={words.haveAccount} onGo={() => onWay('password')} />
-      </div>
+      <Entry
+        onSubmit={entry.mutate}
+        label={words.register}
+        isReady={email.text !== '' && password.value !== ''}
+        isPending={entry.isPending}
+        error={entry.error}
+      >
+        <EmailInput typed={email} />
+        <PasswordInput label={words.password} autoComplete="new-password" {...password.props} />
+      </Entry>
+      <Ways onWay={onWay} of={[['password', words.haveAccount]]} />
     </>
   )
 }
 
 export function ForgottenForm({ onWay }: Going) {
   const words = useWords(signInWords)
-  const [email, setEmail] = useState('')
+  const email = useTyped()
   const asked = useMutation({
-    mutationFn: () => auth.call('forgotPassword', { body: { email: email.trim() } }),
+    mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }),
   })
   return (
     <>
-      <Text c="dimmed">{asked.data ? words.sentAbout : words.forgottenAbout}</Text>
+      {asked.data ? <Text role="status">{words.sentAbout}</Text> : <Text c="dimmed">{words.forgottenAbout}</Text>}
       {!asked.data && (
-        <Form onSubmit={asked.mutate}>
-          <TextInput
-            label={words.email}
-            type="email"
-            autoComplete="username"
-            value={email}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-          />
-          <RefusalNotice error={asked.error} />
-          <Button type="submit" fullWidth loading={asked.isPending} disabled={email.trim() === ''}>
-            {words.send}
-          </Button>
-        </Form>
+        <Entry
+          onSubmit={asked.mutate}
+          label={words.send}
+          isReady={email.text !== ''}
+          isPending={asked.isPending}
+          error={asked.error}
+        >
+          <EmailInput typed={email} />
+        </Entry>
       )}
-      <div className="door-ways">
-        <Way label={words.withPassword} onGo={() => onWay('password')} />
-      </div>
+      <Ways onWay={onWay} of={[['password', words.withPassword]]} />
     </>
   )
 }

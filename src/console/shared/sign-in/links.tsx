@@ -1,11 +1,12 @@
 import { Button, PasswordInput, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect } from 'react'
 import type { Link } from '../../client/link.ts'
 import { auth, enterAs, own } from '../../client/session.ts'
+import { useTyped } from '../form.tsx'
 import { useWords } from '../language.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
-import { Form } from './forms.tsx'
+import { Entry } from './forms.tsx'
 import type { Way } from './page.tsx'
 import { signInWords } from './words.ts'
 
@@ -43,30 +44,27 @@ function Failed({ error, onWay }: { readonly error: unknown; readonly onWay: (wa
 
 function Reset({ link, onWay }: LinkProps) {
   const words = useWords(signInWords)
-  const [password, setPassword] = useState('')
+  const password = useTyped()
   const change = useMutation({
-    mutationFn: () => auth.call('resetPassword', { body: { link: link.secret, password } }),
+    mutationFn: () => auth.call('resetPassword', { body: { link: link.secret, password: password.value } }),
   })
   if (change.data) {
     return (
       <>
-        <Text>{words.passwordSet}</Text>
+        <Text role="status">{words.passwordSet}</Text>
         <Button onClick={() => onWay('password')}>{words.enter}</Button>
       </>
     )
   }
   return (
-    <Form onSubmit={change.mutate}>
-      <PasswordInput
-        label={words.newPassword}
-        autoComplete="new-password"
-        value={password}
-        onChange={(event) => setPassword(event.currentTarget.value)}
-      />
-      <RefusalNotice error={change.error} />
-      <Button type="submit" fullWidth loading={change.isPending} disabled={password === ''}>
-        {words.setPassword}
-      </Button>
-    </Form>
+    <Entry
+      onSubmit={change.mutate}
+      label={words.setPassword}
+      isReady={password.value !== ''}
+      isPending={change.isPending}
+      error={change.error}
+    >
+      <PasswordInput label={words.newPassword} autoComplete="new-password" {...password.props} />
+    </Entry>
   )
 }

@@ -2,12 +2,13 @@ import type { Database, Tx } from '../../../db/transaction.ts'
 import { type Bytes, bytes, bytesInGigabyte, toGigabytes } from '../../../kernel/bytes.ts'
 import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../../kernel/money.ts'
+import { pagesOf } from '../../../kernel/pages.ts'
 import { addDays } from '../../../kernel/terms.ts'
 import { type Clock, toIso } from '../../../kernel/time.ts'
 import type { Ledger } from '../../ledger/index.ts'
 import type { Answer, Ending, Orders, PurchaseRequest, Told } from '../../orders/index.ts'
 import type { Order } from '../../orders/rules.ts'
-import type { Pricing } from '../../pricing/index.ts'
+import type { Held, Pricing } from '../../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/rules.ts'
 import type { Standing } from '../../traffic/accounts/rules.ts'
 import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
@@ -25,6 +26,7 @@ import type { Exits } from '../exits/service.ts'
 import type { Subuser } from '../subusers/rules.ts'
 import type { Subusers } from '../subusers/service.ts'
 import { touchSubuser } from '../subusers/store.ts'
+import { ownersOf } from '../subusers/store-audit.ts'
 
 export type Bought = {
   readonly order: OrderId
@@ -53,6 +55,8 @@ type Refunded = {
 
 export const product = 'premium'
 
+const holdersAtOnce = 500
+
 /**
  * Traffic as it is sold: bought, moved between sub-users, shown and given back. The bytes themselves are the traffic
  * domain's.
@@ -77,6 +81,21 @@ export function createTrafficSales(deps: {
     if (account.balance === 0n) touchSubuser(tx, account.subuser, clock())
   }
 
+  async function heldOf(pool: string): Promise<Held> {
+    const customers = new Set<CustomerId>()
+    let services = 0
+    const all = pagesOf((after: string, limit) => accounts.holdersOf(db, pool, after, limit), {
+      start: '',
+      size: holdersAtOnce,
+      keyOf: (id) => id,
+    })
+    for await (const ids of all) {
+      services += ids.length
+      for (const owner of (await ownersOf(db, ids)).values()) customers.add(owner)
+    }
+    return { goods: { product, pool }, customers: customers.size, services, renewals: new Map() }
+  }
+
   return {
     /** `available`: whether a purchase now would be carried, and so not be refused. */
     async quote(pool: string, tenths: number): Promise<TrafficPrice & { readonly available: boolean }> {
@@ -86,6 +105,12 @@ export function createTrafficSales(deps: {
 
     async pools(): Promise<string[]> {
       return [...(await pricing.current()).premium.pools.keys()]
+    },
+
+    /** Who has unspent traffic of each pool now. Nothing of it renews itself. */
+    async held(): Promise<Held[]> {
+      const pools = [...((await pricing.find())?.premium.pools.keys() ?? [])]
+      return Promise.all(pools.map((pool) => heldOf(pool)))
     },
 
     /** Charges, adds the bytes and writes the answer in one commit: nobody pays for traffic that is not there. */

@@ -144,6 +144,9 @@ export function createAccounts(deps: { db: Database; clock: Clock; sha256: Sha25
     /** The orders that lots name, in their order, a page at a time, for `verify`. */
     lotOrders: store.lotOrders,
 
+    /** Who has unspent traffic of a pool, a page at a time. */
+    holdersOf: store.holdersOf,
+
     /** The orders that movements name, in their order, a page at a time. */
     namedOrders: store.namedOrders,
   }

@@ -357,6 +357,16 @@ export async function lotOrders(reader: Reader, after: string, limit: number): P
   return rows.map((row) => row.order_id as OrderId)
 }
 
+/** Who has unspent traffic of a pool, a page at a time. */
+export async function holdersOf(reader: Reader, pool: string, after: string, limit: number): Promise<SubuserId[]> {
+  const rows = await reader.all<{ subuser_id: string }>(
+    `SELECT DISTINCT subuser_id FROM traffic_lots WHERE rest > 0 AND pool = $1 AND subuser_id > $2
+     ORDER BY subuser_id LIMIT $3`,
+    [pool, after, limit],
+  )
+  return rows.map((row) => row.subuser_id as SubuserId)
+}
+
 /** Lots and movements of accounts that there are not: no page of accounts would come across them. */
 export async function strayLots(reader: Reader, most: number): Promise<{ subuser_id: string; pool: string }[]> {
   return reader.all(

@@ -1,0 +1,12 @@
+import { expect, test } from 'bun:test'
+import { createFormat } from './format.ts'
+import { sayNote } from './notes.ts'
+
+test('what the shop writes beside a movement is said in Russian; what an operator wrote stays as it is', () => {
+  const say = (note: string) => sayNote(note, 'ru', createFormat('ru'))
+  expect(say('2.5 GB residential_premium')).toBe('2.5 ГБ: резидентные премиум')
+  expect(say('5 × US IPv6, 30 days')).toBe('5 × US, IPv6, дней: 30')
+  expect(say('2 × NL shared IPv4, 14 days')).toBe('2 × NL, общий IPv4, дней: 14')
+  expect(say('VPN for 1 month')).toBe('VPN, месяцев: 1')
+  expect(say('invoice 7')).toBe('invoice 7')
+})

@@ -1,0 +1,30 @@
+import type { Format } from './format.ts'
+import type { Language } from './language.tsx'
+import { createTranslator } from './refusals/translate.ts'
+import { tradeWords } from './trade-words.ts'
+
+/** What the shop itself writes beside a movement of money; what an operator has written stays as it is. */
+const translate = createTranslator([
+  ['VPN for {} month', 'VPN, месяцев: {}'],
+  ['VPN for {} months', 'VPN, месяцев: {}'],
+  ['VPN deleted before its end, {} month', 'VPN удалён до срока, месяцев: {}'],
+  ['VPN deleted before its end, {} months', 'VPN удалён до срока, месяцев: {}'],
+  ['{} × {} shared IPv4, {} days', '{} × {}, общий IPv4, дней: {}'],
+  ['{} × {} {}, {} days', '{} × {}, {}, дней: {}'],
+  ['prolonged {} by {} days', 'продлено прокси: {}, дней: {}'],
+  ['renewed {} by {} days', 'автопродление прокси: {}, дней: {}'],
+  ['moved {} traffic', 'перенос трафика: {}'],
+  ['deleted sub-user {}', 'удалён субпользователь {}'],
+  ['sandbox money', 'деньги песочницы'],
+  ['{} GB {}', '{} ГБ: {}'],
+])
+
+export function sayNote(note: string, language: Language, format: Format): string {
+  if (language === 'en') return note
+  const said = translate(note, format)
+  if (said === undefined) return note
+  return said.replace(/: (\w+)$/, (whole, pool: string) => {
+    const name = tradeWords.ru.pools[pool]
+    return name === undefined ? whole : `: ${name.toLowerCase()}`
+  })
+}

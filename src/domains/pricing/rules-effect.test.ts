@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'bun:test'
+import { shipped } from '../../../test/harness/proxies.ts'
+import { kopecks } from '../../kernel/money.ts'
+import { readCatalogue } from './reading.ts'
+import { effectsOf, type Held } from './rules-effect.ts'
+
+const germans: Held = {
+  goods: { product: 'dedicated', country: 'DE', ipv: 4 },
+  customers: 3,
+  services: 7,
+  renewals: new Map([
+    [30, 2],
+    [7, 1],
+  ]),
+}
+const devices: Held = { goods: { product: 'vpn' }, customers: 2, services: 2, renewals: new Map([[1, 2]]) }
+const traffic: Held = {
+  goods: { product: 'premium', pool: 'residential' },
+  customers: 4,
+  services: 5,
+  renewals: new Map(),
+}
+const all = [germans, devices, traffic]
+
+type List = ReturnType<typeof shipped>
+
+function effectsWith(change: (list: List) => void) {
+  const list = shipped()
+  change(list)
+  return effectsOf(readCatalogue(1, shipped()), readCatalogue(2, list), all)
+}
+
+describe('what a price list changes for whom', () => {
+  test('is nothing where prices stay, and where only others’ goods are priced otherwise', () => {
+    expect(effectsWith(() => {})).toEqual([])
+    const elsewhere = effectsWith((list) => {
+      const four = list.dedicated.kinds['4']
+      if (four) four.countries['NL'] = { per_day: 99 }
+    })
+    expect(elsewhere).toEqual([])
+  })
+
+  test('is what each renewal costs by the one list and by the other', () => {
+    const [dearer, ...rest] = effectsWith((list) => {
+      const four = list.dedicated.kinds['4']
+      if (four) four.countries['DE'] = { per_day: 12 }
+    })
+    expect(rest).toEqual([])
+    expect(dearer).toMatchObject({ goods: germans.goods, customers: 3, services: 7, renewals: 3, lost: 0 })
+    expect(dearer?.after).toBe(kopecks((dearer?.before ?? 0n) * 2n))
+  })
+
+  test('names what could not be renewed any more, and a pool’s customers though nothing there renews itself', () => {
+    const effects = effectsWith((list) => {
+      list.dedicated.prolong_periods = [30]
+      list['vpn'] = null
+      const pool = (list['premium'] as { pools: Record<string, { tiers: { per_gb: number }[] }> }).pools['residential']
+      if (pool?.tiers[0]) pool.tiers[0].per_gb += 1
+    })
+    expect(effects.map((each) => [each.goods.product, each.renewals, each.lost])).toEqual([
+      ['dedicated', 3, 1],
+      ['vpn', 2, 2],
+      ['premium', 0, 0],
+    ])
+    expect(effects[1]?.after).toBe(kopecks(0n))
+  })
+})

@@ -1,0 +1,282 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { Secret, TOTP } from 'otpauth'
+import type { Browser, Page } from 'playwright-core'
+import { kopecks } from '../../src/kernel/money.ts'
+import { customerLink, operatorLink } from '../harness/console-links.ts'
+import { engines } from '../harness/database.ts'
+import { isLong } from '../harness/scale.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
+
+const password = 'correct horse battery'
+/** A step of the second factor: within one, a code works once. */
+const stepMs = 30_000
+
+describe.each([...engines])('an account in the console on %s', (engine) => {
+  let smtp: SmtpServer
+  let shop: Service
+  let browser: Browser
+  let visitor: Visitor
+  let page: Page
+  beforeAll(async () => {
+    const started = await startSmtp()
+    if (!started) throw new Error('there is no aiosmtpd: install python3-aiosmtpd')
+    smtp = started
+    const settings = {
+      TURNPIKE_REGISTRATION: 'on',
+      TURNPIKE_SMTP_URL: smtp.url,
+      TURNPIKE_MAIL_FROM: 'shop@example.com',
+    }
+    ;[shop, browser] = await Promise.all([startService(engine, settings), openChromium()])
+  }, readyWithinMs)
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.stop()
+    await smtp?.stop()
+  })
+  afterEach(async () => {
+    await visitor.expectQuiet()
+    await visitor.context.close()
+  })
+
+  async function visit(): Promise<void> {
+    visitor = await openVisitor(browser, shop.url)
+    page = visitor.page
+    // What a test provokes, the browser notes: refusals, and a session that has ended.
+    visitor.allow(/status of 40[0149]/)
+  }
+  const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
+  const told = (text: string) => page.getByRole('alert').filter({ hasText: text }).waitFor()
+  const type = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
+  const panel = (name: string) => page.locator('section', { has: page.getByRole('heading', { name, exact: true }) })
+
+  /** The link in the last of so many letters. It is the shop's own, so the browser opens it as it is. */
+  async function linkOf(letters: number): Promise<string> {
+    const letter = (await smtp.until(letters)).at(-1) ?? ''
+    const link = /http\S+\/#\w+=tpl_\w+/.exec(textOf(letter))?.[0]
+    if (link === undefined) throw new Error(`no link in ${letter}`)
+    expect(link).toStartWith(`${shop.url}/#`)
+    return link
+  }
+
+  async function signIn(login: string, secret: string): Promise<void> {
+    await type('Login', login)
+    await type('Password', secret)
+    await press('Sign in')
+  }
+
+  /** Money for the one who has signed up by himself. */
+  async function credit(roubles: bigint): Promise<void> {
+    const { customers, db, ledger } = shop.services
+    const found = (await customers.list('', 500)).find((each) => each.name === 'registered')
+    if (!found) throw new Error('nobody has signed up')
+    await db.transact((tx) => ledger.credit(tx, found.id, kopecks(roubles * 100n), 'operator', 'test'))
+  }
+
+  const codeOf = (secret: string): string =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: shop.clock.nowMs })
+  const wrongCode = (secret: string): string => (codeOf(secret) === '000000' ? '000001' : '000000')
+
+  /** Switches the second factor on with the secret that the page shows, after one code that is not right. */
+  async function switchOn(): Promise<string> {
+    const factor = panel('Second factor')
+    await factor.getByLabel('Current password').fill(password)
+    await factor.getByRole('button', { name: 'Set up' }).click()
+    await factor.getByRole('img', { name: 'QR code for the authenticator' }).waitFor()
+    const secret = await factor.locator('.copyable .mono').innerText()
+    await factor.getByLabel('Code').fill(wrongCode(secret))
+    await factor.getByRole('button', { name: 'Confirm' }).click()
+    await told('is not what the second factor shows now')
+    await factor.getByLabel('Code').fill(codeOf(secret))
+    await factor.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('Signing in takes a code from your authenticator.').waitFor()
+    return secret
+  }
+
+  /** A password alone is not enough, a wrong code neither, and one that was used is used up. */
+  async function enterWithCode(login: string, secret: string, used: string): Promise<void> {
+    await press('Sign out')
+    await signIn(login, password)
+    await page.getByLabel('Code of the second factor').waitFor()
+    for (const code of [wrongCode(secret), used]) {
+      await type('Code of the second factor', code)
+      const answered = page.waitForResponse(/sign-in$/)
+      await press('Sign in')
+      expect((await answered).status()).toBe(401)
+      await told('Login, password or code is wrong.')
+    }
+    shop.clock.advance(stepMs)
+    await type('Code of the second factor', codeOf(secret))
+    await press('Sign in')
+    await heading('Account')
+  }
+
+  async function switchOff(): Promise<void> {
+    const factor = panel('Second factor')
+    await factor.getByLabel('Current password').fill('not the password')
+    await factor.getByRole('button', { name: 'Switch off' }).click()
+    await factor.getByRole('alert').waitFor()
+    await factor.getByLabel('Current password').fill(password)
+    await factor.getByRole('button', { name: 'Switch off' }).click()
+    await page.getByText('A code from an authenticator on your phone').waitFor()
+  }
+
+  test('a customer signs up by a letter, resets the password by another, and deletes the account', async () => {
+    const email = `new-${engine}@example.com`
+    await visit()
+    await page.goto(shop.url)
+    await press('Sign up')
+    expect(await findBarriers(page)).toEqual([])
+    await type('E-mail', 'nobody')
+    await type('Password', 'short')
+    await press('Sign up')
+    await told('email: must be an e-mail address')
+    await type('E-mail', email)
+    await press('Sign up')
+    await told('password: must be 10 to 200 characters')
+    await type('Password', password)
+    await press('Sign up')
+    await page.getByText('A letter with a link is on its way.').waitFor()
+    const link = await linkOf(1)
+    await page.goto(link)
+    await heading('Overview')
+    expect(page.url()).not.toContain('tpl_')
+    await page.goto(link)
+    await heading('The link does not work any more')
+
+    await press('Sign in')
+    await press('Forgotten password')
+    await type('E-mail', email)
+    await press('Send the link')
+    await page.getByText('a letter with a link is on its way').waitFor()
+    await page.goto(await linkOf(2))
+    await heading('New password')
+    await type('New password', 'aaaaaaaaaaaa')
+    await press('Set the password')
+    await told('must have at least four different characters')
+    await type('New password', 'another good one')
+    await press('Set the password')
+    await page.getByText('The new password holds. Sign in with it.').waitFor()
+    await press('Sign in')
+    await signIn(email, password)
+    await told('Login, password or code is wrong.')
+    await signIn(email, 'another good one')
+    await heading('Overview')
+
+    await credit(120n)
+    await page.goto(`${shop.url}/#/account`)
+    const leaving = panel('Delete the account')
+    await leaving.getByLabel('Current password').fill('another good one')
+    expect(await leaving.getByRole('button', { name: 'Delete the account' }).isDisabled()).toBe(true)
+    await leaving.getByLabel('I want all of it to end now').check()
+    await leaving.getByRole('button', { name: 'Delete the account' }).click()
+    await told('There are 120 RUB on the balance.')
+    await leaving.getByLabel('I give up the balance of ₽120.00').check()
+    await leaving.getByLabel('Current password').fill(password)
+    await leaving.getByRole('button', { name: 'Delete the account' }).click()
+    await leaving.getByText('is wrong').waitFor()
+    await leaving.getByLabel('Current password').fill('another good one')
+    await leaving.getByRole('button', { name: 'Delete the account' }).click()
+    await heading('Sign in')
+    await signIn(email, 'another good one')
+    await told('Login, password or code is wrong.')
+  })
+
+  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
+  if (engine !== 'sqlite' && !isLong) return
+
+  test('a customer’s second factor is switched on, asked for, used once for each code, and switched off', async () => {
+    const { token } = await shop.newCustomer()
+    await visit()
+    await page.goto(await customerLink(shop, token))
+    await heading('Overview')
+    await page.goto(`${shop.url}/#/account`)
+    await page.getByText('Set a password first.').waitFor()
+    const login = `factor-${engine}`
+    await type('Login or e-mail', login)
+    await type('New password', password)
+    await press('Set the password')
+    await page.getByText('The new password holds.').waitFor()
+    shop.clock.advance(stepMs)
+    const secret = await switchOn()
+    expect(await findBarriers(page)).toEqual([])
+    await enterWithCode(login, secret, codeOf(secret))
+    await switchOff()
+    await press('Sign out')
+    await signIn(login, password)
+    await heading('Account')
+  })
+
+  test('sessions are listed with what they are, one is ended, and then all others', async () => {
+    const { token } = await shop.newCustomer()
+    const others = []
+    for (let count = 0; count < 3; count += 1) {
+      const other = await openVisitor(browser, shop.url, { userAgent: `Mozilla/5.0 (X11; Linux) Firefox/13${count}.0` })
+      await other.page.goto(await customerLink(shop, token))
+      await other.page.getByRole('heading', { name: 'Overview' }).waitFor()
+      other.allow(/status of 401/)
+      others.push(other)
+    }
+    await visit()
+    await page.goto(await customerLink(shop, token))
+    await heading('Overview')
+    await page.goto(`${shop.url}/#/account`)
+    const rows = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
+    await rows.nth(3).waitFor()
+    expect(await rows.count()).toBe(4)
+    expect(await rows.filter({ hasText: 'Firefox' }).count()).toBe(3)
+    expect(await rows.filter({ hasText: 'This one' }).count()).toBe(1)
+    await rows.filter({ hasText: 'Firefox' }).first().getByRole('button', { name: 'End' }).click()
+    await rows.nth(3).waitFor({ state: 'detached' })
+    await press('End all others')
+    await rows.nth(1).waitFor({ state: 'detached' })
+    expect(await rows.innerText()).toContain('This one')
+    for (const other of others) {
+      await other.page.reload()
+      await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      await other.expectQuiet()
+      await other.context.close()
+    }
+    await page.reload()
+    await heading('Account')
+  })
+
+  test('an operator sets a password and a second factor, and another session of his ends with the old password', async () => {
+    const name = `owner-${engine}`
+    await visit()
+    await page.goto(await operatorLink(shop, name, 'owner'))
+    await heading('Overview')
+    await page.goto(`${shop.url}/operator#/account`)
+    await page.getByText('Owner').first().waitFor()
+    await type('New password', password)
+    await press('Set the password')
+    await page.getByText('The new password holds.').waitFor()
+    const other = await openVisitor(browser, shop.url)
+    other.allow(/status of 401/)
+    await other.page.goto(`${shop.url}/operator`)
+    await other.page.getByLabel('Login').fill(name)
+    await other.page.getByLabel('Password', { exact: true }).fill(password)
+    await other.page.keyboard.press('Enter')
+    await other.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    const changing = panel('Password')
+    await changing.getByLabel('Current password').fill(password)
+    await changing.getByLabel('New password').fill(`${password} 2`)
+    await press('Set the password')
+    await other.page.reload()
+    await other.page.getByRole('heading', { name: 'Sign in as operator' }).waitFor()
+    await other.expectQuiet()
+    await other.context.close()
+    await changing.getByLabel('Current password').fill(`${password} 2`)
+    await changing.getByLabel('New password').fill(password)
+    await press('Set the password')
+    await changing.getByText('The new password holds.').waitFor()
+    shop.clock.advance(stepMs)
+    const secret = await switchOn()
+    await enterWithCode(name, secret, codeOf(secret))
+    await switchOff()
+    expect(await findBarriers(page)).toEqual([])
+  })
+})
