@@ -1,5 +1,5 @@
 import type { Command } from '../cli/command.ts'
-import { gatewayCommand } from './node/gateway.ts'
+import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { shopCommand } from './shop/command.ts'
 import { toolCommands } from './tool.ts'
@@ -9,7 +9,7 @@ import { upCommand } from './up.ts'
 export const commands: readonly Command[] = [
   upCommand,
   shopCommand,
-  gatewayCommand,
+  ...gatewayCommands,
   ...vpnNodeCommands,
   ...toolCommands,
 ]

@@ -173,8 +173,7 @@ export const generateProxies = operation({
   refusals: {
     ...noSuchSubuser,
     conflict: {
-      message:
-        'A customer may hold 1000 ports, and 10 are left. Ask for fewer, or use a login and a password.',
+      message: 'A customer may hold 1000 ports, and 10 are left. Ask for fewer, or use a login and a password.',
       details: { limit: 1000, available: 10 },
     },
     out_of_stock: {
