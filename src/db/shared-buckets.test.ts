@@ -30,7 +30,7 @@ describe('buckets that several shops share', () => {
   test('give out together what one holds, and not one more', async () => {
     const drawn = buckets('reads').map((each) => createDrawnBuckets(each, rate, () => clock.nowMs))
     const asked = Array.from({ length: 600 }, (_, index) => drawn[index % 3]?.take('token'))
-    const answers = await Promise.all(asked)
+    const answers = await Promise.all(asked.map(async (each) => each))
     expect(answers.filter((each) => each?.isAllowed)).toHaveLength(rate.burst)
     for (const each of drawn) expect(await each.take('token')).toMatchObject({ isAllowed: false })
     expect(await drawn[0]?.take('another')).toEqual({ isAllowed: true, level: rate.burst - 1 })

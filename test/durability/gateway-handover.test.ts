@@ -134,9 +134,9 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
 
   /** A few slow words through every tunnel, until told to end. Tells how many tunnels broke. */
   function talk(tunnels: readonly { way: Way; tunnel: Tunnel }[]) {
-    let isOver = false
+    const told = { isOver: false }
     const lane = async ({ way, tunnel }: { way: Way; tunnel: Tunnel }): Promise<number> => {
-      for (let round = 0; !isOver || round < 3; round += 1) {
+      for (let round = 0; !told.isOver || round < 3; round += 1) {
         try {
           if ((await tunnel.echo(word)) !== word) return 1
         } catch {
@@ -149,7 +149,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     }
     const lanes = Promise.all(tunnels.map(lane))
     return async (): Promise<number> => {
-      isOver = true
+      told.isOver = true
       return (await lanes).reduce((sum, each) => sum + each, 0)
     }
   }
@@ -157,9 +157,10 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   /** New connections one after the other, on every way, until told to end. */
   function keepComing(lanes: number) {
     const failures: string[] = []
-    let [served, isOver] = [0, false]
+    let served = 0
+    const told = { isOver: false }
     const lane = async (index: number): Promise<void> => {
-      for (let turn = index; !isOver; turn += 1) {
+      for (let turn = index; !told.isOver; turn += 1) {
         const way = ways[turn % ways.length] as Way
         try {
           const { status } = await attempt(way.speech, way.at, way.login, echo.spot)
@@ -172,7 +173,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     }
     const all = Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))
     return async () => {
-      isOver = true
+      told.isOver = true
       await all
       return { served, failures }
     }

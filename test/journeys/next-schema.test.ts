@@ -56,16 +56,16 @@ describe('this version on the schema of the next one', () => {
   test('goes on selling while the next one adds to every table, and afterwards', async () => {
     expect(await buyAll(first)).toEqual([])
     const next = await makeNext(first)
-    let isOver = false
+    const told = { isOver: false }
     const failed: string[] = []
     const selling = (async () => {
-      while (!isOver) {
+      while (!told.isOver) {
         const { status, error } = await first.post('/dedicated/buy', wish)
         if (status !== 200) failed.push(`${status} ${error?.code}`)
       }
     })()
     expect(await migrate(first.services.db, [...readMigrations(), next])).toEqual([next.name])
-    isOver = true
+    told.isOver = true
     await selling
     expect(failed).toEqual([])
     for (let round = 0; round < 5; round += 1) expect(await buyAll(first)).toEqual([])

@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/transaction.ts'
-import { type Address, addressToNumber, formatAddress } from '../../kernel/address.ts'
+import type { Address } from '../../kernel/address.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
@@ -9,7 +9,6 @@ import type { Payer } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { Answer, Ending, PurchaseRequest, Sale, Told } from '../orders/index.ts'
 import type { Order, Plain } from '../orders/rules.ts'
-import type { Held } from '../pricing/index.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import {
   noSuchSubscription,
@@ -175,10 +174,7 @@ export function createVpn(deps: VpnDeps) {
 
     /** Which devices had an address inside the tunnel between two moments, both included. */
     holdersOf: (address: Address, from: number, to: number) =>
-      deps.db.snapshot((reader) => {
-        const ipv4 = address.version === 4 ? addressToNumber(address) : null
-        return peers.holdersBetween(reader, formatAddress(address), ipv4, from, to)
-      }),
+      db.snapshot((reader) => peers.holdersBetween(reader, address, from, to)),
 
     /** What a number of months costs, or what each that is sold costs. */
     async quote(months: number | undefined): Promise<Offer[]> {
@@ -272,11 +268,7 @@ export function createVpn(deps: VpnDeps) {
     countActive: (): Promise<number> => store.countActive(db, clock()),
 
     /** Who has subscriptions now, and which of them renew themselves. */
-    async held(): Promise<Held[]> {
-      const { subscriptions: services, customers } = await store.countHeld(db, clock())
-      const renewals = await store.countRenewals(db, clock())
-      return services === 0 ? [] : [{ goods: { product: 'vpn' }, customers, services, renewals }]
-    },
+    held: () => store.findHeld(db, clock()),
 
     /** What an order has bought: its subscription as it is now. */
     async delivered(order: Order): Promise<Told[]> {

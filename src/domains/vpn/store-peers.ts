@@ -1,5 +1,6 @@
 import { list, numberOrNull, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
+import { type Address, addressToNumber, formatAddress } from '../../kernel/address.ts'
 import { type Bytes, bytes } from '../../kernel/bytes.ts'
 import type { CustomerId, PeerId } from '../../kernel/ids.ts'
 import type { Range } from './addresses.ts'
@@ -267,8 +268,7 @@ export function addUsage(
 /** Which devices had an address inside the tunnel between two moments, both included, the oldest first. */
 export async function holdersBetween(
   reader: Reader,
-  address: string,
-  ipv4: bigint | null,
+  address: Address,
   from: number,
   to: number,
 ): Promise<{ id: string; subscription: string; customer: CustomerId; createdAt: number; removedAt: number | null }[]> {
@@ -285,7 +285,7 @@ export async function holdersBetween(
      WHERE (vpn_peers.ipv4 = CAST($2 AS BIGINT) OR vpn_peers.ipv6 = $1) AND vpn_peers.created_at <= $4
        AND (vpn_peers.removed_at IS NULL OR vpn_peers.removed_at > $3)
      ORDER BY vpn_peers.created_at, vpn_peers.id LIMIT 1000`,
-    [address, ipv4, from, to],
+    [formatAddress(address), address.version === 4 ? addressToNumber(address) : null, from, to],
   )
   return rows.map((row) => ({
     id: row.id,

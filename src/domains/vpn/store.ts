@@ -335,18 +335,20 @@ export async function countActive(reader: Reader, nowMs: number): Promise<number
   return Number(row?.n ?? 0n)
 }
 
-/** Who has subscriptions that run now. */
-export async function countHeld(reader: Reader, nowMs: number): Promise<{ subscriptions: number; customers: number }> {
+/** Who has subscriptions that run now, and which of them renew themselves. */
+export async function findHeld(reader: Reader, nowMs: number) {
   const row = await reader.first<{ subscriptions: bigint; customers: bigint }>(
     `SELECT COUNT(*) AS subscriptions, COUNT(DISTINCT customer_id) AS customers FROM vpn_subscriptions
      WHERE deleted_at IS NULL AND expires_at > $1`,
     [nowMs],
   )
-  return { subscriptions: Number(row?.subscriptions ?? 0n), customers: Number(row?.customers ?? 0n) }
+  const [services, customers] = [Number(row?.subscriptions ?? 0n), Number(row?.customers ?? 0n)]
+  if (services === 0) return []
+  return [{ goods: { product: 'vpn' as const }, customers, services, renewals: await countRenewals(reader, nowMs) }]
 }
 
 /** How many of them renew themselves, by the months that they will be renewed for. */
-export async function countRenewals(reader: Reader, nowMs: number): Promise<Map<number, number>> {
+async function countRenewals(reader: Reader, nowMs: number): Promise<Map<number, number>> {
   const rows = await reader.all<{ auto_renew_months: bigint; n: bigint }>(
     `SELECT auto_renew_months, COUNT(*) AS n FROM vpn_subscriptions
      WHERE deleted_at IS NULL AND expires_at > $1 AND auto_renew_months IS NOT NULL GROUP BY auto_renew_months`,

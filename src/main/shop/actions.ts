@@ -50,7 +50,6 @@ export function createActions(services: Services) {
 
     /** What a price list would mean to those who have something now, of every product. */
     async effectsOf(value: unknown) {
-      const { proxyOperator, premium, vpn } = services
       const held = await Promise.all([proxyOperator.held(), premium.traffic.held(), vpn.held()])
       return pricing.effectsOf(value, held.flat())
     },

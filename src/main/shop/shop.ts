@@ -128,7 +128,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...backups.chores,
   ]
   const leaders = createLeaders(config.databaseUrl)
-  const chores = startChores(all, log, leaders.leads, tally.chore)
+  const chores = startChores(all, log, (chore) => leaders.leads(chore), tally.chore)
   const figures = serveMetrics(config, 'shop', metrics, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {

@@ -293,7 +293,14 @@ describe('journals of earlier boots', () => {
     const isAlive = async (each: string) => each === living && runs
     const send = () =>
       sendEarlier({
-        ...{ folder, node, boot: later, version: '1', link, chance, end, isAlive },
+        folder,
+        node,
+        boot: later,
+        version: '1',
+        link,
+        chance,
+        end,
+        isAlive,
         timing: new HandTiming(),
         log: quietLog,
       })

@@ -62,7 +62,10 @@ export function openOffer(deps: {
       },
       data(socket, bytes) {
         socket.data.text += bytes.toString('utf8')
-        if (socket.data.text.length > mostLineBytes) return void socket.terminate()
+        if (socket.data.text.length > mostLineBytes) {
+          socket.terminate()
+          return
+        }
         const lines = socket.data.text.split('\n')
         socket.data.text = lines.pop() ?? ''
         for (const line of lines) {
