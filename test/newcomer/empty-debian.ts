@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root, run } from '../../tools/package/place.ts'
@@ -47,6 +47,8 @@ export async function openEmptyDebian(): Promise<Machine> {
   const base = await makeBase()
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-newcomer-'))
   await run(['tar', '-C', folder, '-xf', base], '/')
+  // Its own users have to come in too.
+  chmodSync(folder, 0o755)
   const booted = await boot(folder)
   return booted ?? openByHand(folder)
 }
@@ -56,15 +58,12 @@ const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const
 /** With systemd in charge, where this machine lets it. */
 async function boot(folder: string): Promise<Machine | undefined> {
   const options = ['--quiet', '--boot', '--private-network', '--register=no', '--keep-unit', `--directory=${folder}`]
-  const host = Bun.spawn(['systemd-nspawn', ...options], quiet)
-  const machine = await enter(folder, host, true)
-  if (!machine) return undefined
-  for (let tries = 0; tries < 120; tries += 1) {
-    const state = await machine.sh('systemctl is-system-running || true').catch(() => '')
-    if (/running|degraded/.test(state)) return machine
-    if (host.exitCode !== null) break
-    await Bun.sleep(500)
-  }
+  // In the form that a Debian of today has.
+  const env = { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' }
+  const host = Bun.spawn(['systemd-nspawn', ...options], { ...quiet, env })
+  const machine = enter(folder, host, true)
+  const isUp = 'systemctl is-system-running | grep -E "running|degraded"'
+  if (await becomes(host, () => machine.sh(isUp))) return machine
   host.kill('SIGKILL')
   await host.exited
   return undefined
@@ -73,55 +72,66 @@ async function boot(folder: string): Promise<Machine | undefined> {
 async function openByHand(folder: string): Promise<Machine> {
   const apart = ['--net', '--mount', '--pid', '--uts', '--ipc', '--fork', '--kill-child', '--mount-proc']
   const host = Bun.spawn(['unshare', ...apart, `--root=${folder}`, '/bin/sleep', 'infinity'], quiet)
-  const machine = await enter(folder, host, false)
-  if (!machine) throw new Error('no namespaces can be made here')
+  const machine = enter(folder, host, false)
+  if (!(await becomes(host, () => machine.sh('true')))) throw new Error('no namespaces can be made here')
+  await run(['nsenter', `--target=${childOf(host)}`, '--net', 'ip', 'link', 'set', 'lo', 'up'], '/')
   return machine
 }
 
-/** The first process inside, through which everything else comes in. */
-async function enter(folder: string, host: Bun.Subprocess, hasSystemd: boolean): Promise<Machine | undefined> {
-  const leader = await findChild(host)
-  if (leader === undefined) return undefined
-  const into = ['nsenter', `--target=${leader}`, '--mount', '--net', '--pid', '--uts', '--ipc']
-  await run([...into.slice(0, 2), '--net', 'ip', 'link', 'set', 'lo', 'up'], '/').catch(() => '')
-  const shell = (line: string) => [
-    ...into,
-    '--root',
-    '--wd=/',
-    '/usr/bin/env',
-    '-i',
-    `PATH=${path}`,
-    'HOME=/root',
-    '/bin/sh',
-    '-ec',
-    line,
-  ]
+const mostTries = 240
+
+async function becomes(host: Bun.Subprocess, ask: () => Promise<unknown>): Promise<boolean> {
+  for (let tries = 0; tries < mostTries && host.exitCode === null; tries += 1) {
+    const isSo = await ask().then(
+      () => true,
+      () => false,
+    )
+    if (isSo) return true
+    await Bun.sleep(500)
+  }
+  return false
+}
+
+const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Everything comes in through the first process inside. */
+function enter(folder: string, host: Bun.Subprocess, hasSystemd: boolean): Machine {
+  const shell = (line: string) => {
+    const into = [
+      'nsenter',
+      `--target=${childOf(host)}`,
+      '--mount',
+      '--net',
+      '--pid',
+      '--uts',
+      '--ipc',
+      '--root',
+      '--wd',
+    ]
+    return [...into, '/usr/bin/env', '-i', `PATH=${path}`, 'HOME=/root', '/bin/sh', '-ec', line]
+  }
   return {
     folder,
     hasSystemd,
-    sh: (line) => run(shell(`{ ${line}\n} 2>&1`), '/'),
-    start: (line) => Bun.spawn(shell(line), { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }),
+    sh: async (line) => run(shell(`{ ${line}\n} 2>&1`), '/'),
+    start: (line) => Bun.spawn(shell(line), quiet),
     async end() {
       host.kill(hasSystemd ? 'SIGTERM' : 'SIGKILL')
-      await Promise.race([host.exited, Bun.sleep(20_000)])
-      host.kill('SIGKILL')
+      const killer = setTimeout(() => host.kill('SIGKILL'), 20_000)
       await host.exited
+      clearTimeout(killer)
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-
-async function findChild(host: Bun.Subprocess): Promise<number | undefined> {
-  for (let tries = 0; tries < 50 && host.exitCode === null; tries += 1) {
-    const tasks = `/proc/${host.pid}/task`
-    const children = existsSync(tasks)
-      ? readdirSync(tasks).flatMap((task) => readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' '))
-      : []
-    const child = children.map(Number).find((pid) => pid > 0)
-    if (child !== undefined) return child
-    await Bun.sleep(100)
-  }
-  return undefined
+/** What prepares the machine has children too, which end: the last is the one that stays. */
+function childOf(host: Bun.Subprocess): number {
+  const tasks = `/proc/${host.pid}/task`
+  const children = readdirSync(tasks).flatMap((task) =>
+    readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' '),
+  )
+  const last = children.map(Number).findLast((pid) => pid > 0)
+  if (last === undefined) throw new Error('nothing has started inside yet')
+  return last
 }

@@ -23,7 +23,7 @@ export async function buildDeb(target: Target, binary: string, outfile: string, 
     const seconds = await writtenAtSeconds()
     await fill(tree, target, binary, of, seconds)
     const env = { SOURCE_DATE_EPOCH: String(seconds) }
-    await run(['dpkg-deb', '--build', '--root-owner-group', '-Zxz', '-z3', tree, outfile], root, env)
+    await run(['dpkg-deb', '--build', '--root-owner-group', '-Zgzip', '-z6', tree, outfile], root, env)
   } finally {
     rmSync(tree, { recursive: true, force: true })
   }
