@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
-import { makeMigrated } from '../test/harness/database.ts'
+import { type Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
+import { prepareDatabases } from '../test/harness/prepared.ts'
 import { isOfGateways } from './gateway-tests.ts'
-import { addTallies, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
+import { addTallies, findFailed, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
 type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
 type Outcome = { readonly step: Step; readonly exitCode: number; readonly output: string; readonly tookMs: number }
@@ -64,10 +65,10 @@ async function runStep(step: Step, limitMs: number): Promise<Outcome> {
   return { step, exitCode: child.exitCode ?? 1, output: out + err + cut, tookMs }
 }
 
-/** The heading of a step, and what it said if it failed. */
+/** The heading of a step, and what it said if it failed: the names of tests first, for whoever reads only the top. */
 function report(name: string, failed: boolean, tookMs: number, output: string): void {
   console.log(`${failed ? 'FAIL' : 'ok  '} ${name} (${(tookMs / 1000).toFixed(1)} s)`)
-  if (failed) console.log(output.trimEnd())
+  if (failed) console.log([...findFailed(output), output.trimEnd()].join('\n'))
 }
 
 async function runStaticSteps(): Promise<Tally> {
@@ -91,10 +92,10 @@ function gatewayFiles(): string[] {
   return files.filter((file) => isOfGateways(file) && isWanted(file)).toSorted()
 }
 
-type Server = Pick<Postgres, 'url'> & { readonly migrated: string }
+type Server = Pick<Postgres, 'url'> & { readonly prepared: Prepared }
 
 async function runTests({ url }: Postgres): Promise<Tally> {
-  const server = { url, migrated: await makeMigrated(url) }
+  const server = { url, prepared: await prepareDatabases(url, reportFolder) }
   const all = await runFiles(server, 'tests', 'linux', filters)
   const again = gatewayFiles()
   return again.length === 0 ? all : addTallies(all, await runFiles(server, 'portable engine', 'portable', again))
@@ -119,7 +120,7 @@ async function runFiles(
     command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...files],
     env: {
       TURNPIKE_TEST_POSTGRES_URL: server.url,
-      TURNPIKE_TEST_POSTGRES_MIGRATED: server.migrated,
+      TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
       TURNPIKE_TEST_LONG: isLong ? '1' : '',
       TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { addTallies, findNotRun, readTestReport, toVerdict } from './verdict.ts'
+import { addTallies, findFailed, findNotRun, readTestReport, toVerdict } from './verdict.ts'
 
 const reportOf = (tests: number, failures: number, skipped: number) =>
   `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
@@ -31,5 +31,12 @@ describe('the verdict of a test run', () => {
       'a.test.ts:\nnot run here: tunnels: no root\n(skip) one\nnot run here: tunnels: no root\nis not run here: no\n'
     expect(findNotRun(output)).toEqual(['not run here: tunnels: no root'])
     expect(findNotRun('all is well\n')).toEqual([])
+  })
+
+  test('names the tests that failed, by file, each once', () => {
+    const output =
+      'a.test.ts:\n(pass) one\nb/c.test.ts:\nerror: no\n(fail) two > three [1.00ms]\n\n(fail) two > three [1.00ms]\n'
+    expect(findFailed(output)).toEqual(['failed: b/c.test.ts: two > three [1.00ms]'])
+    expect(findFailed('all is well\n')).toEqual([])
   })
 })

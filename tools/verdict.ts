@@ -31,3 +31,15 @@ export function readTestReport(xml: string, output: string, exitCode: number): T
 export const findNotRun = (output: string): string[] => [
   ...new Set([...output.matchAll(/^not run here: .+$/gm)].map(([line]) => line)),
 ]
+
+/** The tests that failed, by file, as the runner names them. */
+export function findFailed(output: string): string[] {
+  let file = ''
+  const found: string[] = []
+  for (const line of output.split('\n')) {
+    file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1] ?? file
+    const name = /^\(fail\) (.+)$/.exec(line)?.[1]
+    if (name !== undefined) found.push(`failed: ${file}: ${name}`)
+  }
+  return [...new Set(found)]
+}

@@ -7,6 +7,12 @@ const mostTries = 3
 const waitMs = 5000
 const timeoutMs = 20_000
 
+/** What a mail server says in words names whom the letter is for, so its numbers have to do. */
+function whyNot(fault: unknown): { readonly reason: unknown; readonly command: unknown; readonly status: unknown } {
+  const { code, command, responseCode } = Object(fault) as Record<string, unknown>
+  return { reason: code ?? 'unknown', command, status: responseCode }
+}
+
 /**
  * Sends letters by SMTP, one after another, each up to three times. More than so many that wait are dropped, and the
  * log says so; nobody waits for a letter to be sent.
@@ -29,7 +35,7 @@ export function createMail(
         await transport.sendMail(letter)
         return log.info('letter sent', { subject: letter.subject })
       } catch (fault) {
-        log.error('letter not sent', { subject: letter.subject, tried, fault })
+        log.error('letter not sent', { subject: letter.subject, tried, ...whyNot(fault) })
         if (tried === mostTries || isStopping) return
         await Bun.sleep(waitMs)
       }

@@ -23,9 +23,10 @@ export async function migrate(db: Database, migrations: readonly Migration[]): P
     await lock(db, tx)
     await tx.run(migrationsTable)
   })
+  const missing = new Set(await pending(db, migrations))
   const done: string[] = []
   for (const migration of migrations) {
-    if (await apply(db, migration, migrations)) done.push(migration.name)
+    if (missing.has(migration.name) && (await apply(db, migration, migrations))) done.push(migration.name)
   }
   return done
 }

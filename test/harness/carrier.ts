@@ -45,6 +45,11 @@ export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'
   await services.stock.ranges.tried(id, tried)
 }
 
+/** The same where the stock was made with the database, in which it may be carried already. */
+export async function carryUnlessCarried(services: Pick<Services, 'db' | 'fleet' | 'stock'>): Promise<void> {
+  if (!(await services.fleet.findByName(name))) await carryAll(services)
+}
+
 function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<string> {
   return db.transact(async (tx) => {
     const { id } = await fleet.add(tx, { kind: 'gateway', name, location: 'test' })

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
@@ -34,28 +34,27 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
   }
 }
 
-/** Where the test command has a migrated database to copy: migrating takes PostgreSQL a second each time. */
-const migratedUrl = process.env['TURNPIKE_TEST_POSTGRES_MIGRATED']
+/** What a test begins with: the schema alone, a sandbox's stock besides, or that and a gateway which carries it all. */
+export type Beginning = 'migrated' | 'stocked' | 'carried'
+export type Prepared = Readonly<Record<Engine, Readonly<Record<Beginning, string>>>>
 
-/** A place whose database has its schema already, where that saves time; whoever opens it migrates it in any case. */
-export function makeMigratedPlace(engine: Engine): Promise<Place> {
-  return engine === 'postgres' ? makePlace(engine, undefined, migratedUrl) : makePlace(engine)
-}
+/** Where the test command has databases to copy: making one takes a second or more each time. */
+const prepared = JSON.parse(process.env['TURNPIKE_TEST_PREPARED'] || 'null') as Prepared | null
 
-/** Makes the database that others are copied from. */
-export async function makeMigrated(serverUrl: string): Promise<string> {
-  const { url } = await createDatabase(serverUrl)
-  const db = openDatabase(url)
-  await migrate(db, readMigrations())
-  await db.close()
-  return url
+/** A place that begins so, where that saves time; whoever opens it makes what is missing in any case. */
+export async function makePreparedPlace(engine: Engine, beginning: Beginning): Promise<Place> {
+  const source = prepared?.[engine][beginning]
+  if (engine === 'postgres') return makePlace(engine, undefined, source)
+  const place = await makePlace(engine)
+  if (source !== undefined) copyFileSync(source, place.address)
+  return place
 }
 
 /** A migrated database, for tests of one domain. */
 export async function openTestDatabase(
   engine: Engine,
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
-  const place = await makeMigratedPlace(engine)
+  const place = await makePreparedPlace(engine, 'migrated')
   const db = openDatabase(place.address)
   await migrate(db, readMigrations())
   return {

@@ -3,9 +3,9 @@ import { readConfig } from '../../src/main/settings/config.ts'
 import type { Services, Surroundings } from '../../src/main/shop/services.ts'
 import { openShop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
-import { carryAll, standCarrier } from './carrier.ts'
+import { carryUnlessCarried, standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
-import { type Engine, makeMigratedPlace, type Place } from './database.ts'
+import { type Engine, makePreparedPlace, type Place } from './database.ts'
 import { until } from './until.ts'
 
 /** A whole shop in this process: real database, real sockets, a clock that is moved by hand. */
@@ -34,7 +34,9 @@ export async function startService(
   around?: Surroundings,
   carried = true,
 ): Promise<Service> {
-  const place = await makeMigratedPlace(engine)
+  // Where time goes by itself, what was made before would be of another time.
+  const isSandbox = around === undefined && env['TURNPIKE_SANDBOX'] !== 'off'
+  const place = await makePreparedPlace(engine, !isSandbox ? 'migrated' : carried ? 'carried' : 'stocked')
   const clock = new HandClock()
   const log: string[] = []
   const config = readConfig({
@@ -51,7 +53,7 @@ export async function startService(
     createLog('debug', 'shop', (line) => log.push(line)),
     around ?? surroundingsWith(clock),
   )
-  if (carried) await carryAll(standCarrier(shop.services))
+  if (carried) await carryUnlessCarried(standCarrier(shop.services))
   const token = shop.token ?? ''
   const caller = await createCaller(shop.url, token)
 

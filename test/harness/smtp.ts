@@ -1,5 +1,5 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installPackages } from './apt.ts'
@@ -23,38 +23,71 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
+/** Whether whoever listens there greets as a mail server does; the port may be somebody else's by now. */
+const greets = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port })
+    socket.setTimeout(1000, () => socket.destroy())
+    socket.once('data', (data) => {
+      resolve(data.toString('latin1').startsWith('220 '))
+      socket.end('QUIT\r\n')
+    })
+    socket.once('error', () => socket.destroy())
+    socket.once('close', () => resolve(false))
+  })
+
+async function startOn(program: string, port: number, mailbox: string): Promise<Bun.Subprocess | undefined> {
+  const child = Bun.spawn([program, '-n', '-l', `127.0.0.1:${port}`, '-c', 'aiosmtpd.handlers.Mailbox', mailbox], {
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  const ended = () => child.exitCode !== null
+  if ((await untilTrue(async () => ended() || (await greets(port)))) && !ended()) return child
+  child.kill()
+  await child.exited
+  return undefined
+}
+
+/** By seconds, then microseconds, then the count, which a mailbox writes into a letter's name as plain numbers. */
+const cameAt = (name: string): number[] => (/^(\d+)\.M(\d+)P\d+Q(\d+)/.exec(name) ?? []).slice(1).map(Number)
+
+function byArrival(a: string, b: string): number {
+  const [one, other] = [cameAt(a), cameAt(b)]
+  const differs = one.findIndex((part, index) => part !== other[index])
+  return differs === -1 ? 0 : (one[differs] ?? 0) - (other[differs] ?? 0)
+}
+
 /** Undefined where there is none to be had: then its tests say so. */
 export async function startSmtp(): Promise<SmtpServer | undefined> {
   if (Bun.which('aiosmtpd') === null) await installPackages(['python3-aiosmtpd'])
   const program = Bun.which('aiosmtpd')
   if (program === null) return undefined
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-smtp-'))
-  const port = await freePort()
   const mailbox = join(folder, 'mail')
-  const child = Bun.spawn([program, '-n', '-l', `127.0.0.1:${port}`, '-c', 'aiosmtpd.handlers.Mailbox', mailbox], {
-    stdout: 'ignore',
-    stderr: 'ignore',
-  })
-  const isUp = () =>
-    Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } }).then(
-      (socket) => Boolean(socket.end()) || true,
-      () => false,
-    )
-  if (!(await untilTrue(isUp))) throw new Error('aiosmtpd has not opened its port')
+  let port = 0
+  let child: Bun.Subprocess | undefined
+  for (let tries = 0; tries < 3 && !child; tries += 1) {
+    port = await freePort()
+    child = await startOn(program, port, mailbox)
+  }
+  if (!child) throw new Error('aiosmtpd has not opened its port')
+  const server = child
   const letters = (): string[] => {
-    const names = readdirSync(join(mailbox, 'new')).toSorted()
+    const names = readdirSync(join(mailbox, 'new')).toSorted(byArrival)
     return names.map((name) => readFileSync(join(mailbox, 'new', name), 'utf8'))
   }
   return {
     url: `smtp://127.0.0.1:${port}`,
     letters,
     async until(count) {
-      await untilTrue(() => letters().length >= count)
+      if (!(await untilTrue(() => letters().length >= count))) {
+        throw new Error(`${letters().length} letters have come, not ${count}`)
+      }
       return letters()
     },
     async stop() {
-      child.kill()
-      await child.exited
+      server.kill()
+      await server.exited
       rmSync(folder, { recursive: true, force: true })
     },
   }

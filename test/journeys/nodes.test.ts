@@ -82,7 +82,7 @@ describe.each([...engines])('what nodes hear from the shop on %s', (engine) => {
     const [proxy] = await buy(1)
     const boughtAt = performance.now()
     const page = await waiting
-    expect(performance.now() - boughtAt).toBeLessThan(150)
+    expect(performance.now() - boughtAt).toBeLessThan(500)
     expect(performance.now() - startedAt).toBeLessThan(5000)
     expect(page.proxies.map((each) => each.id)).toEqual([proxy?.id ?? 0])
   })

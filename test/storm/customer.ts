@@ -316,7 +316,8 @@ export class Customer extends Actor<CustomerDeps> {
     if (carried.outcome !== 'whole' || carried.from === ip || !isSure) return
     // A gateway that has not heard of a replacement yet goes on as before: the old address rests, and is nobody's.
     const sinceMs = Math.round(fromMs - proxy.replacedAtMs)
-    const isUnheard = sinceMs < heardWithinMs || world.troubles.wasAmiss(fromMs, performance.now())
+    // It is to hear of it in as much time of quiet, and what was amiss before the line began took of that.
+    const isUnheard = sinceMs < heardWithinMs || world.troubles.wasAmiss(fromMs - heardWithinMs, performance.now())
     if (proxy.former.includes(carried.from) && isUnheard) return
     this.problems.push(`a line of ${ip} came from ${carried.from}, ${sinceMs} ms after it was replaced`)
   }

@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import { createServer, type Socket } from 'node:net'
+import { createLog } from './log.ts'
+import { createMail } from './mail.ts'
+
+/** A mail server that takes everything but the recipient, whom it names in its refusal, as most do. */
+async function startRefusing(): Promise<{ url: string; refused: Promise<void>; close(): void }> {
+  const { promise: refused, resolve } = Promise.withResolvers<void>()
+  const talk = (socket: Socket) => {
+    socket.write('220 here\r\n')
+    socket.on('error', () => socket.destroy())
+    socket.on('data', (data) => {
+      const line = data.toString('latin1').trim()
+      const recipient = /^RCPT TO:<(.+)>/i.exec(line)?.[1]
+      if (recipient !== undefined) resolve()
+      socket.write(recipient === undefined ? '250 yes\r\n' : `550 5.1.1 <${recipient}>: nobody of that name\r\n`)
+    })
+  }
+  const server = createServer(talk)
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return { url: `smtp://127.0.0.1:${port}`, refused, close: () => server.close() }
+}
+
+test('a letter that is refused is logged by its subject and the reason, and not by whom it is for', async () => {
+  const server = await startRefusing()
+  const lines: string[] = []
+  const log = createLog('info', 'shop', (line) => lines.push(line))
+  const mail = createMail({ url: server.url, from: 'shop@example.com' }, log)
+  mail.post({ to: 'anna@example.com', subject: 'Your address', text: 'https://shop.example.com/#confirm=1' })
+  await server.refused
+  await mail.close()
+  server.close()
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { event: 'letter not sent', subject: 'Your address', tried: 1, reason: 'EENVELOPE', status: 550 },
+  ])
+  for (const hidden of ['anna', 'confirm=1']) expect(lines.join()).not.toContain(hidden)
+})
