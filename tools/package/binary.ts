@@ -12,7 +12,7 @@ const inside = '/$bunfs/root'
 const entries = ['src/main/turnpike.ts', 'src/plane/gateway/carry/linux/worker.ts']
 
 /** What it reads while it runs, besides its code. Files and folders, from the project's own. */
-export const assets = [
+const assets = [
   'migrations',
   'dist/console',
   'src/api/docs',

@@ -98,7 +98,7 @@ async function digestsOf(tree: string): Promise<string> {
 }
 
 /** The oldest C library that has all that the program asks for. */
-export async function leastLibc(binary: string): Promise<string> {
+async function leastLibc(binary: string): Promise<string> {
   const named = await run(['grep', '-aoE', 'GLIBC_2\\.[0-9]+', binary])
   const newest = Math.max(...[...named.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor)))
   return `2.${newest}`
