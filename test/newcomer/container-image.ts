@@ -43,7 +43,8 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
   )
   const data = `${rootfs}/var/lib/turnpike`
   const prepared =
-    `mount --bind ${rootfs} ${rootfs} && mount -t proc proc ${rootfs}/proc && mount -t tmpfs -o mode=1777 tmp ${rootfs}/tmp && ` +
+    `mount --bind ${rootfs} ${rootfs} && mount -t proc proc ${rootfs}/proc && ` +
+    `mount -t tmpfs -o mode=1777 tmp ${rootfs}/tmp && ` +
     `mount -t tmpfs -o mode=700,uid=${how.user.uid},gid=${how.user.gid} data ${data} && ip link set lo up && ` +
     `mount -o remount,bind,ro ${rootfs} && exec env -i "$@"`
   const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)

@@ -43,9 +43,13 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
     return undefined
   })
   await steps.step(`set up and start, ${machine.hasSystemd ? 'by systemd' : 'by the unit’s command'}`, async () => {
-    await sh(
-      `printf 'TURNPIKE_SANDBOX=on\\nTURNPIKE_BACKUP_FOLDER=/var/lib/turnpike/backups\\nTURNPIKE_SANDBOX_TOKEN="%s"\\n' ${token} >>/etc/turnpike/turnpike.env`,
-    )
+    const settings = {
+      TURNPIKE_SANDBOX: 'on',
+      TURNPIKE_SANDBOX_TOKEN: `"${token}"`,
+      TURNPIKE_BACKUP_FOLDER: '/var/lib/turnpike/backups',
+    }
+    for (const [name, value] of Object.entries(settings))
+      await sh(`echo '${name}=${value}' >>/etc/turnpike/turnpike.env`)
     await service.start()
     await whenReady()
     return undefined

@@ -1,8 +1,8 @@
 /**
  * `npm run package:try [-- --from FILE.deb]`: makes the packages, installs them into an empty Debian as somebody does
- * who has never seen them, sells from them, upgrades, removes; reads, unpacks and runs the image; and lets programs that
- * know better look at what we wrote. Needs Debian and root, takes minutes, and leaves nothing behind but `dist`. The
- * last line is the verdict.
+ * who has never seen them, sells from them, upgrades, removes; reads, unpacks and runs the image; and lets programs
+ * that know better look at what we wrote. Needs Debian and root, takes minutes, and leaves nothing behind but `dist`.
+ * The last line is the verdict.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

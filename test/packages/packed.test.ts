@@ -89,7 +89,7 @@ describe('packed into one file', () => {
     for (const file of readdirSync(join(root, 'migrations'))) expect(said).toContain(file.replace('.sql', ''))
   })
 
-  test('the operator’s tool is the same file, and says which version it is and whether the shop is ready', async () => {
+  test('the operator’s tool is the same file, and says its version and whether the shop is ready', async () => {
     expect(await runPacked('--version')).toEqual({ exit: 0, out: `${manifest.version}\n`, err: '' })
     expect(await runPacked('ready')).toMatchObject({ exit: 0, out: 'The shop is ready.\n' })
     expect(JSON.parse((await runPacked('customer', 'list', '--json')).out)).toHaveLength(1)
