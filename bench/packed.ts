@@ -20,7 +20,7 @@ export const packed: Bench = {
     const forms = [
       { name: 'packed', program: [binary] },
       { name: 'from sources', program: fromSources },
-    ].map((form) => ({ ...form, folder: join(stage.makeFolder(), 'data'), first: [], later: [], listed: [] }) as Form)
+    ].map((form): Form => ({ ...form, folder: join(stage.makeFolder(), 'data'), first: [], later: [], listed: [] }))
     for (const form of forms) form.first.push(await measureStart(stage, form.folder, form.program))
     for (let round = 0; round < starts; round += 1) {
       for (const form of forms) form.later.push(await measureStart(stage, form.folder, form.program))

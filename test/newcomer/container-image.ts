@@ -41,19 +41,19 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
   const env = Object.fromEntries(
     [...how.env, 'TURNPIKE_SANDBOX=on', `TURNPIKE_SANDBOX_TOKEN=${token}`].map((each) => each.split('=', 2)),
   )
-  const data = `${rootfs}/var/lib/turnpike`
+  const volume = `${rootfs}/var/lib/turnpike`
   const prepared =
     `mount --bind ${rootfs} ${rootfs} && mount -t proc proc ${rootfs}/proc && ` +
     `mount -t tmpfs -o mode=1777 tmp ${rootfs}/tmp && ` +
-    `mount -t tmpfs -o mode=700,uid=${how.user.uid},gid=${how.user.gid} data ${data} && ip link set lo up && ` +
+    `mount -t tmpfs -o mode=700,uid=${how.user.uid},gid=${how.user.gid} data ${volume} && ip link set lo up && ` +
     `mount -o remount,bind,ro ${rootfs} && exec env -i "$@"`
-  const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+  const settings = Object.entries<string>(env).map(([name, value]) => `${name}=${value}`)
   mkdirSync(join(rootfs, 'proc'), { recursive: true })
   const apart = ['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', prepared, 'sh']
   const host = Bun.spawn([...apart, ...settings, ...inside, ...how.args.slice(1)], {
     stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
+    stdout: 'ignore',
+    stderr: 'ignore',
   })
   const into = (...command: readonly string[]) =>
     run(['nsenter', `--target=${host.pid}`, '--net', '--mount', ...command], '/', env)
@@ -91,9 +91,9 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
       return undefined
     })
   } finally {
-    host.kill('SIGTERM')
-    const ended = await Promise.race([host.exited, Bun.sleep(15_000)])
-    if (ended === undefined) host.kill('SIGKILL')
+    // Whoever stands in front hears nothing else, and takes all that is inside along.
+    host.kill('SIGKILL')
+    await host.exited
   }
 }
 

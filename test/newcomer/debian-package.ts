@@ -13,7 +13,7 @@ type Package = { readonly file: string; readonly version: string }
 
 /** What somebody does with the package from the first day to the last, in an empty Debian. */
 export async function tryDebianPackage(machine: Machine, steps: Steps, first: Package, next: Package): Promise<void> {
-  const { sh } = machine
+  const sh = (line: string) => machine.sh(line)
   const service = serviceOn(machine)
   let [bought, proxy] = ['', '']
   const isAnswering = () => sh(`curl -sf ${shop}/readyz >/dev/null && echo yes || echo no`)
@@ -114,17 +114,17 @@ const bodyOf = (answer: string): string => answer.slice(answer.indexOf('\r\n\r\n
 function proxyIn(body: string): string[] {
   const { data } = JSON.parse(body) as { data: { proxies: Record<string, string>[] } }
   const { ip = '', port = '', username = '', password = '' } = data.proxies[0] ?? {}
-  return ['', ip, String(port), username, password]
+  return ['', ip, port, username, password]
 }
 
 /** How the service is started and stopped: by systemd, or by hand with what its unit says. */
 function serviceOn(machine: Machine) {
-  const { sh } = machine
+  const sh = (line: string) => machine.sh(line)
   if (machine.hasSystemd) {
     return {
-      start: () => sh('systemctl enable --now turnpike').then(() => {}),
-      upgraded: () => sh('systemctl is-active turnpike').then(() => {}),
-      removing: async () => {},
+      start: () => sh('systemctl enable --now turnpike'),
+      upgraded: () => sh('systemctl is-active turnpike'),
+      removing: async () => '',
     }
   }
   const unit = '/usr/lib/systemd/system/turnpike.service'
@@ -135,14 +135,14 @@ function serviceOn(machine: Machine) {
       `set -a; TURNPIKE_DATA=/var/lib/turnpike TURNPIKE_SANDBOX=off; . ${settings}; set +a; ` +
         `exec setpriv --reuid turnpike --regid turnpike --clear-groups ${command}`,
     )
+    return ''
   }
-  const stop = () =>
-    sh(`pkill -TERM -o -u turnpike; while pgrep -u turnpike >/dev/null; do sleep 0.1; done`).then(() => {})
+  const stop = () => sh(`pkill -TERM -o -u turnpike; while pgrep -u turnpike >/dev/null; do sleep 0.1; done`)
   return {
     start,
     async upgraded() {
       await stop()
-      await start()
+      return start()
     },
     removing: stop,
   }

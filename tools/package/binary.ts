@@ -26,13 +26,13 @@ const assets = [
  * is told that it is where it is in the project, and the files above are put there too: so one way of finding them
  * holds for both forms.
  */
-const inPlace = (version: string): Bun.BunPlugin => ({
+const inPlace = (of: string): Bun.BunPlugin => ({
   name: 'in place',
   setup(build) {
     build.onLoad({ filter: /\/package\.json$/ }, async ({ path }) => {
       const contents = await Bun.file(path).text()
       if (path !== join(root, 'package.json')) return { contents, loader: 'json' }
-      return { contents: JSON.stringify({ version }), loader: 'json' }
+      return { contents: JSON.stringify({ version: of }), loader: 'json' }
     })
     build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
       const place = `${inside}/${relative(root, path)}`
