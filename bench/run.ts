@@ -21,6 +21,7 @@ import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
 import { type Outcome, toTable, writePages } from './report.ts'
+import { shops } from './shops.ts'
 import { soak } from './soak.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
@@ -32,6 +33,7 @@ const benches: readonly Bench[] = [
   balance,
   purchase,
   purchaseThousand,
+  shops,
   premium,
   move,
   start,

@@ -80,6 +80,23 @@ export const pageQuery = {
     .openapi({ description: 'The `next_cursor` of the page before.', example: 'MTAw' }),
 }
 
+/** The same for what is handed out whole: where it goes on may be a long name. */
+export const exportQuery = {
+  limit: pageQuery.limit,
+  cursor: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,2000}$/, 'must be a next_cursor that this export has answered with')
+    .optional()
+    .openapi({ description: 'The `next_cursor` of the page before.', example: 'WzAsMV0' }),
+}
+
+/** One row of what is handed out, under the name of its table. */
+export const handedOut = () =>
+  z.object({
+    table: text('Which kind of record it is.', 'proxies'),
+    row: z.record(z.string(), z.unknown()).openapi({ description: 'The record.', example: { id: 7 } }),
+  })
+
 export const nextCursor = () =>
   z
     .string()
@@ -122,3 +139,12 @@ export function pageOf<Item>(
   const last = items.at(-1)
   return { items, next_cursor: last && found.length > limit ? toCursor(position(last)) : null }
 }
+
+/** A page of what is handed out, with the cursor of the next one. */
+export const toExport = (page: {
+  readonly items: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[]
+  readonly next: string | undefined
+}) => ({
+  items: page.items.map(({ table, row }) => ({ table, row: { ...row } })),
+  next_cursor: page.next === undefined ? null : toCursor(page.next),
+})

@@ -4,6 +4,7 @@ import type { Scope } from '../domains/customers/rules.ts'
 import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
+import type { ShareBuckets } from '../kernel/buckets.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -199,6 +200,8 @@ export type HttpDeps = {
   readonly isReady: () => Promise<boolean>
   /** What the operator should know of, though the shop works; nothing unless said. */
   readonly warnings?: () => Promise<readonly string[]>
+  /** What all shops on one database count requests in; each its own unless said. */
+  readonly buckets?: ShareBuckets
   readonly isStopping: () => boolean
   readonly note: (note: RequestNote) => void
 }
@@ -219,8 +222,8 @@ type Visit = {
 /** The customers' API as one function from request to answer. `from` is where the request came from. */
 export function createHttp(deps: HttpDeps) {
   const limits = {
-    reads: createRateLimit(deps.readsPerMinute, deps.clock),
-    charges: createRateLimit(deps.chargesPerMinute, deps.clock),
+    reads: createRateLimit(deps.readsPerMinute, deps.clock, 'reads', deps.buckets),
+    charges: createRateLimit(deps.chargesPerMinute, deps.clock, 'charges', deps.buckets),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
   const apis = [mount(customerApi(deps)), ...(deps.others ?? [])]
@@ -249,7 +252,7 @@ export function createHttp(deps: HttpDeps) {
     )
   })
   for (const route of deps.plain ?? []) {
-    const limit = createRateLimit(route.perMinute, deps.clock)
+    const limit = createRateLimit(route.perMinute, deps.clock, route.path, deps.buckets)
     const methods = route.takes === undefined ? ['GET'] : route.takes === 'POST' ? ['POST'] : ['GET', 'POST']
     app.on(methods, route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
   }
@@ -345,7 +348,7 @@ async function answer<By>(
   const letIn = () => admit(request, visit.from, operation)
   const admitted = await letIn()
   visit.customer = admitted.customer
-  visit.standing = (operation.charges ? limits.charges : limits.reads)(admitted.name)
+  visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
@@ -376,7 +379,7 @@ async function answerPlain(
 ): Promise<Response> {
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
-  visit.standing = limit(visit.from ? sourceName(visit.from) : '')
+  visit.standing = await limit(visit.from ? sourceName(visit.from) : '')
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)

@@ -1,4 +1,5 @@
-import { createBuckets } from '../kernel/buckets.ts'
+import { bucketsOfOne, type ShareBuckets } from '../kernel/buckets.ts'
+import { createDrawnBuckets } from '../kernel/drawn-buckets.ts'
 import type { Clock } from '../kernel/time.ts'
 
 /** Where a caller stands after one more request. `retryAfterSeconds` is set when that request is one too many. */
@@ -12,17 +13,22 @@ export type RateStanding = {
 export type RateLimit = ReturnType<typeof createRateLimit>
 
 /**
- * A bucket for each name that holds a minute's worth. It is kept in this process; several shops behind one address each
- * allow the limit. A limit of 0 is no limit.
+ * A bucket for each name that holds a minute's worth, shared by all shops on one database where `share` says so. A
+ * limit of 0 is no limit.
  */
-export function createRateLimit(perMinute: number, clock: Clock) {
+export function createRateLimit(
+  perMinute: number,
+  clock: Clock,
+  purpose = '',
+  share: ShareBuckets = bucketsOfOne(clock),
+) {
+  if (perMinute === 0) return async (): Promise<RateStanding | undefined> => undefined
   const perSecond = perMinute / 60
-  const buckets = createBuckets({ perSecond, burst: perMinute }, clock)
+  const rate = { perSecond, burst: perMinute }
+  const buckets = createDrawnBuckets(share(purpose, rate), rate, clock)
 
-  return (name: string): RateStanding | undefined => {
-    if (perMinute === 0) return undefined
-    const isAllowed = buckets.take(name)
-    const level = buckets.level(name)
+  return async (name: string): Promise<RateStanding | undefined> => {
+    const { isAllowed, level } = await buckets.take(name)
     return {
       limit: perMinute,
       remaining: Math.floor(level),

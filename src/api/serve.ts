@@ -28,6 +28,11 @@ export type Server = {
 export function serve(deps: {
   readonly hostname: string
   readonly port: number
+  /**
+   * Where an entrance over TLS stands before this server, which then listens for it alone: who is behind a connection
+   * that comes from this port. A stranger on this machine is told nothing.
+   */
+  readonly behind?: (port: number) => string | undefined
   readonly trustedProxies: readonly Prefix[]
   readonly toCustomers: (request: Request, from: Address | undefined) => Promise<Response>
   readonly toNodes: ToNodes
@@ -50,10 +55,17 @@ export function serve(deps: {
     idleTimeout: idleSeconds,
     maxRequestBodySize: mostBodyBytes,
     development: false,
-    fetch: (request, self) => answer(request, sourceOf(request, self.requestIP(request)?.address, deps.trustedProxies)),
+    fetch(request, self) {
+      const peer = self.requestIP(request)
+      const from = deps.behind ? deps.behind(peer?.port ?? 0) : peer?.address
+      if (deps.behind && from === undefined) return stranger()
+      return answer(request, sourceOf(request, from, deps.trustedProxies))
+    },
   })
   return { port: server.port ?? deps.port, ...stopping(server) }
 }
+
+const stranger = (): Response => new Response(null, { status: 403, headers: { Connection: 'close' } })
 
 /** It holds for sockets too, which Bun's types do not know. */
 const patience: object = { idleTimeout: idleSeconds }

@@ -11,6 +11,14 @@ type Applied = { name: string; checksum: string }
 export const migrationsTable =
   'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 
+/** From this one on a migration only adds, unless it says otherwise; `tools/tidy/migrations.ts` holds it to that. */
+const firstExpanding = '0027'
+const contracts = /^-- contracts: /m
+/** Stands behind the checksum of one that a version which does not know it can run beside. */
+const expandsMark = ' expands'
+
+const expands = ({ name, text }: Migration): boolean => name >= firstExpanding && !contracts.test(text)
+
 const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
 /**
@@ -47,7 +55,7 @@ export async function pending(db: Database, migrations: readonly Migration[]): P
 export async function appliedTo(reader: Reader, migrations: readonly Migration[]): Promise<Migration[]> {
   const applied = await reader.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
   try {
-    assertKnown(applied, migrations)
+    assertKnown(applied, migrations, false)
   } catch (error) {
     throw new Refusal('conflict', 'conflict', `This version of Turnpike cannot read it: ${(error as Error).message}.`)
   }
@@ -63,19 +71,26 @@ function apply(db: Database, migration: Migration, migrations: readonly Migratio
     for (const statement of statementsOf(sectionFor(db.engine, migration.text))) await tx.run(statement)
     await tx.run('INSERT INTO migrations (name, checksum, applied_at) VALUES ($1, $2, $3)', [
       migration.name,
-      checksumOf(migration.text),
+      checksumOf(migration.text) + (expands(migration) ? expandsMark : ''),
       Date.now(),
     ])
     return true
   })
 }
 
-/** A database that a later version has migrated, or one whose past was rewritten, is left alone. */
-function assertKnown(applied: readonly Applied[], migrations: readonly Migration[]): void {
+/**
+ * A database whose past was rewritten is left alone, and so is one that a later version has migrated, unless all that
+ * it has added leaves what this version knows as it was: then both run on it at once.
+ */
+function assertKnown(applied: readonly Applied[], migrations: readonly Migration[], mayBeLater = true): void {
   for (const each of applied) {
     const known = migrations.find((one) => one.name === each.name)
-    if (!known) throw new Error(`the database has migration ${each.name}, which this version of Turnpike does not know`)
-    if (checksumOf(known.text) !== each.checksum)
+    if (!known && mayBeLater && each.checksum.endsWith(expandsMark)) continue
+    if (!known) {
+      const problem = `the database has migration ${each.name}, which this version of Turnpike does not know`
+      throw new Error(mayBeLater ? `${problem} and cannot run beside; start the version that brought it` : problem)
+    }
+    if (checksumOf(known.text) !== each.checksum.replace(expandsMark, ''))
       throw new Error(`migration ${each.name} is not the text that was applied to this database`)
   }
 }

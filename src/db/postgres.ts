@@ -26,6 +26,8 @@ export function openPostgres(url: string, size: number = poolSize): Database {
     connectionTimeout: connectSeconds,
     connection: {
       application_name: 'turnpike',
+      // Statements here are short; compiling one costs more than it ever saves.
+      jit: 'off',
       statement_timeout: String(statementLimitMs),
       lock_timeout: String(lockWaitMs),
       idle_in_transaction_session_timeout: String(statementLimitMs),

@@ -1,6 +1,7 @@
 import type { Sha256 } from '../kernel/chain.ts'
 import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
 import { LineDigest } from '../kernel/line-digest.ts'
+import { amendmentsOf, countErased } from './row-erasure.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
 /** How many versions one checkpoint takes in; what is left waits for the next one. */
@@ -29,6 +30,8 @@ export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
 
   return {
     digestOf,
+    amendmentsOf,
+    countErased,
 
     /** Puts what is new under a checkpoint's number, in the transaction that writes the checkpoint. */
     async stamp(tx: Tx, checkpoint: number): Promise<Covered> {
@@ -68,9 +71,12 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
         const contents = await contentsOf(db.engine, reader)
         for (const row of await differing(reader, contents))
           findings.push(found(row, 'it is not what was last written to it'))
-        for (const row of await missing(reader, contents))
+        const there = await countRows(reader, contents)
+        for (const row of await missing(reader, contents, there))
           findings.push(found(row, 'it is gone, and nothing deleted it'))
         for (const row of await broken(reader)) findings.push(found(row, 'versions of it are missing'))
+        for (const row of await misnumbered(reader, there))
+          findings.push(found(row, 'only its latest version is kept and one has a number, or the other way round'))
         return { findings, covered: { 'versions of rows': await countVersions(reader) } }
       }),
   }
@@ -87,7 +93,7 @@ export async function contentsOf(engine: Database['engine'], reader: Reader): Pr
       : 'SELECT viewname::text AS name FROM pg_views WHERE schemaname = current_schema() ORDER BY viewname',
   )
   const contents = views.map((view) => view.name).filter((name) => /^row_contents(_[a-z_]+)?$/.test(name))
-  return `(${contents.map((view) => `SELECT of_table, row_key, content FROM ${view}`).join(' UNION ALL ')})`
+  return `(${contents.map((view) => `SELECT of_table, row_key, kept, content FROM ${view}`).join(' UNION ALL ')})`
 }
 
 type Named = { of_table: string; row_key: string }
@@ -109,19 +115,23 @@ const differing = (reader: Reader, contents: string): Promise<Named[]> =>
     [mostFindings],
   )
 
+/** Rows of a table that have something to tell, and whether all versions of them are kept or the latest. */
+type Counted = { of_table: string; n: bigint; kept: bigint }
+
+const countRows = (reader: Reader, contents: string): Promise<Counted[]> =>
+  reader.all<Counted>(
+    `SELECT of_table, COUNT(*) AS n, MAX(kept) AS kept FROM ${contents} AS now
+     WHERE content IS NOT NULL GROUP BY of_table`,
+  )
+
 /** Latest versions that tell of a row which is not there. Each is looked for only where the numbers do not agree. */
-async function missing(reader: Reader, contents: string): Promise<Named[]> {
-  const [there, told] = [
-    await reader.all<Named & { n: bigint }>(
-      `SELECT of_table, COUNT(*) AS n FROM ${contents} AS now WHERE content IS NOT NULL GROUP BY of_table`,
-    ),
-    await reader.all<Named & { n: bigint }>(
-      `SELECT of_table, COUNT(*) AS n FROM row_history AS known WHERE content IS NOT NULL AND NOT EXISTS
-         (SELECT 1 FROM row_history AS later WHERE later.of_table = known.of_table AND later.row_key = known.row_key
-          AND later.version = known.version + 1)
-       GROUP BY of_table`,
-    ),
-  ]
+async function missing(reader: Reader, contents: string, there: readonly Counted[]): Promise<Named[]> {
+  const told = await reader.all<Named & { n: bigint }>(
+    `SELECT of_table, COUNT(*) AS n FROM row_history AS known WHERE content IS NOT NULL AND NOT EXISTS
+       (SELECT 1 FROM row_history AS later WHERE later.of_table = known.of_table AND later.row_key = known.row_key
+        AND later.version = known.version + 1)
+     GROUP BY of_table`,
+  )
   const counts = new Map(there.map((each) => [each.of_table, each.n]))
   const suspects = told.filter((each) => each.n !== (counts.get(each.of_table) ?? 0n))
   const named: Named[] = []
@@ -147,6 +157,21 @@ const broken = (reader: Reader): Promise<Named[]> =>
      GROUP BY of_table, row_key HAVING COUNT(*) <> MAX(version) OR MIN(version) <> 1 LIMIT $1`,
     [mostFindings],
   )
+
+/** What is kept for good is numbered from 1 on, and what has only its latest version is number 0. */
+async function misnumbered(reader: Reader, there: readonly Counted[]): Promise<Named[]> {
+  const named: Named[] = []
+  for (const { of_table: table, kept } of there) {
+    named.push(
+      ...(await reader.all<Named>(
+        `SELECT of_table, row_key FROM row_history
+         WHERE of_table = $1 AND version ${kept === 1n ? '= 0' : '> 0'} LIMIT $2`,
+        [table, mostFindings],
+      )),
+    )
+  }
+  return named
+}
 
 async function countVersions(reader: Reader): Promise<number> {
   return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM row_history'))?.n ?? 0n)

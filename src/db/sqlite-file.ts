@@ -1,5 +1,5 @@
 import { Database as Connection } from 'bun:sqlite'
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, statSync } from 'node:fs'
 import { Refusal } from '../kernel/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import type { Reader, Value } from './transaction.ts'
@@ -92,3 +92,21 @@ const readerOn = (connection: Connection): Reader => ({
     return (connection.query(toSqlite(sql)).get(...toBound(values)) as Row | null) ?? undefined
   },
 })
+
+/**
+ * Writes a SQLite file anew, so that nothing is left in it of what was deleted or overwritten. Nobody else may have it
+ * open. Tells how many bytes it had and has.
+ */
+export function compactSqlite(path: string): { readonly before: number; readonly after: number } {
+  const before = statSync(path).size
+  holdSqlite(path).release()
+  const connection = new Connection(path, { readwrite: true, create: false })
+  try {
+    connection.run('PRAGMA busy_timeout = 500')
+    connection.run('VACUUM')
+  } finally {
+    connection.close()
+  }
+  flushFile(path)
+  return { before, after: statSync(path).size }
+}

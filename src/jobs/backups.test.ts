@@ -7,7 +7,7 @@ const startAt = Date.UTC(2026, 4, 1, 3, 30, 15)
 function standing(keep: number) {
   const there: string[] = ['notes of the operator', 'turnpike-20260430T033015Z.partial-x']
   const said: string[] = []
-  const now = { at: startAt, leads: true, fails: false }
+  const now = { at: startAt, fails: false }
   const [chore] = backupChores(
     {
       backups: {
@@ -18,7 +18,6 @@ function standing(keep: number) {
         },
         remove: (name) => void there.splice(there.indexOf(name), 1),
       },
-      isLeading: async () => now.leads,
       clock: () => now.at,
       everyMs: 24 * hourMs,
       keep,
@@ -43,13 +42,6 @@ describe('backups by themselves', () => {
     }
     expect(ours()).toEqual([nameAt(now.at - 24 * hourMs), nameAt(now.at)])
     expect(there).toContain('notes of the operator')
-  })
-
-  test('are one shop’s work', async () => {
-    const { now, work, ours } = standing(2)
-    now.leads = false
-    await work()
-    expect(ours()).toEqual([])
   })
 
   test('that fail are tried again after a while, and delete nothing', async () => {

@@ -41,12 +41,11 @@ export function isDue(names: readonly string[], nowMs: number, everyMs: number):
 
 /**
  * Backs the shop up at its pace, by what is there and not by when this process began, and deletes what is too old once
- * a new one is whole. Of several shops on one database the one that leads does it.
+ * a new one is whole.
  */
 export function backupChores(
   deps: {
     readonly backups: Backups
-    readonly isLeading: () => Promise<boolean>
     readonly clock: Clock
     readonly everyMs: number
     readonly keep: number
@@ -58,7 +57,7 @@ export function backupChores(
 
   async function work(): Promise<void> {
     const nowMs = clock()
-    if (nowMs < notBeforeAt || !isDue(backups.list(), nowMs, deps.everyMs) || !(await deps.isLeading())) return
+    if (nowMs < notBeforeAt || !isDue(backups.list(), nowMs, deps.everyMs)) return
     notBeforeAt = nowMs + againMs
     const name = nameAt(nowMs)
     await backups.write(name)

@@ -19,7 +19,16 @@ const forgetAtOnce = 1000
 /** How a chore came to its end. */
 export type ChoreRun = { readonly name: string; readonly ok: boolean }
 
-export type Chore = { readonly name: string; readonly everyMs: number; readonly work: () => Promise<void> }
+export type Chore = {
+  readonly name: string
+  readonly everyMs: number
+  readonly work: () => Promise<void>
+  /** Every shop does it for itself: it is about what this process has in its memory, or on its machine. */
+  readonly isOwn?: true
+}
+
+/** Whether this is the process that does a chore, of all that could. */
+type Leads = (chore: string) => Promise<boolean>
 
 /** Writes a checkpoint down where this database cannot reach. */
 export type KeepCheckpoint = (checkpoint: {
@@ -57,17 +66,26 @@ export function moneyChores(
 }
 
 /**
- * Runs chores, each at its pace and never twice at once in this process. A chore is safe to run in several processes
- * and to miss: it looks at what the database holds and not at when it last ran.
+ * Runs chores, each at its pace and never twice at once: of several shops on one database one leads in each. The lead
+ * may pass on in the middle of a chore, so it is safe to run in several processes all the same, and to miss: it looks
+ * at what the database holds and not at when it last ran.
  */
-export function startChores(chores: readonly Chore[], notes: Notes, onRun: (run: ChoreRun) => void = () => {}) {
+export function startChores(
+  chores: readonly Chore[],
+  notes: Notes,
+  leads: Leads,
+  onRun: (run: ChoreRun) => void = () => {},
+) {
   const running = new Map<string, Promise<void>>()
+  async function runOnce(chore: Chore): Promise<void> {
+    if (!chore.isOwn && !(await leads(chore.name))) return
+    await chore.work()
+    onRun({ name: chore.name, ok: true })
+  }
   const timers = chores.map((chore) =>
     setInterval(() => {
       if (running.has(chore.name)) return
-      const run = chore
-        .work()
-        .then(() => onRun({ name: chore.name, ok: true }))
+      const run = runOnce(chore)
         .catch((fault: unknown) => {
           onRun({ name: chore.name, ok: false })
           notes.error('chore failed', { chore: chore.name, fault })

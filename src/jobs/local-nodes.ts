@@ -47,5 +47,6 @@ export async function admitLocalNodes(
     name: `let the ${kind} of this machine join`,
     everyMs: lookEveryMs,
     work: () => admit(kind, false),
+    isOwn: true,
   }))
 }

@@ -16,6 +16,34 @@ export type Buckets = {
   readonly level: (name: string) => number
 }
 
+/** Buckets of one kind that several processes draw from, by name. */
+export type SharedBuckets = {
+  /** Takes as many as there are, up to `want`. Tells how many that was, and how much is left. */
+  take(name: string, want: number): Promise<{ readonly taken: number; readonly level: number }>
+  /** Puts one back. */
+  give(name: string): Promise<void>
+}
+
+/** Makes the buckets of a purpose; all who share one say the same rate. */
+export type ShareBuckets = (purpose: string, rate: BucketRate) => SharedBuckets
+
+/** Those of one process, which shares them with nobody. */
+export const bucketsOfOne =
+  (clock: Clock): ShareBuckets =>
+  (_purpose, rate) => {
+    const own = createBuckets(rate, clock)
+    return {
+      async take(name, want) {
+        let taken = 0
+        while (taken < want && own.take(name)) taken += 1
+        return { taken, level: own.level(name) }
+      },
+      async give(name) {
+        own.give(name)
+      },
+    }
+  }
+
 const mostShipped = 50_000
 
 /**

@@ -19,4 +19,10 @@ export function addMonths(fromMs: number, months: number, anchorDay?: number): n
   return Date.UTC(year, month, day) + (fromMs - Math.floor(fromMs / dayMs) * dayMs)
 }
 
+/** The first moment of the month of UTC that a moment lies in. */
+export function monthStart(atMs: number): number {
+  const date = new Date(atMs)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
+}
+
 const lastDayOf = (year: number, month: number): number => new Date(Date.UTC(year, month + 1, 0)).getUTCDate()

@@ -13,6 +13,18 @@ export const toIso = (ms: number): string => new Date(ms).toISOString()
 /** `YYYY-MM-DD HH:MM:SS` in UTC: the older form that `date_end` carries. */
 export const toDateEnd = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 
+/**
+ * Reads what a date or a moment covers, as exactly as it is written: a day, a minute, a second or a millisecond, its
+ * first and its last one. Whoever reports something to the second does not know the millisecond.
+ */
+export function readIsoSpan(text: string): { readonly from: number; readonly to: number } | undefined {
+  const from = readIso(text)
+  if (from === undefined) return undefined
+  const seconds = /T\d{2}:\d{2}(:\d{2}(\.\d+)?)?/.exec(text)
+  const coversMs = !seconds ? 86_400_000 : seconds[1] === undefined ? 60_000 : seconds[2] === undefined ? 1000 : 1
+  return { from, to: from + coversMs - 1 }
+}
+
 /** Reads an ISO 8601 date or moment. A date alone is its first moment in UTC. */
 export function readIso(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return undefined

@@ -1,5 +1,5 @@
 import type { Command } from '../cli/command.ts'
-import { gatewayCommand } from './node/gateway.ts'
+import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { readyCommand } from './ready.ts'
 import { shopCommand } from './shop/command.ts'
@@ -11,7 +11,7 @@ export const commands: readonly Command[] = [
   upCommand,
   shopCommand,
   readyCommand,
-  gatewayCommand,
+  ...gatewayCommands,
   ...vpnNodeCommands,
   ...toolCommands,
 ]

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { isatty } from 'node:tty'
 import { createLog } from '../adapters/log.ts'
 import { tellServiceManager } from '../adapters/service-manager.ts'
 import type { Given, Option } from '../cli/command.ts'
@@ -22,7 +23,7 @@ export const logOf = (config: Config, role: string): Log =>
   createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
 
 /** Tells systemd, where it has started this process. What is supervised by `up` leaves that to `up`. */
-export function tellSystemd(word: 'READY=1' | 'STOPPING=1'): void {
+export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
   if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
 }
 
@@ -44,9 +45,10 @@ export const readOpened = (said: unknown): Opened =>
     : {}
 
 /**
- * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly.
+ * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. A
+ * hang-up is a terminal that was closed, and stops; away from terminals it means what `findHangUp` gives, if anything.
  */
-export function untilStopped(): Promise<void> {
+export function untilStopped(findHangUp?: () => (() => void) | undefined): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
   if (Number.isInteger(leash)) {
     const cut = () => process.exit(137)
@@ -55,6 +57,11 @@ export function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
+        const hangUp = signal === 'SIGHUP' && !isatty(0) ? findHangUp?.() : undefined
+        if (hangUp) {
+          hangUp()
+          return
+        }
         tellSystemd('STOPPING=1')
         resolve()
       })

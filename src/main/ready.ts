@@ -12,7 +12,9 @@ export const readyCommand: Command = {
   options: [],
   async run(given) {
     const url = `${listenUrl(configOf(given))}/readyz`
-    const ready = await fetch(url, { signal: AbortSignal.timeout(withinMs) }).then(
+    // The shop's certificate is for its name; here it is asked at its address, and told nothing.
+    const asked = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
+    const ready = await fetch(url, asked).then(
       (answer) => answer.ok,
       () => false,
     )

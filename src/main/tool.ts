@@ -13,6 +13,7 @@ import { orderCommands } from '../cli/orders.ts'
 import { paymentProviderCommands } from '../cli/payment-providers.ts'
 import { paymentCommands } from '../cli/payments.ts'
 import { premiumCommands } from '../cli/premium.ts'
+import { privacyCommands } from '../cli/privacy.ts'
 import { proxyCommands } from '../cli/proxies.ts'
 import { rangeCommands } from '../cli/ranges.ts'
 import { reportCommands } from '../cli/reports.ts'
@@ -20,6 +21,7 @@ import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
 import { findClosed, reopen } from '../db/closed.ts'
 import { migrate, pending } from '../db/migrate.ts'
+import { compactSqlite } from '../db/sqlite-file.ts'
 import { toolActor, toRequestText } from '../domains/operators/rules.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { backupCommands } from './backup/commands.ts'
@@ -105,6 +107,22 @@ const upkeepCommands: readonly Command[] = [
     },
   },
   {
+    name: 'compact',
+    summary: 'Writes the file of a stopped SQLite shop anew: nothing is left in it of what was erased or forgotten.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const config = configOf(given)
+      const path = databaseAddress(config)
+      if (config.databaseUrl !== undefined) {
+        throw new Refusal('conflict', 'conflict', 'PostgreSQL does this by itself, with its own VACUUM.')
+      }
+      if (!existsSync(path)) throw new Refusal('conflict', 'conflict', `There is no shop in ${config.folder}.`)
+      const { before, after } = compactSqlite(path)
+      return { json: { before, after }, lines: [`${path} had ${before} bytes and has ${after}.`] }
+    },
+  },
+  {
     name: 'reopen',
     summary:
       'Opens a shop again that was closed because it was moved elsewhere. What was sold there since is not in it.',
@@ -131,6 +149,7 @@ export const toolCommands: readonly Command[] = [
   doctorCommand,
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
+  ...privacyCommands(withServices),
   ...moneyCommands(withServices, lookAround),
   ...paymentCommands(withServices),
   ...paymentProviderCommands(withServices),

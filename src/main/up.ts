@@ -4,6 +4,7 @@ import { realTiming } from '../plane/agent/surroundings.ts'
 import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
 import { toProcess } from './program.ts'
 import { localShopUrl } from './settings/config.ts'
+import { isTls } from './settings/tls.ts'
 import { assertNotTaken } from './shop/taken.ts'
 import { unshownTokenIn } from './shop/unshown-token.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
@@ -11,8 +12,8 @@ import { type Opened, type Part, supervise } from './supervise.ts'
 /** How long a part may take to end, besides what it waits for on purpose. */
 const stopMs = 10_000
 
-/** Runs a command of this program as a process of its own. */
-const partOf = (name: string, flags: readonly string[], log: Log, endMs = stopMs): Part => ({
+/** Runs a command of this program as a process of its own. Told to hang up, it reads its certificate again. */
+const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
   name,
   async run(onOpen, stop) {
     // The standard input is the leash: should this process be killed outright, it breaks, and the child ends by itself.
@@ -30,9 +31,12 @@ const partOf = (name: string, flags: readonly string[], log: Log, endMs = stopMs
       child.kill('SIGTERM')
       killer = setTimeout(() => child.kill('SIGKILL'), endMs)
     }
+    const hang = () => child.kill('SIGHUP')
     stop.addEventListener('abort', end)
+    hangUp?.addEventListener('hangup', hang)
     if (stop.aborted) end()
     const code = await child.exited
+    hangUp?.removeEventListener('hangup', hang)
     clearTimeout(killer)
     stop.removeEventListener('abort', end)
     return code
@@ -54,7 +58,9 @@ export const upCommand: Command = {
     await assertNotTaken(config)
     const log = logOf(config, 'up')
     const stop = new AbortController()
-    void untilStopped().then(() => stop.abort())
+    const hangUp = new EventTarget()
+    const passOn = isTls(config) ? () => void hangUp.dispatchEvent(new Event('hangup')) : undefined
+    void untilStopped(() => passOn).then(() => stop.abort())
     const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
       flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
     )
@@ -65,9 +71,10 @@ export const upCommand: Command = {
         'shop',
         [...flags, `--local-nodes=${isVpn ? 'gateway,vpn' : 'gateway'}`],
         log,
+        hangUp,
         stopMs + config.drainSeconds * 1000,
       ),
-      partOf('gateway', nodeFlags, log),
+      partOf('gateway', nodeFlags, log, config.gatewayTlsPort > 0 ? hangUp : undefined),
       ...(isVpn ? [partOf('vpn-node', nodeFlags, log)] : []),
     ]
     const onAllOpen = (opened: readonly Opened[]): void => {

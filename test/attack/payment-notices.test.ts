@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
+import type { PaymentId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -342,6 +344,19 @@ describe('a notification that is forged, altered or replayed', () => {
     if (!owed) throw new Error('there is none')
     await paymentOperator.resolve(owed.id, { customer, note: 'paid too little' })
     expect((await shop.services.ledger.balance(customer)).balance as bigint).toBe(1n)
+  })
+
+  test('is not needed for what goes back later of a payment that was refunded in part: it is found by asking', async () => {
+    const { introduced, token, bill, id } = await begin('yookassa')
+    introduced.side.pay(bill.id)
+    await send('yookassa', introduced.side.tell(bill.id))
+    const part = { amount: kopecks(10_000n), intoDebt: false, note: 'a part' }
+    await shop.services.paymentOperator.refund(id as PaymentId, part)
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(200)
+    introduced.side.giveBack(bill.id, 20_000)
+    shop.clock.advance(86_400_000)
+    while ((await shop.services.paymentWatch.lookAgain(100)).asked === 100);
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(0)
   })
 
   test('leaves books that add up, and no secret in the log', async () => {

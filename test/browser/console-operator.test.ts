@@ -105,10 +105,12 @@ describe.each([...engines])('the console of an operator on %s', (engine) => {
     await page.getByLabel('Address').fill(data.proxies[0].exit_ip)
     await page.getByLabel('At, or from').fill('2026-01-14T00:00')
     await page.getByLabel('To, for a stretch').fill('2026-01-17T00:00')
+    await page.getByLabel('Why').fill('report 17')
     await press('Ask')
     await page.getByRole('link', { name: customer }).waitFor()
     await open('/audit')
     await page.getByText(data.proxies[0].exit_ip).first().waitFor()
+    await page.getByText('report 17').first().waitFor()
   })
 
   test('prices are changed after what they change was shown', async () => {

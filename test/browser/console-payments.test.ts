@@ -1,44 +1,274 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser } from 'playwright-core'
-import { operations } from '../../src/console/client/customer.ts'
-import { customerLink } from '../harness/console-links.ts'
-import { type Service, startService } from '../harness/service.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { decodeQR } from 'qr/decode.js'
+import { curl } from '../harness/clients.ts'
+import { customerLink, operatorLink } from '../harness/console-links.ts'
+import { engines } from '../harness/database.ts'
+import { openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { urlOf } from '../harness/library-clients.ts'
+import { isLong } from '../harness/scale.ts'
+import { findingsOf } from '../harness/wired.ts'
+import type { Bill } from '../providers/other-side.ts'
+import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { openVisitor } from './visitor.ts'
+import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
-const isTaking = 'listPaymentMethods' in operations
+setDefaultTimeout(120_000)
 
-describe('paying in the console', () => {
-  let shop: Service
+type Provider = 'yookassa' | 'crypto_pay' | 'platega'
+
+/** Draws the code of a page on white, as a phone sees it, and tells its pixels. */
+const pixelsOfCode = `(async () => {
+  const drawn = document.querySelector('img.qr')
+  await drawn.decode()
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = 300
+  const context = canvas.getContext('2d')
+  context.fillStyle = 'white'
+  context.fillRect(0, 0, 300, 300)
+  context.drawImage(drawn, 20, 20, 260, 260)
+  return [...context.getImageData(0, 0, 300, 300).data]
+})()`
+
+async function readCode(page: Page): Promise<string> {
+  await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
+  const pixels = (await page.evaluate(pixelsOfCode)) as number[]
+  return decodeQR({ width: 300, height: 300, data: Uint8Array.from(pixels) })
+}
+
+describe.each([...engines])('paying in the console, on %s', (engine) => {
+  let shop: Road
   let browser: Browser
+  let origin: ReturnType<typeof startOrigin>
+  const sides = new Map<Provider, Introduced>()
+  const visitors: Visitor[] = []
+  let operator: Visitor | undefined
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([startService('sqlite'), openChromium()])
+    ;[shop, browser] = await Promise.all([openRoad(engine), openChromium()])
+    origin = startOrigin()
+    const { providers } = shop.services
+    for (const provider of ['yookassa', 'crypto_pay', 'platega'] as const) {
+      const introduced = await introduce(shop.services, provider)
+      introduced.side.listener = `${shop.url}/api/v1/payments/notify/${provider}`
+      sides.set(provider, introduced)
+    }
+    const none = { methods: undefined, min: new Map(), max: new Map(), fee: new Map([['transfer', '1']]) }
+    await providers.set('invoice', { ...none, settings: new Map([['details', 'Account 42']]), secret: undefined })
   }, readyWithinMs)
   afterAll(async () => {
+    await operator?.expectQuiet()
     await browser.close()
+    for (const { side } of sides.values()) await side.stop()
+    await origin.stop()
     await shop.stop()
   })
-
-  test('is offered where the shop takes payments: a code, the time that is left, and the page turns when it is paid', async () => {
-    const { token } = await shop.newCustomer()
-    const visitor = await openVisitor(browser, shop.url)
-    const { page, context } = visitor
-    await page.goto(await customerLink(shop, token))
-    await page.getByRole('link', { name: 'Money' }).click()
-    await page.getByText('No movements yet').waitFor()
-    expect(await page.getByRole('heading', { name: 'Top up' }).count()).toBe(isTaking ? 1 : 0)
-    if (isTaking) {
-      await page.getByLabel('Amount').fill('500')
-      await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
-      await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
-      expect(await page.getByText(/Time left: \d+:\d\d/).count()).toBe(1)
-      const address = (await page.getByRole('link', { name: 'Open the page to pay' }).getAttribute('href')) ?? ''
-      expect((await fetch(address, { method: 'POST' })).ok).toBe(true)
-      await page.getByText('₽500 has come to your balance.').waitFor()
-      expect((await shop.get('/balance', { token })).data.balance_rub).toBe(500)
-      expect((await shop.get('/payments', { token })).data.payments).toHaveLength(1)
+  afterEach(async () => {
+    for (const visitor of visitors.splice(0)) {
+      await visitor.expectQuiet()
+      await visitor.context.close()
     }
-    await visitor.expectQuiet()
-    await context.close()
+  })
+
+  async function enter(): Promise<{ page: Page; token: string; customer: string }> {
+    const { token, customer } = await shop.newCustomer()
+    const visitor = await openVisitor(browser, shop.url)
+    visitors.push(visitor)
+    await visitor.page.goto(await customerLink(shop, token))
+    await visitor.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    return { page: visitor.page, token, customer }
+  }
+  /** The operator has one browser all day; the page is read anew whenever he looks. */
+  async function lookAsOperator(): Promise<Page> {
+    if (operator) await operator.page.reload()
+    else {
+      operator = await openVisitor(browser, shop.url)
+      await operator.page.goto(await operatorLink(shop, 'support', 'support'))
+      await operator.page.getByRole('link', { name: 'Payments' }).click()
+    }
+    await operator.page.getByRole('heading', { name: 'Payments' }).waitFor()
+    return operator.page
+  }
+  const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
+  const newestOf = async (token: string) => (await shop.get('/payments?limit=1', { token })).data.payments[0]
+  const billOf = async (provider: Provider, token: string): Promise<Bill> => {
+    const { payment_id } = await newestOf(token)
+    const bill = [...(sides.get(provider)?.side.bills.values() ?? [])].find((each) => each.mark === payment_id)
+    if (!bill) throw new Error('nothing was opened')
+    return bill
+  }
+
+  /** On the page of money: so many roubles by a method, and what is shown to who pays. */
+  async function begin(page: Page, roubles: number, method: string): Promise<void> {
+    await page.goto(`${shop.url}/#/money`)
+    await page.getByLabel('Amount').fill(String(roubles))
+    await page.getByLabel('How to pay').selectOption(method)
+    await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
+    await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
+  }
+  /** Goes to where one pays, presses a button there, and comes back. */
+  async function goAndPress(page: Page, button: string): Promise<void> {
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('link', { name: 'Open the page to pay' }).click()
+    const paying = await opening
+    const pressed = paying.getByRole('button', { name: button })
+    await pressed.waitFor()
+    const isOurs = paying.url().startsWith(shop.url)
+    await pressed.click()
+    if (isOurs) await paying.getByRole('link', { name: /^Back to/ }).click()
+    await paying.getByRole('heading', { name: 'Money' }).waitFor()
+    await paying.close()
+  }
+  async function buyProxy(page: Page): Promise<void> {
+    await page.goto(`${shop.url}/#/dedicated/buy`)
+    await page.getByRole('radio', { name: /Germany/ }).check({ force: true })
+    await page.getByRole('button', { name: /^Buy for ₽/ }).click()
+    await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+  }
+  async function expectUsable(token: string): Promise<void> {
+    const { data } = await shop.get('/dedicated/list', { token })
+    expect(data.proxies).toHaveLength(1)
+    const used = await curl('-x', urlOf('http', data.proxies[0]), origin.url)
+    expect(used).toMatchObject({ exit: 0, status: 200 })
+  }
+  /** The operator gives a payment back, whole; what was spent of it is owed then. */
+  async function giveBack(token: string): Promise<Page> {
+    const page = await lookAsOperator()
+    const { payment_id } = await newestOf(token)
+    await page.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Give back' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Even if it was spent').check()
+    await dialog.locator('button[type=submit]').dblclick()
+    return page
+  }
+  const expectGoneBack = async (page: Page, token: string): Promise<void> =>
+    page
+      .getByRole('row', { name: (await newestOf(token)).payment_id })
+      .getByText('Gone back')
+      .waitFor()
+
+  test('a sandbox: a code, the time that is left, the page turns; buy, use, and the payment goes back', async () => {
+    const { page, token } = await enter()
+    await begin(page, 1000, 'sandbox')
+    const { pay_url } = await newestOf(token)
+    expect(await readCode(page)).toBe(pay_url)
+    const left = page.getByText(/Time left: \d+:\d\d/).locator('span')
+    const before = await left.innerText()
+    expect(before).toMatch(/^(59|60):\d\d$/)
+    await left.filter({ hasText: before }).waitFor({ state: 'detached' })
+    expect(await findBarriers(page)).toEqual([])
+    await goAndPress(page, 'Pay')
+    await page.getByText('₽1,000 has come to your balance.').waitFor()
+    expect([await balanceOf(token), (await shop.get('/payments', { token })).data.payments.length]).toEqual([1000, 1])
+    await buyProxy(page)
+    await expectUsable(token)
+    const spent = 1000 - (await balanceOf(token))
+    await expectGoneBack(await giveBack(token), token)
+    await page.goto(`${shop.url}/#/money`)
+    await page.getByText(/payment taken back/).waitFor()
+    expect(await balanceOf(token)).toBe(-spent)
+  })
+
+  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
+  if (engine !== 'sqlite' && !isLong) return
+
+  test('buy now with too little: what is missing is paid, and the purchase follows once', async () => {
+    const { page, token } = await enter()
+    await page.goto(`${shop.url}/#/dedicated/buy`)
+    await page.getByRole('radio', { name: /France/ }).check({ force: true })
+    await page.getByLabel('How to pay').selectOption('sandbox')
+    await page.getByRole('button', { name: /^Pay ₽.* and buy$/ }).dblclick()
+    await page.getByText('It is bought by itself as soon as the money has come').waitFor()
+    await goAndPress(page, 'Pay')
+    await page.getByText('It is yours.').waitFor()
+    await page.getByRole('link', { name: 'Show it' }).click()
+    await page.getByRole('heading', { name: 'Dedicated proxies' }).waitFor()
+    await expectUsable(token)
+    const payments = (await shop.get('/payments', { token })).data.payments
+    expect([payments.length, payments[0].then.state, await balanceOf(token)]).toEqual([1, 'bought', 0])
+  })
+
+  test.each(isLong ? (['yookassa', 'crypto_pay', 'platega'] as const) : (['yookassa'] as const))(
+    'by %s: to its page and back, the page turns, buy, use, and what goes back is owed',
+    async (provider) => {
+      const { page, token } = await enter()
+      const method = sides.get(provider)?.method ?? ''
+      await begin(page, 1000, method)
+      expect(await readCode(page)).toBe((await newestOf(token)).pay_url)
+      await goAndPress(page, 'Pay')
+      await page.getByText('₽1,000 has come to your balance.').waitFor()
+      await buyProxy(page)
+      await expectUsable(token)
+      const spent = 1000 - (await balanceOf(token))
+      const refunding = await giveBack(token)
+      if (provider === 'crypto_pay') {
+        operator?.allow(/status of 409/)
+        await refunding.getByText('crypto_pay gives no money back by itself').waitFor()
+        expect(await balanceOf(token)).toBe(1000 - spent)
+        return
+      }
+      await expectGoneBack(refunding, token)
+      expect([await balanceOf(token), (await billOf(provider, token)).backHundredths]).toEqual([-spent, 100_000])
+    },
+  )
+
+  test('by bank transfer: what to pay and where is shown, and the operator marks it as paid, once', async () => {
+    const { page, token } = await enter()
+    await begin(page, 1000, 'transfer')
+    await page.getByRole('heading', { name: 'Pay ₽1,010' }).waitFor()
+    await page.getByText(/Time left: 1[34] days/).waitFor()
+    const { payment_id, pay_url } = await newestOf(token)
+    const shown = await (await fetch(pay_url)).text()
+    for (const text of ['1010.00 RUB', 'Account 42', payment_id]) expect(shown).toContain(text)
+    const marking = await lookAsOperator()
+    await marking.getByLabel('State').selectOption('pending')
+    await marking.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Mark as paid' }).click()
+    await marking.getByRole('dialog').getByLabel('Note').fill('statement 17')
+    await marking.getByRole('dialog').locator('button[type=submit]').dblclick()
+    await marking.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByText('₽1,000 has come to your balance.').waitFor()
+    expect(await balanceOf(token)).toBe(1000)
+    await buyProxy(page)
+    await expectUsable(token)
+    const refunding = await giveBack(token)
+    await expectGoneBack(refunding, token)
+    expect(await balanceOf(token)).toBeLessThan(0)
+    expect(await findBarriers(refunding)).toEqual([])
+  })
+
+  test('who gives up, and whose time is over, is told so, and may pay another one', async () => {
+    const { page, token } = await enter()
+    await begin(page, 300, 'card')
+    await goAndPress(page, 'Give up')
+    await page.getByText('The payment was cancelled.').waitFor()
+    await page.getByRole('button', { name: 'Another payment' }).click()
+    await begin(page, 300, 'crypto')
+    const { id } = await billOf('crypto_pay', token)
+    const side = sides.get('crypto_pay')?.side
+    side?.end(id)
+    await fetch(side?.listener ?? '', { method: 'POST', ...side?.tell(id) })
+    await page.getByText('The time to pay is over.').waitFor()
+    expect(await balanceOf(token)).toBe(0)
+  })
+
+  test('another amount than was asked for credits nothing, keeps waiting, and is shown to the operator', async () => {
+    const { page, token, customer } = await enter()
+    await begin(page, 300, 'card')
+    Object.assign(await billOf('yookassa', token), { hundredths: 12_300 })
+    await goAndPress(page, 'Pay')
+    const explaining = await lookAsOperator()
+    const notices = explaining.getByRole('table', { name: 'What no payment explains' })
+    await notices.getByText('another amount was paid than was asked for').waitFor()
+    await page.reload()
+    await page.getByText('Time left:').waitFor()
+    expect([(await newestOf(token)).status, await balanceOf(token)]).toEqual(['pending', 0])
+    await notices.getByRole('button', { name: 'Deal with it' }).click()
+    await explaining.getByRole('dialog').getByLabel('Credit to').fill(customer)
+    await explaining.getByRole('dialog').locator('button[type=submit]').click()
+    await explaining.getByText('Everything is explained').waitFor()
+    expect(await balanceOf(token)).toBe(123)
+  })
+
+  test('and after all of it the books add up', async () => {
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 })

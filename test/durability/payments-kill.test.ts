@@ -1,12 +1,14 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { CustomerId } from '../../src/kernel/ids.ts'
-import { HandClock } from '../harness/clock.ts'
+import type { Services } from '../../src/main/shop/services.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
-import type { OtherSide } from '../providers/other-side.ts'
+import type { Bill, OtherSide } from '../providers/other-side.ts'
 import { introduce } from '../providers/shop.ts'
 
 setDefaultTimeout(isLong ? 3_600_000 : 120_000)
@@ -14,8 +16,33 @@ setDefaultTimeout(isLong ? 3_600_000 : 120_000)
 const program = fileURLToPath(import.meta.resolve('./payments-worker.ts'))
 /** 200 in all in a long run; a few otherwise. */
 const kills = isLong ? 34 : 2
+/** How much later each shop comes than the one before: what that one left is asked for again. */
+const laterMs = 20_000
+/** In a long run the books are looked at between kills too, so often. */
+const verifyEvery = 8
 
-/** Lets a worker run, pays what it begins and tells it so, kills it without warning; returns what it acknowledged. */
+const chance = (sides: number): number => Math.floor(Math.random() * sides)
+
+/** What payers do, and what their provider tells of it: some of it never, which is then found by asking. */
+function actOutside(side: OtherSide, tell: (id: string) => void): void {
+  for (const bill of side.bills.values()) {
+    if (bill.status === 'waiting') {
+      const what = chance(20)
+      if (what < 15) side.pay(bill.id)
+      if (what === 15) side.end(bill.id)
+      if (what < 10 || what === 15) tell(bill.id)
+    } else if (isTakenBack(bill)) {
+      side.giveBack(bill.id, 1 + chance(bill.hundredths))
+      if (chance(2) === 0) tell(bill.id)
+    } else if (chance(50) === 0) tell(bill.id)
+  }
+}
+
+/** Some payers have their money back without asking the shop; one provider knows no such thing. */
+const isTakenBack = (bill: Bill): boolean =>
+  bill.status === 'paid' && bill.backHundredths === 0 && !/^\d+$/.test(bill.id) && chance(60) === 0
+
+/** Lets a worker run, has its payments paid and told of, kills it without warning; returns what it acknowledged. */
 async function runAndKill(
   args: readonly string[],
   side: OtherSide,
@@ -24,22 +51,91 @@ async function runAndKill(
   const child = Bun.spawn([process.execPath, program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
   const lines: string[] = []
   let rest = ''
+  let isKilled = false
   let killer: ReturnType<typeof setTimeout> | undefined
   const decoder = new TextDecoder()
   for await (const chunk of child.stdout) {
     const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = parts.pop() ?? ''
     lines.push(...parts)
-    if (lines.length > least) killer ??= setTimeout(() => child.kill('SIGKILL'), runMs)
-    for (const bill of [...side.bills.values()].filter((each) => each.status === 'waiting')) {
-      side.pay(bill.id)
-      void child.stdin.write(`${JSON.stringify(side.tell(bill.id))}\n`)
+    if (lines.length > least) {
+      killer ??= setTimeout(() => {
+        isKilled = true
+        child.kill('SIGKILL')
+      }, runMs)
     }
-    await child.stdin.flush()
+    const told: string[] = []
+    actOutside(side, (id) => told.push(`${JSON.stringify(side.tell(id))}\n`))
+    try {
+      await child.stdin.write(told.join(''))
+      await child.stdin.flush()
+    } catch (error) {
+      // What a killed one has not read was never told.
+      if (!isKilled) throw error
+    }
   }
   await child.exited
   expect(child.signalCode).toBe('SIGKILL')
   return lines.filter((line) => line !== 'begun')
+}
+
+type Row = {
+  id: string
+  customer_id: string
+  provider_id: string | null
+  amount: bigint
+  credited: bigint
+  debited: bigint
+  purchase_state: string | null
+  purchase_order: string | null
+}
+type OrderRow = { id: string; customer_id: string; price: bigint }
+
+const readRows = (db: Database): Promise<Row[]> =>
+  db.all<Row>(`SELECT id, customer_id, provider_id, amount, credited, debited, purchase_state, purchase_order
+    FROM payments`)
+
+/** Everybody is well and time goes by: what the killed ones have left is told again, asked for and bought. */
+async function settle(db: Database, provider: string, side: OtherSide, nowAt: number): Promise<Services> {
+  const clock = { read: () => nowAt }
+  let later = wire(db, clock)
+  for (const [index, bill] of [...side.bills.values()].entries()) {
+    // One process asks a provider only so much at a time; another one has not asked yet.
+    if (index % 100 === 99) later = wire(db, clock)
+    if (bill.status === 'waiting') side.pay(bill.id)
+    const { headers, body } = side.tell(bill.id)
+    const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
+    const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
+    await later.paymentWatch.notify(provider, notification)
+  }
+  for (;;) {
+    later = wire(db, clock)
+    const { asked, silent } = await later.paymentWatch.lookAgain(100)
+    expect(silent).toEqual([])
+    if (asked === 0) break
+  }
+  while ((await later.purchases.carryOutAll(100)) > 0);
+  return later
+}
+
+/** Each payment is what its provider has of it, and each purchase that was paid for has one order. */
+function expectExact(rows: readonly Row[], orders: readonly OrderRow[], side: OtherSide): void {
+  const bills = Map.groupBy(side.bills.values(), (bill) => bill.mark)
+  for (const { id, provider_id, amount, credited, debited } of rows) {
+    const paid = (bills.get(id) ?? []).filter((bill) => bill.status === 'paid')
+    const own = paid.find((bill) => bill.id === provider_id)
+    const back = BigInt(own?.backHundredths ?? 0)
+    expect([id, paid.length > 0, credited, debited]).toEqual([
+      id,
+      own !== undefined,
+      own ? amount : 0n,
+      back < amount ? back : amount,
+    ])
+  }
+  const bought = rows.filter((row) => row.purchase_state === 'bought').map((row) => row.purchase_order)
+  expect(new Set(bought)).toEqual(new Set(orders.map((order) => order.id)))
+  expect(bought).toHaveLength(orders.length)
+  expect(rows.filter((row) => row.purchase_state === 'waiting' && row.credited > 0n)).toEqual([])
 }
 
 describe.each([...engines])('a shop on %s that is killed while customers pay', (engine) => {
@@ -48,47 +144,50 @@ describe.each([...engines])('a shop on %s that is killed while customers pay', (
     async (provider) => {
       const { db: first, place } = await openTestDatabase(engine)
       const services = wire(first)
+      await first.transact((tx) => services.pricing.apply(tx, shippedCatalogue))
       // A pair for each time: what a killed one leaves open counts against its customer until it expires.
       const customers: CustomerId[] = []
       for (let count = 0; count < 2 * kills; count += 1) customers.push(await addCustomer(services, 0n))
-      const { side, method } = await introduce(services, provider)
+      let aheadMs = 0
+      const { side, method } = await introduce(services, provider, { now: () => Date.now() + aheadMs })
       await first.close()
       const acknowledged = new Set<string>()
       for (let kill = 0; kill < kills; kill += 1) {
-        const runMs = 50 + Math.floor(Math.random() * 500)
+        aheadMs = kill * laterMs
+        const runMs = chance(800)
         // At any point, also before it has done anything; the last one not before it has.
         const least = kill === kills - 1 ? 1 : 0
         const pair = customers.slice(2 * kill, 2 * kill + 2)
-        const fresh = await runAndKill([place.address, provider, method, ...pair], side, { runMs, least })
-        for (const id of fresh) acknowledged.add(id)
+        const args = [place.address, provider, method, String(aheadMs), ...pair]
+        for (const id of await runAndKill(args, side, { runMs, least })) acknowledged.add(id)
+        if (kill % verifyEvery !== verifyEvery - 1) continue
+        const between = openDatabase(place.address)
+        expect(await findingsOf(wire(between))).toEqual([])
+        await between.close()
       }
       const db = openDatabase(place.address)
-      // Later, with everybody well: what the killed ones have left is asked for, and told again.
-      const clock = new HandClock(Date.now() + 5 * 60_000)
-      let later = wire(db, clock)
-      for (const [index, bill] of [...side.bills.values()].entries()) {
-        // One process asks a provider only so much at a time; another one has not asked yet.
-        if (index % 100 === 99) later = wire(db, clock)
-        if (bill.status === 'waiting') side.pay(bill.id)
-        const { headers, body } = side.tell(bill.id)
-        const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
-        const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
-        await later.paymentWatch.notify(provider, notification)
-      }
-      while ((await later.paymentWatch.lookAgain(100)).asked > 0);
-      const rows = await db.all<{ id: string; credited: bigint; amount: bigint; customer_id: string }>(
-        'SELECT id, credited, amount, customer_id FROM payments',
-      )
-      const paid = new Set([...side.bills.values()].map((bill) => bill.mark))
-      for (const row of rows) expect([row.id, row.credited]).toEqual([row.id, paid.has(row.id) ? row.amount : 0n])
+      const later = await settle(db, provider, side, Date.now() + aheadMs + 5 * 60_000)
+      const rows = await readRows(db)
+      const orders = await db.all<OrderRow>('SELECT id, customer_id, price FROM orders')
+      expectExact(rows, orders, side)
       const known = new Set(rows.map((row) => row.id))
-      expect([...acknowledged, ...paid].filter((id) => !known.has(id))).toEqual([])
+      const marks = [...side.bills.values()].map((bill) => bill.mark)
+      expect([...acknowledged, ...marks].filter((id) => !known.has(id))).toEqual([])
       for (const customer of customers) {
-        const sum = rows.filter((row) => row.customer_id === customer).reduce((all, row) => all + row.credited, 0n)
-        expect((await later.ledger.balance(customer)).balance as bigint).toBe(sum)
+        const ofCustomer = (each: { customer_id: string }) => each.customer_id === customer
+        const paid = rows.filter(ofCustomer).reduce((sum, row) => sum + row.credited - row.debited, 0n)
+        const spent = orders.filter(ofCustomer).reduce((sum, order) => sum + order.price, 0n)
+        expect((await later.ledger.balance(customer)).balance as bigint).toBe(paid - spent)
       }
       expect(await findingsOf(later)).toEqual([])
       expect(acknowledged.size).toBeGreaterThan(0)
+      if (isLong) {
+        expect(orders.length).toBeGreaterThan(0)
+        const backs = rows.filter((row) => row.debited > 0n).length
+        const credited = rows.filter((row) => row.credited > 0n).length
+        const [all, bought] = [rows.length, orders.length]
+        console.log(`${engine} ${provider}: ${all} begun, ${credited} credited, ${backs} back, ${bought} bought`)
+      }
       await db.close()
       await side.stop()
       await place.remove()

@@ -1,16 +1,21 @@
 /**
- * Begins payments, takes notifications and asks for payments without pause until it is killed. Run as a process of its
- * own: `payments-worker.ts ADDRESS PROVIDER METHOD CUSTOMER…`; notifications come as lines of JSON.
+ * Does all that a shop does about payments, without pause, until it is killed: begins them, some with a purchase, takes
+ * notifications, asks for payments, buys what was paid for, and gives money back. Run as a process of its own:
+ * `payments-worker.ts ADDRESS PROVIDER METHOD AHEAD CUSTOMER…`, its clock being so many milliseconds ahead;
+ * notifications come as lines of JSON.
  */
 import { writeSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'
+import type { Payment } from '../../src/domains/payments/rules.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { Refusal } from '../../src/kernel/refusal.ts'
 import { wire } from '../harness/wired.ts'
 
-const [address = '', provider = '', method = '', ...customers] = process.argv.slice(2)
-const services = wire(openDatabase(address))
+const [address = '', provider = '', method = '', ahead = '0', ...customers] = process.argv.slice(2)
+const services = wire(openDatabase(address), { read: () => Date.now() + Number(ahead) })
+/** 32 roubles, of the 100 and more that are paid. */
+const purchase = { product: 'traffic', wish: { pool: 'residential', tenths: 1 } }
 
 /** Too much at once, for the shop or for the provider: it is tried again. */
 function passOverRefusal(error: unknown): void {
@@ -19,7 +24,13 @@ function passOverRefusal(error: unknown): void {
 
 async function beginForEver(customer: CustomerId): Promise<never> {
   for (let count = 0; ; count += 1) {
-    const wish = { amount: kopecks(BigInt(10_000 + count)), method, returnUrl: undefined, email: undefined }
+    const wish = {
+      amount: kopecks(BigInt(10_000 + count)),
+      method,
+      returnUrl: undefined,
+      email: undefined,
+      ...(count % 2 === 0 && { purchase }),
+    }
     const key = `${process.pid}-${count}`
     const begun = services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
     // Past this line its customer knows of it: the text is in the pipe, whatever happens to this process.
@@ -33,16 +44,38 @@ async function takeForEver(): Promise<void> {
     const { headers, body } = JSON.parse(line) as { headers: Record<string, string>; body: string }
     const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
     const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
-    await services.paymentWatch.notify(provider, notification).catch(() => undefined)
+    await services.paymentWatch.notify(provider, notification).catch(passOverRefusal)
   }
 }
 
 async function askForEver(): Promise<never> {
   for (;;) {
     await services.paymentWatch.lookAgain(20)
+    await services.purchases.carryOutAll(20)
     await Bun.sleep(10)
   }
 }
 
+/** Each under a key of its own, which whoever comes after this process goes on with. */
+async function giveBack({ id, amount }: Payment, count: number): Promise<void> {
+  const isPart = provider === 'yookassa' && count % 2 === 0
+  const wish = { amount: isPart ? kopecks(amount / 3n) : ('all' as const), intoDebt: true, note: 'back' }
+  await services.paymentOperator.refund(id, { ...wish, key: `back ${id} ${isPart}` }).catch(passOverRefusal)
+}
+
+async function giveBackForEver(): Promise<never> {
+  for (let count = 0; ; count += 1) {
+    const paid = await services.paymentOperator.list({ customer: '', state: 'paid', before: undefined, limit: 9 })
+    const chosen = paid[count % 9]
+    if (chosen) await giveBack(chosen, count)
+    await Bun.sleep(20)
+  }
+}
+
 writeSync(1, 'begun\n')
-await Promise.all([...customers.map((each) => beginForEver(each as CustomerId)), takeForEver(), askForEver()])
+await Promise.all([
+  ...customers.map((each) => beginForEver(each as CustomerId)),
+  takeForEver(),
+  askForEver(),
+  ...(provider === 'crypto_pay' ? [] : [giveBackForEver()]),
+])

@@ -49,6 +49,7 @@ const programs = {
   ip: 'iproute2',
   aiosmtpd: 'python3-aiosmtpd',
   prometheus: 'prometheus',
+  pebble: 'pebble',
 }
 
 /**

@@ -16,4 +16,7 @@ export class HandClock {
   }
 }
 
-export const surroundingsWith = (clock: HandClock): Surroundings => ({ ...realSurroundings, clock: clock.read })
+export const surroundingsWith = (clock: Pick<HandClock, 'read'>): Surroundings => ({
+  ...realSurroundings,
+  clock: clock.read,
+})

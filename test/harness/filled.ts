@@ -2,6 +2,7 @@ import { createVault } from '../../src/adapters/vault.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { OpenProxy } from '../../src/domains/dedicated/service.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
+import { toolActor } from '../../src/domains/operators/rules.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { readPrefix } from '../../src/kernel/address.ts'
@@ -44,6 +45,7 @@ export async function fillShop(shop: Shop): Promise<void> {
   const anna = await addBuyer(shop, 'Anna', kopecks(9_000_000n))
   const boris = await addBuyer(shop, 'Boris', null)
   const clara = await addBuyer(shop, 'Clara', null)
+  const doras = [await addKnown(shop, 'Dora'), await addKnown(shop, 'Darya')]
   await addTokens(shop, anna)
   await addOperators(shop, anna)
   await addNodes(shop)
@@ -58,6 +60,14 @@ export async function fillShop(shop: Shop): Promise<void> {
   await liveOn(shop, anna, boris)
   await payIn(shop, anna, boris)
   await services.setBlocked(clara.customer, true)
+  // Only shops that share a database write down how often they were asked.
+  await services.db.transact((tx) =>
+    tx.run(`INSERT INTO rate_buckets (name, back_at) VALUES ('reads anna', 1), ('reads boris', 2)`),
+  )
+  for (const id of doras) {
+    clock.advance(1000)
+    await services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
+  }
   // What a checkpoint covers has settled; later than the last posting, so that all of it is.
   clock.advance(5 * minuteMs)
   await services.ledgerAudit.makeCheckpoint()
@@ -128,6 +138,17 @@ async function addBuyer(
   const { token } = await services.customers.issueToken(id, { name: `${name}'s`, cap })
   clock.advance(1000)
   return { customer: id, by: { customer: id, token: { id: token.id, cap } } }
+}
+
+/** Somebody whom an operator has added by name, and who is to be erased. */
+async function addKnown({ services, clock }: Shop, name: string): Promise<CustomerId> {
+  const { acting, customers } = services
+  clock.advance(1000)
+  const action = { actor: toolActor, operation: 'createCustomer', request: JSON.stringify({ words: [name] }) }
+  const { id } = await acting.act(action, () => customers.create(name))
+  await customers.issueToken(id, { name: `${name}'s` })
+  clock.advance(1000)
+  return id
 }
 
 async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promise<void> {

@@ -1,6 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { realTiming } from '../../src/plane/agent/surroundings.ts'
+import { findPredecessor } from '../../src/plane/gateway/handover/take-over.ts'
 import { accepts } from './accepts.ts'
 import { gatewayEngine } from './engine.ts'
 import type { Service } from './service.ts'
@@ -13,9 +15,20 @@ export type GatewayProcess = {
   readonly name: string
   readonly port: number
   readonly folder: string
+  /** What it is started with. */
+  readonly env: Readonly<Record<string, string>>
   start(): Promise<void>
+  /**
+   * Starts another process that takes over from the one that runs, of the other engine if asked to. Tells how the one
+   * before ends, once it has.
+   */
+  takeOver(engine?: string): Promise<{ readonly ended: Promise<number> }>
   /** Ends it without a word, as the power would. */
   kill(): Promise<void>
+  /** Settles when the one that was started last has ended. */
+  readonly ended: Promise<number>
+  /** Ends those without a word that others have taken over from. */
+  killLeaving(): void
   /** Ends it in order. */
   stop(): Promise<void>
   /** True while counts of an earlier life wait for the shop. */
@@ -48,6 +61,7 @@ export async function makeGatewayProcess(
     ...env,
   }
   let child: Bun.Subprocess | undefined
+  const leaving = new Set<Bun.Subprocess>()
 
   async function isOpen(): Promise<boolean> {
     if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
@@ -55,18 +69,50 @@ export async function makeGatewayProcess(
   }
 
   async function end(signal: NodeJS.Signals): Promise<void> {
-    child?.kill(signal)
-    await child?.exited
+    const all = [...leaving, ...(child ? [child] : [])]
+    for (const each of all) each.kill(signal)
+    await Promise.all(all.map((each) => each.exited))
+    leaving.clear()
     child = undefined
+  }
+
+  const spawn = (flags: readonly string[], more: Record<string, string> = {}) =>
+    Bun.spawn([process.execPath, program, 'gateway', ...flags], {
+      env: { ...settings, ...more },
+      stdin: 'ignore',
+      stderr: 'inherit',
+    })
+
+  async function isServedBy(pid: number): Promise<boolean> {
+    if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
+    const found = await findPredecessor(join(folder, 'gateway'), realTiming)
+    found?.close()
+    return found?.who.pid === pid
   }
 
   return {
     name,
     port,
     folder,
+    env: settings,
     async start() {
-      child = Bun.spawn([process.execPath, program, 'gateway'], { env: settings, stdin: 'ignore', stderr: 'inherit' })
+      child = spawn([])
       if (!(await untilTrue(isOpen))) throw new Error('the gateway did not open')
+    },
+    async takeOver(engine = gatewayEngine) {
+      const before = child
+      if (!before) throw new Error('nobody to take over from')
+      const heir = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
+      leaving.add(before)
+      child = heir
+      if (!(await untilTrue(() => isServedBy(heir.pid)))) throw new Error('nobody has taken over')
+      return { ended: before.exited.finally(() => leaving.delete(before)) }
+    },
+    get ended() {
+      return child?.exited ?? Promise.resolve(0)
+    },
+    killLeaving() {
+      for (const each of leaving) each.kill('SIGKILL')
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

@@ -7,6 +7,8 @@ export type Pass = {
   readonly port: number
   /** Of this machine, unless said. */
   readonly host?: string
+  /** Whether the gateway is spoken to over TLS; then nothing is cut within, for what has come of it is not known. */
+  readonly isTls?: boolean
   readonly username: string
   readonly password: string
 }
@@ -26,7 +28,7 @@ export async function openTunnel(
   target: { host: string; port: number },
   early: Uint8Array = new Uint8Array(0),
 ): Promise<{ client: WireClient; handshake: number }> {
-  const client = await WireClient.connect(pass.port, pass.host)
+  const client = await WireClient.connect(pass.port, pass.host, undefined, pass.isTls)
   const handshake =
     via === 'connect' ? await shakeHttp(client, pass, target, early) : await shakeSocks(client, pass, target, early)
   return { client, handshake }
@@ -109,6 +111,8 @@ const ways = [
   'nothing',
 ] as const
 
+const waysOverTls = ways.filter((way) => way !== 'client resets')
+
 let made = 0
 const newId = (): string => `errand-${++made}`
 
@@ -126,7 +130,7 @@ export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Pr
 }
 
 async function passRandomTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
-  const way = draw.oneOf(ways)
+  const way = draw.oneOf(pass.isTls ? waysOverTls : ways)
   const [host = '', port = ''] = origin.host.split(':')
   const target = { host, port: Number(port) }
   const via = draw.oneOf(['connect', 'socks'] as const)
@@ -186,14 +190,19 @@ async function end(way: (typeof ways)[number], client: WireClient, under: Under)
 
 /** A few forwarded requests on one connection, with bodies and answers in both framings; the last is sometimes cut. */
 export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
-  const client = await WireClient.connect(pass.port)
+  const client = await WireClient.connect(pass.port, pass.host, undefined, pass.isTls)
   const passed = { sent: 0, received: 0 }
   const count = 1 + draw.upTo(3)
   for (let index = 0; index < count; index += 1) {
     const cut =
       index + 1 < count
         ? undefined
-        : draw.oneOf([undefined, 'client resets', 'client resets within', 'origin ends'] as const)
+        : draw.oneOf([
+            undefined,
+            pass.isTls ? undefined : 'client resets',
+            'client resets within',
+            'origin ends',
+          ] as const)
     const request = makeRequest(pass, origin, draw, cut)
     const answerFrom = client.total
     client.kept = Buffer.alloc(0)
@@ -209,7 +218,10 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
       return { ...passed, received: answerFrom, refusal: client.kept.toString('latin1', 0, 200) }
     }
     passed.sent += request.bytes.length
-    if (isReset) return { ...passed, received: await client.reset() }
+    if (isReset) {
+      const got = await client.reset()
+      return { ...passed, received: pass.isTls ? client.total : got }
+    }
   }
   client.close()
   return { ...passed, received: client.total }

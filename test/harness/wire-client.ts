@@ -41,23 +41,36 @@ export class WireClient {
   private unsent: Uint8Array | undefined
   private readonly waiting = new Set<() => void>()
 
-  static async connect(port: number, hostname = '127.0.0.1', localAddress?: string): Promise<WireClient> {
+  /** With `isTls` what is sent and read is what is meant; `got` is what has come of the ciphertext. */
+  static async connect(
+    port: number,
+    hostname = '127.0.0.1',
+    localAddress?: string,
+    isTls = false,
+  ): Promise<WireClient> {
     const client = new WireClient()
+    const shaken = Promise.withResolvers<void>()
     const options = {
+      ...(isTls && { tls: { rejectUnauthorized: false } }),
       hostname,
       port,
       allowHalfOpen: true,
       ...(localAddress !== undefined && { localAddress }),
       socket: {
+        handshake: () => shaken.resolve(),
         data: (_: Socket, bytes: Uint8Array) => client.take(bytes),
         drain: () => client.flush(),
         end: () => client.note(() => void (client.hasEnded = true)),
-        close: () => client.note(() => void (client.isClosed = true)),
+        close() {
+          shaken.resolve()
+          client.note(() => void (client.isClosed = true))
+        },
         // A reset is followed by close.
         error: () => {},
       },
     }
     client.socket = await Bun.connect(options)
+    if (isTls) await shaken.promise
     client.lastMs = performance.now()
     return client
   }

@@ -13,7 +13,7 @@ import { type HandClock, surroundingsWith } from './clock.ts'
  * All domains on a database, without HTTP before them. Without a clock, on the real one. There are no gateways that
  * could say how exits are, so traffic is sold without their word.
  */
-export function wire(db: Database, clock?: HandClock): Services {
+export function wire(db: Database, clock?: Pick<HandClock, 'read'>): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
   const around = clock ? surroundingsWith(clock) : realSurroundings
   const services = createServices(db, around, { vault: createVault(new Uint8Array(32)), gateway })

@@ -29,6 +29,7 @@ const onlyHere = [
   'restore',
   'move',
   'reopen',
+  'compact',
   'doctor',
 ]
 
@@ -144,6 +145,32 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     expect((await post(`/customers/${made.customer_id}/credit`, { amount_rub: 0.001 })).status).toBe(400)
   })
 
+  test('a customer is exported by pages and erased for good, by an owner who says that it is meant', async () => {
+    const { data: made } = await post('/customers', { name: 'Вера Ильинична' }, 'support')
+    const path = `/customers/${made.customer_id}`
+    expect((await get(`${path}/export`, 'support')).status).toBe(403)
+    const items: { table: string; row: { name?: string } }[] = []
+    for (let cursor = ''; ; ) {
+      const { data } = await get(`${path}/export?limit=2${cursor}`)
+      items.push(...data.items)
+      if (data.next_cursor === null) break
+      cursor = `&cursor=${data.next_cursor}`
+    }
+    expect(items[0]).toMatchObject({ table: 'customers', row: { name: 'Вера Ильинична' } })
+    expect(items.map((each) => each.table)).toContain('accounts')
+    expect((await log())[0]).toMatchObject({ action: 'exportCustomer', request: { customer_id: made.customer_id } })
+    expect((await get(`${path}/export?cursor=bm8`)).status).toBe(400)
+    expect((await post(`${path}/erase`, { confirm: true }, 'support')).status).toBe(403)
+    const refused = await post(`${path}/erase`, {})
+    expect([refused.status, refused.error.details.balance_rub]).toEqual([409, 0])
+    const erased = await post(`${path}/erase`, { confirm: true })
+    expect(erased.data).toMatchObject({ customer_id: made.customer_id, entries: 1 })
+    expect((await get(path)).data).toMatchObject({ name: 'deleted', note: null })
+    expect((await log())[0]).toMatchObject({ action: 'eraseCustomer', request: { customer_id: made.customer_id } })
+    expect(JSON.stringify(await log())).not.toContain('Ильинична')
+    expect((await post(`${path}/block`, { undo: true })).status).toBe(404)
+  })
+
   test('an order’s story tells what was asked, what moved, what was delivered and what was given back', async () => {
     const bought = (await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 2, ipv: 4 })).data
     const [proxy] = bought.proxies
@@ -152,11 +179,13 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     expect(data.transactions).toMatchObject([{ kind: 'charge', amount_rub: -bought.price_rub }])
     expect(data.delivered).toMatchObject([{ proxy: proxy.id, address: proxy.ip, status: 'active' }, {}])
     const at = new Date(service.clock.nowMs).toISOString()
-    const held = await get(`/addresses/${proxy.ip}/holders?from=${at}`, 'support')
+    const held = await get(`/addresses/${proxy.ip}/holders?from=${at}&reason=report-17`, 'support')
     expect(held.data.items).toMatchObject([{ proxy: proxy.id, order_id: bought.order_id, until: null }])
-    const long = await get(`/addresses/${proxy.ip}/holders?from=2020-01-01&to=2020-02-01`, 'support')
+    const long = await get(`/addresses/${proxy.ip}/holders?from=2020-01-01&to=2020-02-01&reason=17`, 'support')
     expect(long.data.items).toEqual([])
-    expect((await log())[0]).toMatchObject({ name: 'support-1', action: 'findHolders', request: { address: proxy.ip } })
+    expect((await get(`/addresses/${proxy.ip}/holders?from=${at}`, 'support')).status).toBe(400)
+    const request = { address: proxy.ip, reason: '17' }
+    expect((await log())[0]).toMatchObject({ name: 'support-1', action: 'findHolders', request })
     const swapped = await post(`/proxies/${proxy.id}/replace`, {}, 'support')
     expect(swapped.data).toMatchObject({ proxy: proxy.id, from: proxy.ip })
     const ended = await post(`/proxies/${proxy.id}/end`, { note: 'abuse' }, 'support', {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -46,6 +48,34 @@ describe.each([...engines])('operators by the tool on %s', (engine) => {
     expect((await tool('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
     service.clock.advance(1000)
     expect((await page.get('/admin/v1/customers')).status).toBe(401)
+    expect(await findingsOf(service.services)).toEqual([])
+  })
+
+  test('a customer is exported into a file of his own and erased once it is meant; who had an address is asked with a reason', async () => {
+    const { json: made } = await tool('customer', 'create', 'Galina Ivanovna')
+    const file = join(service.place.folder, 'galina.json')
+    expect((await tool('customer', 'export', made.id)).exit).not.toBe(0)
+    expect((await tool('customer', 'export', made.id, '--to', file)).json).toMatchObject({ customer: made.id })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const told = JSON.parse(readFileSync(file, 'utf8'))
+    expect(told.records[0]).toMatchObject({ table: 'customers', row: { id: made.id, name: 'Galina Ivanovna' } })
+    expect((await tool('customer', 'export', made.id, '--to', file)).err).toContain('is there already')
+    const refused = await tool('customer', 'erase', made.id)
+    expect([refused.exit, refused.err]).toEqual([1, expect.stringContaining('cannot be undone')])
+    expect((await tool('customer', 'erase', made.id, '--yes')).json).toMatchObject({ customer: made.id, entries: 1 })
+    const asked = ['address', 'holders', '203.0.113.7', '--from', '2026-01-01T00:00:00Z']
+    expect((await tool(...asked)).err).toContain('--reason')
+    const answer = await tool(...asked, '--reason', 'report 17')
+    expect(answer.json).toEqual({ proxies: [], devices: [], is_exit: false, candidates: [] })
+    const { json } = await tool('audit', 'list')
+    expect(json.slice(0, 4).map((each: { action: string }) => each.action)).toEqual([
+      'findHolders',
+      'eraseCustomer',
+      'exportCustomer',
+      'createCustomer',
+    ])
+    expect(json[0].request).toMatchObject({ words: ['203.0.113.7'], reason: 'report 17' })
+    expect(JSON.stringify(json)).not.toContain('Galina')
     expect(await findingsOf(service.services)).toEqual([])
   })
 })

@@ -43,7 +43,9 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(0)
     expect((await press(begun.pay_url)).status).toBe(200)
     const again = await press(begun.pay_url)
-    expect(await again.text()).toContain('https://shop.example.net/done?a=1')
+    expect(await again.text()).toContain(
+      'href="https://shop.example.net/done?a=1" rel="noreferrer nofollow">Back to shop',
+    )
     expect(await balanceOf(token)).toBe(500.5)
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
     expect(now).toMatchObject({ status: 'paid', refunded_rub: 0 })
@@ -95,6 +97,8 @@ describe.each([...engines])('paying, on %s', (engine) => {
     [{ amount_rub: 1_000_000.01, method: 'sandbox' }, 'amount_rub'],
     [{ amount_rub: 5, method: 'gold' }, 'method'],
     [{ amount_rub: 5, method: 'sandbox', return_url: 'javascript:alert(1)' }, 'return_url'],
+    [{ amount_rub: 5, method: 'sandbox', return_url: 'https://bank.example@evil.example/' }, 'return_url'],
+    [{ amount_rub: 5, method: 'sandbox', return_url: '//evil.example/' }, 'return_url'],
     [{ amount_rub: 5, method: 'sandbox', email: 'nobody' }, 'email'],
     [{ amount_rub: 5, method: 'sandbox', code: 'NONESUCH' }, 'code'],
     [{ amount_rub: 5, method: 'sandbox', then: { product: 'gold' } }, 'then.product'],

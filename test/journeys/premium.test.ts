@@ -216,7 +216,9 @@ describe.each([...engines])('premium traffic on %s', (engine) => {
     const hours = await service.get('/premium/usage?by=hour', { token })
     expect(hours.data.items.map((each: { gb: number }) => each.gb)).toEqual([0.0035, 0.001])
     expect(hours.data.total_gb).toBe(0.0045)
+    expect(Date.parse(hours.data.to) - Date.parse(hours.data.from)).toBe(86_400_000)
     const days = await service.get('/premium/usage', { token })
+    expect(days.data.from).toBe('2025-12-17T00:00:00.000Z')
     expect(days.data.items).toEqual([
       { key: '2026-01-15T00:00:00.000Z', received_bytes: 4_000_000, sent_bytes: 500_000, gb: 0.0045 },
     ])

@@ -98,10 +98,19 @@ test('without letters one signs up at once, and a login that is taken is refused
     expect(opened.data).toMatchObject({ confirm: false, who: { login: email } })
     expect((await page.post('/auth/v1/customer/register', { email, password })).status).toBe(409)
     expect((await page.post('/auth/v1/customer/password/forgotten', { email })).status).toBe(409)
+    const told = (await page.get('/api/v1/export')).data
+    expect(told.next_cursor).toBeNull()
+    expect(told.items.find((each: { table: string }) => each.table === 'identities').row.email).toBe(email)
+    expect((await service.get('/export')).status).toBe(403)
     const gone = await page.post('/auth/v1/customer/leave', { current_password: password })
     expect(gone.status).toBe(200)
-    const kept = await service.services.db.all('SELECT content FROM row_history')
-    expect(JSON.stringify(kept)).not.toContain(email)
+    for (const table of ['row_history', 'console_sessions', 'console_links', 'identities', 'audit_log', 'events']) {
+      const kept = await service.services.db.all<Record<string, unknown>>(`SELECT * FROM ${table}`)
+      expect([table, kept.some((row) => Object.values(row).some((value) => String(value).includes(email)))]).toEqual([
+        table,
+        false,
+      ])
+    }
   } finally {
     await service.stop()
   }

@@ -79,10 +79,13 @@ describe.each([...engines])('a small pool on %s', (engine) => {
   })
   afterAll(() => service.stop())
 
-  test('an address that was used rests for a day before another device gets it', async () => {
+  test('an address rests before another device gets it: a day if it was used, else two minutes', async () => {
     const { token } = await service.newCustomer(10_000n)
     const first = (await service.post('/vpn/buy', { period: 3 }, { token })).data
-    for (let device = 2; device <= 5; device += 1) await service.post('/vpn/devices', {}, { token })
+    let unused = ''
+    for (let device = 2; device <= 5; device += 1) {
+      unused = (await service.post('/vpn/devices', {}, { token })).data.device.id
+    }
     const other = await service.newCustomer(10_000n)
     const refused = await service.post('/vpn/buy', { period: 1 }, { token: other.token })
     expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
@@ -95,6 +98,11 @@ describe.each([...engines])('a small pool on %s', (engine) => {
     expect((await service.post('/vpn/buy', { period: 1 }, { token: other.token })).status).toBe(200)
     const { devices } = (await service.get('/vpn/info', { token: other.token })).data
     expect(devices[0]).toMatchObject({ ipv4: '10.9.0.2', ipv6: 'fd74:7572:6e70::a09:2' })
+    await service.post('/vpn/devices/remove', { device: unused }, { token })
+    service.clock.advance(119_999)
+    expect((await service.post('/vpn/devices', {}, { token: other.token })).status).toBe(503)
+    service.clock.advance(1)
+    expect((await service.post('/vpn/devices', {}, { token: other.token })).status).toBe(200)
     expect(await findingsOf(service)).toEqual([])
   })
 })

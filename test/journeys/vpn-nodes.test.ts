@@ -91,6 +91,10 @@ describe.each([...engines])('what VPN nodes see on %s', (engine) => {
     const { devices, traffic } = await info()
     expect(devices[0]).toMatchObject({ rx_bytes: 300, tx_bytes: 30, last_handshake_at: '1970-01-01T00:00:09.000Z' })
     expect(traffic).toEqual({ rx_bytes: 300, tx_bytes: 30, limit_bytes: null })
+    await report(service, 'boot-1', [{ device, rx: 400, tx: 30, handshakeAt: 8000 }])
+    await report(service, 'boot-1', [{ device, rx: 500, tx: 30 }])
+    const [after] = (await info()).devices
+    expect(after).toMatchObject({ rx_bytes: 500, last_handshake_at: '1970-01-01T00:00:09.000Z' })
   })
 
   test('totals survive the restart of a node, come from several nodes, and outlive the device', async () => {

@@ -47,6 +47,11 @@ const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TurnpikeExitsDown: { 'turnpike_gateway_exits{instance="gw",state="down"}': '1x60' },
   TurnpikeShopAway: { 'turnpike_shop_contact_age_seconds{instance="gw"}': '90x60' },
   TurnpikeClockOff: { 'turnpike_clock_skew_seconds{instance="gw"}': '-9x60' },
+  TurnpikeCertificateEnds: {
+    'turnpike_tls_certificate_expires_timestamp_seconds{instance="shop"}': '86400x60',
+    'turnpike_tls_certificate_begins_timestamp_seconds{instance="shop"}': '-7000000x60',
+  },
+  TurnpikeCertificateRefused: { 'turnpike_acme_failures{instance="shop"}': '3x60' },
   TurnpikeStalls: { 'turnpike_event_loop_lag_seconds{instance="shop"}': '3x60' },
 }
 
@@ -55,6 +60,10 @@ const health: Readonly<Record<string, string>> = {
   'up{job="turnpike",instance="shop"}': '1x60',
   'turnpike_database_up{instance="shop"}': '1x60',
   'turnpike_faults_total{instance="shop"}': '7x60',
+  // A short life, of which most is left.
+  'turnpike_tls_certificate_expires_timestamp_seconds{instance="shop"}': '500000x60',
+  'turnpike_tls_certificate_begins_timestamp_seconds{instance="shop"}': '0x60',
+  'turnpike_acme_failures{instance="shop"}': '1x60',
   'turnpike_http_request_duration_seconds_bucket{area="customer",le="1"}': '0+9x60',
   'turnpike_http_request_duration_seconds_bucket{area="customer",le="+Inf"}': '0+9x60',
   'turnpike_node_last_seen_timestamp_seconds{node="gw",kind="gateway"}': '0+60x60',

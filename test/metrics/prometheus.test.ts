@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { installPackages, run } from '../harness/apt.ts'
 import { HandClock } from '../harness/clock.ts'
 import { freePort } from '../harness/gateway.ts'
+import { selfSigned } from '../harness/self-signed.ts'
 import { endStarted, type Running, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
 
@@ -13,6 +14,7 @@ setDefaultTimeout(240_000)
 
 const docs = join(import.meta.dir, '../../docs/operate')
 const token = 'sandbox-token-of-a-test'
+const trusting: object = { tls: { ca: selfSigned.cert } }
 
 /** Every question that the dashboard and the alerts ask. */
 function questions(): string[] {
@@ -39,6 +41,8 @@ describe('Prometheus, as Debian has it', () => {
 
   beforeAll(async () => {
     if (Bun.which('prometheus') === null) expect(await installPackages(['prometheus'])).toBeUndefined()
+    writeFileSync(join(folder, 'tls.crt'), selfSigned.cert)
+    writeFileSync(join(folder, 'tls.key'), selfSigned.key)
     up = startTurnpike(['up'], {
       TURNPIKE_DATA: join(folder, 'data'),
       TURNPIKE_PORT: String(port),
@@ -46,6 +50,8 @@ describe('Prometheus, as Debian has it', () => {
       TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
       TURNPIKE_SANDBOX_TOKEN: token,
       TURNPIKE_BACKUP_FOLDER: join(folder, 'backups'),
+      TURNPIKE_TLS_CERT: join(folder, 'tls.crt'),
+      TURNPIKE_TLS_KEY: join(folder, 'tls.key'),
     })
     const targets = `['127.0.0.1:${metricsPort}', '127.0.0.1:${metricsPort + 1}']`
     const settings = join(folder, 'prometheus.yml')
@@ -88,7 +94,8 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
   }
 
   test('finds every figure that the dashboard and the alerts ask for, once something was sold and carried', async () => {
-    const bought = await fetch(`http://127.0.0.1:${port}/api/v1/vpn/buy`, {
+    const bought = await fetch(`https://127.0.0.1:${port}/api/v1/vpn/buy`, {
+      ...trusting,
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: '{"period":1}',
@@ -125,6 +132,6 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
     expect((await fetch(`http://127.0.0.1:${metricsPort}/`)).status).toBe(404)
     expect((await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { method: 'POST' })).status).toBe(405)
     // Customers find nothing of it where they are served.
-    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404)
+    expect((await fetch(`https://127.0.0.1:${port}/metrics`, trusting)).status).toBe(404)
   })
 })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { docsPaths } from '../../src/api/docs.ts'
-import { buildBinary } from '../../tools/package/binary.ts'
+import { buildBinary, entries } from '../../tools/package/binary.ts'
 import { ownTarget } from '../../tools/package/targets.ts'
 import { freePort } from '../harness/gateway.ts'
 import { until } from '../harness/until.ts'
@@ -119,8 +119,18 @@ describe('what a packed program needs to be told', () => {
       'src/main/shop/database.ts',
       'src/main/shop/shop.ts',
       'src/plane/gateway/carry/linux/thread.ts',
+      'src/plane/gateway/carry/portable/accepter.ts',
     ])
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
+  })
+
+  test('every thread that is started is packed along', () => {
+    const started = code.flatMap((path) => {
+      const text = readFileSync(join(root, path), 'utf8')
+      const found = [...text.matchAll(/new Worker\(new URL\('([^']+)', import\.meta\.url\)/g)]
+      return found.map(([, name = '']) => join(dirname(path), name))
+    })
+    expect(started.toSorted()).toEqual(entries.slice(1).toSorted())
   })
 
   test('and one place starts processes of the program itself', () => {

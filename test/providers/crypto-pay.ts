@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { answerPayer, checkoutUrl } from './checkout.ts'
 import { type Bill, decimal, mustFind, type OtherSide, serve } from './other-side.ts'
 
 type Invoice = Bill & { readonly createdAt: string; readonly expiresIn: number; readonly fiat: string }
@@ -9,17 +10,17 @@ type Wanted = {
   amount?: string
   payload?: string
   expires_in?: number
+  paid_btn_url?: string
   invoice_ids?: string
   offset?: number
   count?: number
   status?: string
 }
 
+type CryptoPaySide = OtherSide & { readonly bills: Map<string, Invoice> }
+
 /** Crypto Pay's side: invoices in roubles, and updates that are signed with the token. */
-export async function openCryptoPay(
-  token: string,
-  now: () => number = Date.now,
-): Promise<OtherSide & { readonly bills: Map<string, Invoice> }> {
+export async function openCryptoPay(token: string, now: () => number = Date.now): Promise<CryptoPaySide> {
   const bills = new Map<string, Invoice>()
   let updates = 0
 
@@ -29,7 +30,7 @@ export async function openCryptoPay(
     currency_type: 'fiat',
     fiat: invoice.fiat,
     amount: decimal(invoice.hundredths).replace(/\.?0+$/, ''),
-    bot_invoice_url: `https://t.me/CryptoBot?start=IV${invoice.id}`,
+    bot_invoice_url: checkoutUrl(served.url, invoice.id),
     status: { waiting: 'active', paid: 'paid', over: 'expired' }[invoice.status],
     payload: invoice.mark,
     created_at: invoice.createdAt,
@@ -55,6 +56,7 @@ export async function openCryptoPay(
       id: String(528_890 + bills.size),
       mark: wanted.payload ?? '',
       hundredths: Math.round(Number(wanted.amount) * 100),
+      returnUrl: wanted.paid_btn_url ?? '',
       status: 'waiting',
       backHundredths: 0,
       createdAt: new Date(now()).toISOString(),
@@ -72,14 +74,16 @@ export async function openCryptoPay(
     return Response.json({ ok: true, result: { items: all.slice(start, start + (wanted.count ?? 100)).map(show) } })
   }
 
-  const served = await serve(async (request, url) => {
+  async function act(request: Request, url: URL): Promise<Response> {
     if (request.headers.get('crypto-pay-api-token') !== token) return refuse(401, 'UNAUTHORIZED')
     const wanted = (await request.json()) as Wanted
     if (url.pathname === '/api/createInvoice') return create(wanted)
     return url.pathname === '/api/getInvoices' ? list(wanted) : refuse(404, 'METHOD_NOT_FOUND')
-  })
+  }
 
-  return {
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
+
+  const side: CryptoPaySide = {
     url: served.url,
     troubles: served.troubles,
     bills,
@@ -107,6 +111,13 @@ export async function openCryptoPay(
     set isDown(yes) {
       served.state.isDown = yes
     },
+    get listener() {
+      return served.state.listener
+    },
+    set listener(url) {
+      served.state.listener = url
+    },
     stop: served.stop,
   }
+  return side
 }

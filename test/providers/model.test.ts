@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Database } from '../../src/db/transaction.ts'
 import type { Payment } from '../../src/domains/payments/rules.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
@@ -44,6 +44,9 @@ function mortal(db: Database, dice: Dice, life: { isMortal: boolean }): Database
     },
   }
 }
+
+/** What has happened in all, told after a long run. */
+const figures = { rounds: 0, events: 0, crashes: 0, delivered: 0, payments: 0, credited: 0, back: 0 }
 
 type Ask = { readonly customer: CustomerId; readonly key: string; readonly amount: bigint }
 
@@ -94,8 +97,10 @@ class World {
     try {
       await work()
     } catch (error) {
-      if (error instanceof Died) this.services = wire(mortal(this.db, this.dice, this.life), this.clock)
-      else if (!(error instanceof Refusal)) throw error
+      if (error instanceof Died) {
+        figures.crashes += 1
+        this.services = wire(mortal(this.db, this.dice, this.life), this.clock)
+      } else if (!(error instanceof Refusal)) throw error
     }
   }
 
@@ -120,8 +125,9 @@ class World {
     }
     if (what < 24) return this.survive(async () => this.begin(this.pick(this.asked) ?? ({} as Ask)))
     if (what < 32) return this.spend()
-    if (what < 40) return this.look(dice(20) * minuteMs)
+    if (what < 38) return this.look(dice(20) * minuteMs)
     if (!this.side) return this.actByHand(what)
+    if (what < 41) return this.giveBack()
     if (what < 58) {
       const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
       if (bill) this.side.pay(bill.id)
@@ -142,7 +148,18 @@ class World {
     else this.side.troubles.push(this.pick(troubles) ?? '500')
   }
 
+  /** The operator has a provider give money back, again perhaps under a key that was used. */
+  async giveBack(): Promise<void> {
+    const payment = this.pick((await this.all()).filter((each) => each.state === 'paid'))
+    if (!payment) return
+    const isPart = this.provider === 'yookassa' && this.dice(2) === 0
+    const amount = isPart ? kopecks(payment.amount / 3n + 1n) : 'all'
+    const wish = { amount, intoDebt: true, note: 'back', key: `back ${payment.id} ${isPart}` } as const
+    return this.survive(() => this.services.paymentOperator.refund(payment.id, wish))
+  }
+
   deliver({ headers, body }: Post): Promise<void> {
+    figures.delivered += 1
     const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
     const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
     return this.survive(() => this.services.paymentWatch.notify(this.provider, notification))
@@ -225,6 +242,11 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
     world.life.isMortal = true
     for (let step = 0; step < stepsEach; step += 1) await world.step()
     const payments = await world.end()
+    figures.rounds += 1
+    figures.events += stepsEach
+    figures.payments += payments.length
+    figures.credited += payments.filter((each) => each.credited > 0n).length
+    figures.back += payments.filter((each) => each.debited > 0n).length
     const balances = new Map(world.customers.map((each, index) => [each, index === 0 ? 0n : 50_000n]))
     const noted = await world.services.paymentOperator.unmatched(true, 1000)
     for (const payment of payments) {
@@ -255,6 +277,10 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
     await opened.close()
   }
 }
+
+afterAll(() => {
+  if (isLong) console.log(JSON.stringify(figures))
+})
 
 describe.each([...engines])('in any order of events, with crashes, on %s', (engine) => {
   test.each(['yookassa', 'crypto_pay', 'platega', 'invoice', 'sandbox'])(

@@ -28,6 +28,8 @@ export type Bill = {
   /** What the shop has sent along to know it again. */
   readonly mark: string
   readonly hundredths: number
+  /** Where the payer goes afterwards. */
+  readonly returnUrl: string
   status: 'waiting' | 'paid' | 'over'
   backHundredths: number
 }
@@ -45,16 +47,26 @@ export type OtherSide = {
   tell(id: string): Post
   /** Whether the next requests are of no use, all of them. */
   isDown: boolean
+  /** Where it sends what it has to tell, once a payer was at its page. */
+  listener: string | undefined
   stop(): Promise<void>
 }
 
-/** Serves `act` with what trouble there is. `act` has done its work when it returns. */
-export async function serve(act: (request: Request, url: URL) => Promise<Response>) {
+/**
+ * Serves `act` with what trouble there is. `act` has done its work when it returns. Payers meet no trouble: what is
+ * `shown` to them is answered first.
+ */
+export async function serve(
+  act: (request: Request, url: URL) => Promise<Response>,
+  shown: (request: Request, url: URL, listener: string | undefined) => Promise<Response | undefined>,
+) {
   const troubles: Trouble[] = []
-  const state = { isDown: false }
+  const state = { isDown: false, listener: undefined as string | undefined }
 
   /** Undefined where the connection is cut. */
   async function answer(request: Request): Promise<Response | undefined> {
+    const page = await shown(request, new URL(request.url), state.listener)
+    if (page) return page
     if (state.isDown) return new Response('down', { status: 503 })
     const trouble = troubles.shift()
     if (trouble === undefined) return act(request, new URL(request.url))
@@ -76,7 +88,7 @@ export async function serve(act: (request: Request, url: URL) => Promise<Respons
       const answered = await answer(request)
       if (!answered) incoming.socket.destroy()
       else {
-        outgoing.writeHead(answered.status, { 'content-type': answered.headers.get('content-type') ?? 'text/plain' })
+        outgoing.writeHead(answered.status, { 'content-type': 'text/plain', ...Object.fromEntries(answered.headers) })
         outgoing.end(await answered.text())
       }
     })()

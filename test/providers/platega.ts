@@ -1,3 +1,4 @@
+import { answerPayer, checkoutUrl } from './checkout.ts'
 import { type Bill, mustFind, type OtherSide, serve } from './other-side.ts'
 
 type Transaction = Bill & { readonly method: number; readonly currency: string; isCharged: boolean }
@@ -13,11 +14,10 @@ type Wanted = {
   metadata?: { userId?: string }
 }
 
+type PlategaSide = OtherSide & { readonly bills: Map<string, Transaction> }
+
 /** Platega's side: transactions, and callbacks that carry the merchant's own secret. */
-export async function openPlatega(merchant: {
-  readonly id: string
-  readonly secret: string
-}): Promise<OtherSide & { readonly bills: Map<string, Transaction> }> {
+export async function openPlatega(merchant: { readonly id: string; readonly secret: string }): Promise<PlategaSide> {
   const bills = new Map<string, Transaction>()
 
   const statusOf = (one: Transaction): string => {
@@ -52,6 +52,7 @@ export async function openPlatega(merchant: {
       id,
       mark: wanted.payload ?? '',
       hundredths: Math.round(amount * 100),
+      returnUrl: wanted.return,
       status: 'waiting',
       backHundredths: 0,
       method: wanted.paymentMethod ?? 0,
@@ -60,14 +61,14 @@ export async function openPlatega(merchant: {
     })
     return Response.json({
       transactionId: id,
-      redirect: `https://pay.platega.io/?id=${id}`,
+      redirect: checkoutUrl(served.url, id),
       status: 'PENDING',
       expiresIn: '00:15:00',
       usdtRate: 79.4,
     })
   }
 
-  const served = await serve(async (request, url) => {
+  async function act(request: Request, url: URL): Promise<Response> {
     const { headers } = request
     if (headers.get('x-merchantid') !== merchant.id || headers.get('x-secret') !== merchant.secret) {
       return new Response(null, { status: 401 })
@@ -81,9 +82,11 @@ export async function openPlatega(merchant: {
     one.isCharged = true
     one.backHundredths = one.hundredths
     return Response.json({ accepted: true, manualControlRequired: false })
-  })
+  }
 
-  return {
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
+
+  const side: PlategaSide = {
     url: served.url,
     troubles: served.troubles,
     bills,
@@ -116,6 +119,13 @@ export async function openPlatega(merchant: {
     set isDown(yes) {
       served.state.isDown = yes
     },
+    get listener() {
+      return served.state.listener
+    },
+    set listener(url) {
+      served.state.listener = url
+    },
     stop: served.stop,
   }
+  return side
 }

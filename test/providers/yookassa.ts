@@ -1,10 +1,10 @@
+import { answerPayer, checkoutUrl } from './checkout.ts'
 import { type Bill, decimal, mustFind, type OtherSide, serve } from './other-side.ts'
 
 type Created = Bill & {
   readonly createdAt: string
   readonly metadata: Record<string, string>
   readonly currency: string
-  readonly returnUrl: string
 }
 
 type Wanted = {
@@ -16,12 +16,14 @@ type Wanted = {
   receipt?: { customer?: { email?: string }; items?: unknown[] }
 }
 
+type YookassaSide = OtherSide & { readonly receipts: unknown[]; readonly bills: Map<string, Created> }
+
 /** YooKassa's side of its API v3, as far as a shop with one-stage payments meets it. */
 export async function openYookassa(
   shop: { readonly id: string; readonly secret: string },
   is: { readonly test?: boolean; readonly wantsReceipt?: boolean } = {},
   now: () => number = Date.now,
-): Promise<OtherSide & { readonly receipts: unknown[]; readonly bills: Map<string, Created> }> {
+): Promise<YookassaSide> {
   const bills = new Map<string, Created>()
   const answered = new Map<string, object>()
   const receipts: unknown[] = []
@@ -43,7 +45,7 @@ export async function openYookassa(
     confirmation: {
       type: 'redirect',
       return_url: bill.returnUrl,
-      confirmation_url: `https://yoomoney.ru/checkout/payments/v2/contract?orderId=${bill.id}`,
+      confirmation_url: checkoutUrl(served.url, bill.id),
     },
   })
 
@@ -106,7 +108,7 @@ export async function openYookassa(
     return Response.json({ type: 'list', items: page.map(show), ...next })
   }
 
-  const served = await serve(async (request, url) => {
+  async function act(request: Request, url: URL): Promise<Response> {
     const right = `Basic ${btoa(`${shop.id}:${shop.secret}`)}`
     if (request.headers.get('authorization') !== right) return refuse(401, 'invalid_credentials')
     const [, one] = /^\/v3\/payments\/([^/]+)$/.exec(url.pathname) ?? []
@@ -115,9 +117,11 @@ export async function openYookassa(
     if (url.pathname === '/v3/payments') return list(url)
     const bill = one === undefined ? undefined : bills.get(one)
     return bill ? Response.json(show(bill)) : refuse(404, 'not_found')
-  })
+  }
 
-  return {
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
+
+  const side: YookassaSide = {
     url: `${served.url}/v3`,
     troubles: served.troubles,
     bills,
@@ -143,6 +147,13 @@ export async function openYookassa(
     set isDown(yes) {
       served.state.isDown = yes
     },
+    get listener() {
+      return served.state.listener
+    },
+    set listener(url) {
+      served.state.listener = url
+    },
     stop: served.stop,
   }
+  return side
 }

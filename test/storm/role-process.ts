@@ -1,5 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { realTiming } from '../../src/plane/agent/surroundings.ts'
+import { findPredecessor } from '../../src/plane/gateway/handover/take-over.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 const program = join(import.meta.dir, '../../src/main/turnpike.ts')
@@ -17,6 +19,8 @@ export class RoleProcess {
   ownDeaths = 0
   starts = 0
   private child: Bun.Subprocess | undefined
+  /** Others have taken over from these. */
+  private readonly leaving = new Set<Bun.Subprocess>()
   private isTold = false
 
   constructor(
@@ -35,9 +39,34 @@ export class RoleProcess {
   /** Starts it, and resolves once it answers. */
   async start(): Promise<void> {
     this.isTold = false
+    const child = this.spawn([])
+    this.child = child
+    const opened = await untilTrue(async () => child.exitCode !== null || (await this.isOpen()))
+    if (!opened || child.exitCode !== null) throw new Error(`the ${this.role} did not open; see ${this.logFile}`)
+  }
+
+  /** Another process takes over, and the one that runs carries what it has to its end. */
+  async exchange(): Promise<void> {
+    const before = this.child
+    if (!before || this.isGone) return
+    const heir = this.spawn(['--take-over'])
+    this.child = heir
+    this.leaving.add(before)
+    void before.exited.then(() => this.leaving.delete(before))
+    const folder = join(this.env['TURNPIKE_DATA'] ?? '', 'gateway')
+    const serves = async (): Promise<boolean> => {
+      const found = await findPredecessor(folder, realTiming)
+      found?.close()
+      return found?.who.pid === heir.pid
+    }
+    if (!(await untilTrue(async () => heir.exitCode !== null || (await serves()))) || heir.exitCode !== null)
+      throw new Error(`nobody has taken over; see ${this.logFile}`)
+  }
+
+  private spawn(flags: readonly string[]): Bun.Subprocess {
     this.starts += 1
     const log = openSync(this.logFile, 'a', 0o600)
-    const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role], {
+    const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role, ...flags], {
       env: { PATH: process.env['PATH'] ?? '', ...this.env, TURNPIKE_LEASH: '0' },
       // The leash: should the storm be killed outright, it breaks, and the process ends by itself.
       stdin: 'pipe',
@@ -45,11 +74,9 @@ export class RoleProcess {
       stderr: log,
     })
     closeSync(log)
-    this.child = child
     running.add(child)
     void this.watch(child)
-    const opened = await untilTrue(async () => child.exitCode !== null || (await this.isOpen()))
-    if (!opened || child.exitCode !== null) throw new Error(`the ${this.role} did not open; see ${this.logFile}`)
+    return child
   }
 
   /** Ends it without a word, as the power would. */
@@ -70,11 +97,15 @@ export class RoleProcess {
   }
 
   async halt(): Promise<void> {
-    this.child?.kill('SIGSTOP')
+    for (const each of this.all) each.kill('SIGSTOP')
   }
 
   async goOn(): Promise<void> {
-    this.child?.kill('SIGCONT')
+    for (const each of this.all) each.kill('SIGCONT')
+  }
+
+  private get all(): readonly Bun.Subprocess[] {
+    return [...this.leaving, ...(this.child ? [this.child] : [])]
   }
 
   get isGone(): boolean {
@@ -93,7 +124,8 @@ export class RoleProcess {
   private async watch(child: Bun.Subprocess): Promise<void> {
     await child.exited
     running.delete(child)
-    if (this.child === child && !this.isTold) this.ownDeaths += 1
+    const hasLeft = this.leaving.has(child) && child.exitCode === 0
+    if (!hasLeft && (this.child === child || this.leaving.has(child)) && !this.isTold) this.ownDeaths += 1
   }
 
   private read(file: string): string {
@@ -104,9 +136,12 @@ export class RoleProcess {
     const { child } = this
     if (!child) return
     this.isTold = true
-    child.kill(signal)
-    const killer = setTimeout(() => child.kill('SIGKILL'), stopWithinMs)
-    await child.exited
+    const all = [child, ...this.leaving]
+    for (const each of all) each.kill(signal)
+    const killer = setTimeout(() => {
+      for (const each of all) each.kill('SIGKILL')
+    }, stopWithinMs)
+    await Promise.all(all.map((each) => each.exited))
     clearTimeout(killer)
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
- * [--fleet] [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was mistyped.
+ * [--fleet [--gateways N] [--shops N]] [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was
+ * mistyped.
  */
 import { parseArgs } from 'node:util'
 import { findObstacle } from '../harness/netns.ts'
@@ -10,6 +11,7 @@ import { findFleetObstacle } from './fleet/net.ts'
 import { runFleetStorm } from './fleet/storm.ts'
 import { toFleetTable } from './fleet/table.ts'
 import { type FleetTrouble, fleetTroubles } from './fleet/weather.ts'
+import { mostGateways } from './fleet/world.ts'
 import { openStealthyClient } from './stealthy-client.ts'
 import { runStorm } from './storm.ts'
 import { toTable } from './table.ts'
@@ -22,6 +24,8 @@ const { values } = parseArgs({
     customers: { type: 'string', default: '5' },
     only: { type: 'string' },
     fleet: { type: 'boolean', default: false },
+    gateways: { type: 'string', default: '3' },
+    shops: { type: 'string', default: '2' },
     json: { type: 'boolean', default: false },
   },
 })
@@ -39,6 +43,10 @@ const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : N
 const customers = Number(values.customers)
 if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(customers))
   mistyped('--seed and --customers are whole numbers.')
+const [gateways, shops] = [Number(values.gateways), Number(values.shops)]
+if (!(Number.isSafeInteger(gateways) && gateways >= 2 && gateways <= mostGateways))
+  mistyped(`--gateways is a number from 2 to ${mostGateways}.`)
+if (!(Number.isSafeInteger(shops) && shops >= 1 && shops <= 5)) mistyped('--shops is a number from 1 to 5.')
 const isAttack = (name: string): name is AttackName => name in bounds
 const only = values.only?.split(',').filter((name) => name !== '')
 const isTrouble = (name: string): name is FleetTrouble => fleetTroubles.some((each) => each === name)
@@ -58,6 +66,8 @@ if (values.fleet) {
     minutes,
     seed,
     customers,
+    gateways,
+    shops,
     say,
     ...(only && { only: only.filter(isTrouble) }),
   })

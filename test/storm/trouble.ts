@@ -15,6 +15,7 @@ export class TroubleLog {
   readonly all: Trouble[] = []
   /** When a gateway was ended without a word: only then may bytes be lost. */
   readonly gatewayKills: number[] = []
+  private readonly quiet: string[] = []
 
   async during<Result>(what: string, work: () => Promise<Result>, where?: string): Promise<Result> {
     const trouble: Trouble = {
@@ -31,6 +32,12 @@ export class TroubleLog {
     }
   }
 
+  /** Something that nobody may notice: it is counted, and excuses nothing. */
+  async unnoticed<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    this.quiet.push(what)
+    return await work()
+  }
+
   /** True if anything was amiss between those two moments, or a little before: anywhere, unless places are named. */
   wasAmiss(fromMs: number, toMs: number, where?: readonly string[]): boolean {
     return this.all.some(
@@ -43,7 +50,7 @@ export class TroubleLog {
 
   countOf(): Record<string, number> {
     const counts: Record<string, number> = {}
-    for (const { what } of this.all) counts[what] = (counts[what] ?? 0) + 1
+    for (const what of [...this.all.map((each) => each.what), ...this.quiet]) counts[what] = (counts[what] ?? 0) + 1
     return counts
   }
 }

@@ -15,9 +15,12 @@ export type Unseen = {
 /** Counts that nobody pays by: of dedicated proxies, which are sold by time, and by host. */
 const isUnpaid = (row: Row): boolean => /^(proxy|premium-host):/.test(String(row['subject']))
 
-/** A count of bytes that are billed by leases, and one of a device's. */
-const isLeased = (row: Row): boolean => String(row['subject']).startsWith('premium:')
+/** A count of a device's bytes, and one of which nothing is believed. */
 const isDevices = (row: Row): boolean => String(row['subject']).startsWith('dev_')
+const isDisbelieved = (row: Row): boolean => row['believed_received'] === 0n && row['believed_sent'] === 0n
+
+/** The latest version of what has nothing to tell. */
+const tellsNothing = (row: Row): boolean => row['version'] === 0n && row['content'] === null
 
 /** A budget for where bytes went, which nobody is billed by. */
 const isForHosts = (row: Row): boolean => row['purpose'] === 'hosts'
@@ -40,17 +43,6 @@ export const unseen: readonly Unseen[] = [
     because:
       'four letters of it are chance; another name is found if it is another proxy’s, and opens nothing if it is nobody’s',
   },
-  ...['from_at', 'until_at', 'expires_before', 'expires_after', 'given', 'cause', ''].map((column) => ({
-    table: 'proxy_outages',
-    column,
-    of: (row: Row) => row['given'] !== 'time',
-    because: 'one for which no time was given moved no end; money that was given is in the ledger',
-  })),
-  {
-    table: 'proxy_outages',
-    column: 'cause',
-    because: 'why it could not be used decides nothing once it is over',
-  },
   {
     table: 'proxies',
     column: 'resumed_at',
@@ -69,22 +61,11 @@ export const unseen: readonly Unseen[] = [
     because:
       'which gateway its holder was told of decides only whether he is told again; one that there is not is found',
   },
-  ...['type', 'at', 'order_id', 'subject', 'data', 'customer_id'].map((column) => ({
-    table: 'events',
-    column,
-    because: 'what a customer was told decides nothing, and is forgotten; that none is missing is found',
-  })),
   {
     table: 'events',
     column: '',
     kinds: ['row deleted'],
     because: 'the oldest is forgotten with time; one that is missing among later ones is found',
-  },
-  {
-    table: 'events',
-    column: 'seq',
-    kinds: ['lowered', 'swapped', 'copied'],
-    because: 'which of two was told first decides nothing; a number that is missing or given out twice is found',
   },
   {
     table: 'event_numbers',
@@ -101,82 +82,39 @@ export const unseen: readonly Unseen[] = [
       'what was used before time that goes on is only remembered: within what was used since, no limit depends on it',
   },
   {
-    table: 'traffic_hours',
-    column: 'hour',
-    kinds: ['swapped', 'copied'],
-    because: 'what an account carried in all is counted; in which hour, only this row says',
-  },
-  {
-    table: 'traffic_hours',
-    column: 'received',
-    kinds: ['swapped'],
-    because: 'what an account carried in all is counted; in which hour, only this row says',
-  },
-  {
-    table: 'traffic_hours',
-    column: 'sent',
-    kinds: ['swapped'],
-    because: 'what an account carried in all is counted; in which hour, only this row says',
-  },
-  {
-    table: 'traffic_hosts',
-    column: 'hour',
-    kinds: ['swapped', 'copied'],
-    byChance: true,
-    because:
-      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
-  },
-  {
-    table: 'traffic_hosts',
-    column: 'received',
-    kinds: ['lowered', 'copied', 'swapped'],
-    because:
-      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
-  },
-  {
-    table: 'traffic_hosts',
-    column: 'sent',
-    kinds: ['lowered', 'copied', 'swapped'],
-    because:
-      'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
-  },
-  {
     table: 'traffic_hosts',
     column: '',
     kinds: ['row deleted'],
     because:
       'which hosts, for the customer’s eyes: they are forgotten with time, so less than nodes counted is no fault',
   },
-  {
-    table: 'nodes',
-    column: 'stopping_boot',
-    because:
-      'whether a node stops only it can say, and its next boot says the contrary; nothing that was sold goes by it',
-  },
-  {
-    table: 'usage_counts',
-    column: 'updated_at',
-    because: 'when a count was last raised is told to nobody, and decides nothing',
-  },
-  ...['node', 'boot', 'subject', 'received', 'sent', 'believed_received', 'believed_sent', ''].map((column) => ({
+  ...['node', 'boot', 'subject', ''].map((column) => ({
     table: 'usage_counts',
     column,
     of: isUnpaid,
     because:
       'what dedicated proxies carry is not paid for, and hosts are shown and not billed; no other row repeats them',
   })),
-  ...['believed_received', 'believed_sent'].map((column) => ({
+  ...['node', 'boot'].map((column) => ({
     table: 'usage_counts',
     column,
-    of: isLeased,
-    because: 'what is billed is found; of a claim in quarantine it is nobody’s loss how much was thought possible',
-  })),
-  ...['received', 'sent'].map((column) => ({
-    table: 'usage_counts',
-    column,
-    kinds: ['raised', 'copied', 'swapped'] as const,
+    kinds: ['copied', 'swapped'] as const,
     of: isDevices,
-    because: 'a node may claim anything: what is believed is what counts, and a claim below that is found',
+    because: 'what a device has carried in all is found; which boot of which node counted it, only this row says',
+  })),
+  {
+    table: 'usage_counts',
+    column: '',
+    kinds: ['row deleted'],
+    of: (row: Row) => isDevices(row) && isDisbelieved(row),
+    because: 'a claim of which nothing is believed adds to nothing; `usage quarantine` shows one less',
+  },
+  ...['of_table', 'row_key', ''].map((column) => ({
+    table: 'row_history',
+    column,
+    kinds: ['changed', 'copied', 'swapped', 'row deleted'] as const,
+    of: tellsNothing,
+    because: 'the latest version of what has nothing to tell is the same as none',
   })),
   {
     table: 'usage_budgets',
@@ -185,82 +123,37 @@ export const unseen: readonly Unseen[] = [
     of: isForHosts,
     because: 'it begins afresh with the next report, smaller than it was',
   },
-  ...['rest', 'at'].map((column) => ({
-    table: 'usage_budgets',
-    column,
-    because:
-      'how much more a node can have carried by now is another number with each report, and its link bounds it anyway',
-  })),
   ...(['ipv4', ''] as const).map((column) => ({
     table: 'vpn_addresses',
     column,
     of: isFresh,
     because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
   })),
-  ...['exit_id', 'node_id', 'up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
+  ...['exit_id', 'node_id'].map((column) => ({
+    table: 'exit_words',
+    column,
+    kinds: ['copied', 'swapped'] as const,
+    byChance: true as const,
+    because: 'of an exit and a gateway that there are, who said what of which is said again within ten seconds',
+  })),
+  ...['up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
     table: 'exit_words',
     column,
     because:
       'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',
   })),
-  ...['relayed', 'most_ports'].map((column) => ({
-    table: 'nodes',
-    column,
-    because: 'a gateway says it again with every report, every two seconds',
-  })),
-  {
-    table: 'nodes',
-    column: 'changed_at',
-    because: 'when other gateways were last to look; each reads all of them whenever it starts',
-  },
-  {
-    table: 'nodes',
-    column: 'drained_at',
-    because: 'nothing new comes to a node that is drained, and nothing is lost: "node list" shows it',
-  },
-  ...['node_id', 'boot'].map((column) => ({
-    table: 'exit_counts',
-    column,
-    because:
-      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
-  })),
   {
     table: 'exit_counts',
-    column: 'received',
-    kinds: ['swapped'],
-    because:
-      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
+    column: 'node_id',
+    kinds: ['copied', 'swapped'],
+    byChance: true,
+    because: 'what went through an exit in all is found; which of the gateways counted it is shown to nobody',
   },
   {
     table: 'exit_counts',
-    column: 'sent',
-    kinds: ['swapped'],
+    column: 'boot',
     because:
-      'what went through an exit in all is found; which gateway counted it is shown to nobody and billed to nobody',
-  },
-  ...['day', 'received', 'sent'].map((column) => ({
-    table: 'exit_days',
-    column,
-    kinds: ['swapped', 'copied'] as const,
-    byChance: true as const,
-    because: 'what went through an exit in all is found; on which day, only this row says',
-  })),
-  {
-    table: 'usage_leases',
-    column: 'turn',
-    because: 'the number of the node’s last question is the node’s own; no byte moves by it',
-  },
-  {
-    table: 'usage_leases',
-    column: 'claimable',
-    kinds: ['lowered', 'copied'],
-    because:
-      'how much of a lapsed lease may still be claimed depends on questions that are not kept; no more than lapsed is found',
-  },
-  {
-    table: 'usage_leases',
-    column: 'changed_at',
-    because: 'it sorts the operator’s list of claims in quarantine, and decides nothing',
+      'what went through an exit in all is found; which boot of a gateway counted it is shown to nobody and billed to nobody',
   },
   ...['source', 'agent', 'used_at'].map((column) => ({
     table: 'console_sessions',
@@ -283,16 +176,15 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'when and from where a token was last used is for its owner’s eyes, and opens nothing',
   })),
-  ...['problems', 'seen_as', 'changed_at'].map((column) => ({
-    table: 'stock_trials',
-    column,
-    because:
-      'what a node said is in the way of addresses that it cannot use is for the operator’s eyes; no sale goes by it',
-  })),
   {
     table: 'payments',
     column: 'ask_at',
     because:
       'when a provider is asked next; a payment that is not asked for is told of, and reconciling names the rest',
   },
+  ...['name', 'back_at', ''].map((column) => ({
+    table: 'rate_buckets',
+    column,
+    because: 'how often somebody has asked decides nothing but when he may ask again, and is forgotten within the hour',
+  })),
 ]

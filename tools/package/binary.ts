@@ -8,8 +8,12 @@ import type { Target } from './targets.ts'
 /** Where Bun shows a packed program what is in it. */
 const inside = '/$bunfs/root'
 
-/** What the program starts besides itself: the thread of the gateway's engine. */
-const entries = ['src/main/turnpike.ts', 'src/plane/gateway/carry/linux/worker.ts']
+/** The program, and what it starts as threads: those of the gateway's engines. */
+export const entries = [
+  'src/main/turnpike.ts',
+  'src/plane/gateway/carry/linux/worker.ts',
+  'src/plane/gateway/carry/portable/accepter-worker.ts',
+]
 
 /** What it reads while it runs, besides its code. Files and folders, from the project's own. */
 const assets = [

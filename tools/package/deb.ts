@@ -50,9 +50,17 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
   await write('DEBIAN/control', control)
   await write('DEBIAN/conffiles', `/${settingsFile}\n`)
   await write('DEBIAN/md5sums', await digestsOf(tree))
-  const names = units.map((unit) => unit.name).join(' ')
+  const names = units.map((unit) => unit.name)
+  const fields = {
+    '@units@': names.join(' '),
+    '@restarted@': names.filter((name) => name !== 'turnpike-gateway.service').join(' '),
+  }
   for (const script of ['postinst', 'prerm', 'postrm']) {
-    await write(`DEBIAN/${script}`, (await text(script)).replaceAll('@units@', names), 0o755)
+    await write(
+      `DEBIAN/${script}`,
+      (await text(script)).replace(/@\w+@/g, (field) => fields[field as keyof typeof fields]),
+      0o755,
+    )
   }
 }
 

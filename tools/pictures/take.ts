@@ -81,6 +81,7 @@ const ofOperators: readonly Scene[] = [
       await page.locator('.notice').waitFor()
     },
   },
+  { name: 'operator-payments', path: '#/payments' },
   { name: 'operator-audit', path: '#/audit' },
   { name: 'operator-operators', path: '#/operators' },
 ]

@@ -4,6 +4,7 @@ import { checkFunctions } from './functions.ts'
 import { checkHonesty } from './honesty.ts'
 import { checkImports } from './imports.ts'
 import { checkManifest } from './manifest.ts'
+import { checkMigrations } from './migrations.ts'
 import { checkNames } from './names.ts'
 import { checkOrigin } from './origin.ts'
 import type { Files, Violation } from './source.ts'
@@ -23,6 +24,7 @@ const checks = [
   checkWaiting,
   checkOrigin,
   checkManifest,
+  checkMigrations,
 ]
 
 /** Every house rule over every file, in the order of the files. */

@@ -120,6 +120,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   customers: ['ledger'],
   operators: [],
   signin: [...ground, 'operators'],
+  privacy: [...ground, 'operators'],
   events: ground,
   orders: [...ground, 'events'],
   stock: [...ground, 'events', 'orders', ...middle],

@@ -43,13 +43,23 @@ export function createCall(provider: string): Call {
 async function exchange(provider: string, url: string, init: RequestInit): Promise<{ status: number; text: string }> {
   try {
     const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(answerWithinMs) })
-    const bytes = await response.bytes()
-    if (bytes.length > mostAnswerBytes) throw new Error('too long')
-    return { status: response.status, text: new TextDecoder().decode(bytes) }
+    return { status: response.status, text: await readText(response) }
   } catch (error) {
     const { name } = error instanceof Error ? error : { name: 'Error' }
     throw new ProviderUnavailable(`${provider} gave no answer (${name})`)
   }
+}
+
+/** No more of an answer is taken in than it may have. */
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length
+    if (length > mostAnswerBytes) throw new Error('too long')
+    chunks.push(chunk)
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
 function readJson(provider: string, text: string): unknown {

@@ -16,6 +16,7 @@ import {
   needed,
   readAmount,
   readNotificationBody,
+  readPlace,
   readProviderId,
   refuseStranger,
   textOf,
@@ -99,7 +100,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
           paid_btn_url: wish.returnUrl,
         }),
       )
-      const payUrl = needed(provider, textOf(made['bot_invoice_url']), 'a place to pay')
+      const payUrl = needed(provider, readPlace(made['bot_invoice_url']), 'a place to pay')
       return {
         providerId: String(needed(provider, idOf(made), 'an id')),
         payUrl,
@@ -155,6 +156,6 @@ function toSeen(of: Fields, isTest: boolean): Seen {
     currency: needed(provider, textOf(isFiat ? of['fiat'] : of['asset']), 'a currency'),
     isTest,
     refunded: zero,
-    payUrl: textOf(of['bot_invoice_url']),
+    payUrl: readPlace(of['bot_invoice_url']),
   }
 }

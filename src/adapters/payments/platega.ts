@@ -15,6 +15,7 @@ import {
   needed,
   readNotificationBody,
   readNumberAmount,
+  readPlace,
   readProviderId,
   refuseStranger,
   textOf,
@@ -85,7 +86,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
         metadata: { userId: wish.payer, userName: wish.payer },
       })
       const made = fieldsOf(json)
-      const payUrl = needed(provider, textOf(made['redirect']), 'a place to pay')
+      const payUrl = needed(provider, readPlace(made['redirect']), 'a place to pay')
       return {
         providerId: needed(provider, textOf(made['transactionId']), 'an id'),
         payUrl,

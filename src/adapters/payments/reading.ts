@@ -36,6 +36,12 @@ export function needed<Value>(provider: string, value: Value | null | undefined,
   return value
 }
 
+/** Where payers are sent: a page of the provider's, and nothing that a browser would run. */
+export function readPlace(value: unknown): string | null {
+  const url = textOf(value)
+  return url !== null && urlSetting.isValid(url) ? url : null
+}
+
 /** Compares without telling by its time where two texts part. */
 export function isSameText(given: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
@@ -68,6 +74,8 @@ export const urlSetting: ProviderSetting = {
   isRequired: false,
   isValid: (text) => {
     const url = URL.parse(text)
+    // Settings are shown: a password in one would be too.
+    if (url?.username !== '' || url.password !== '') return false
     return url?.protocol === 'https:' || (url?.protocol === 'http:' && ['127.0.0.1', '[::1]'].includes(url.hostname))
   },
 }

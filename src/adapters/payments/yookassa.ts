@@ -9,6 +9,7 @@ import {
   needed,
   readAmount,
   readNotificationBody,
+  readPlace,
   readProviderId,
   refuseStranger,
   textOf,
@@ -104,7 +105,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string, cal
     async open(wish: ToOpen): Promise<Opened> {
       const { json } = await post('/payments', wish.payment, toCreate(wish, settings))
       const made = fieldsOf(json)
-      const payUrl = needed(provider, textOf(fieldsOf(made['confirmation'])['confirmation_url']), 'a place to pay')
+      const payUrl = needed(provider, readPlace(fieldsOf(made['confirmation'])['confirmation_url']), 'a place to pay')
       return { providerId: needed(provider, textOf(made['id']), 'an id'), payUrl, qr: payUrl, expiresAt: null }
     },
 
@@ -176,6 +177,6 @@ function toSeen(of: Fields): Seen {
     currency: needed(provider, textOf(amount['currency']), 'a currency'),
     isTest: of['test'] === true,
     refunded: readAmount(fieldsOf(of['refunded_amount'])['value']) ?? zero,
-    payUrl: textOf(fieldsOf(of['confirmation'])['confirmation_url']),
+    payUrl: readPlace(fieldsOf(of['confirmation'])['confirmation_url']),
   }
 }

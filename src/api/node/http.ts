@@ -68,13 +68,14 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return visit.node
   }
 
-  function limit(visit: Visit, rate: RateLimit, name: string): void {
-    visit.standing = rate(name)
+  /** Each shop's own: they keep one node from taking up a whole process. */
+  async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
+    visit.standing = await rate(name)
     if (visit.standing?.retryAfterSeconds) throw rateLimited()
   }
 
   async function join(visit: Visit): Promise<unknown> {
-    limit(visit, joins, visit.from ? sourceName(visit.from) : '')
+    await limit(visit, joins, visit.from ? sourceName(visit.from) : '')
     const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node
@@ -116,7 +117,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function tried(visit: Visit): Promise<unknown> {
-    limit(visit, trials, (await authenticate(visit)).id)
+    await limit(visit, trials, (await authenticate(visit)).id)
     const body = readFields(triedBodySchema, await readBody(visit.request, mostReportBytes))
     const node = await authenticate(visit)
     const takes = sidesOf(node).flatMap((side) => side.tried ?? [])
@@ -127,7 +128,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   /** A node that calls from an address proves that it can leave from it, and is told who was seen. */
   async function seen(visit: Visit): Promise<unknown> {
-    limit(visit, proofs, (await authenticate(visit)).id)
+    await limit(visit, proofs, (await authenticate(visit)).id)
     return seenSchema.parse({ from: visit.from ? formatAddress(visit.from) : '' })
   }
 

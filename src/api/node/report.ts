@@ -20,10 +20,13 @@ export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answer: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
-  await deps.fleet.seen(node.id, {
-    version: body.version,
-    health: body.health && toHealth(body, body.health),
-  })
+  // One that carries its last tunnels to their end takes nobody in: by its word alone nothing of the node is sold.
+  if (body.leaving !== true) {
+    await deps.fleet.seen(node.id, {
+      version: body.version,
+      health: body.health && toHealth(body, body.health),
+    })
+  }
   return { now: deps.clock(), ...answer }
 }
 

@@ -214,6 +214,13 @@ export type Operations = {
     body: {}
     answer: { transactions: readonly Transaction[]; next_cursor: string | null }
   }
+  /** GET /export */
+  exportAccount: {
+    params: {}
+    query: { limit?: number | undefined; cursor?: string | undefined }
+    body: {}
+    answer: { items: readonly { table: string; row: Readonly<Record<string, unknown>> }[]; next_cursor: string | null }
+  }
   /** GET /payments/methods */
   listPaymentMethods: { params: {}; query: {}; body: {}; answer: { items: readonly PaymentMethod[] } }
   /** POST /payments */
@@ -878,6 +885,7 @@ export type Operations = {
 export const operations = {
   getBalance: ['GET', '/balance'],
   listTransactions: ['GET', '/transactions'],
+  exportAccount: ['GET', '/export'],
   listPaymentMethods: ['GET', '/payments/methods'],
   createPayment: ['POST', '/payments', 'keyed'],
   listPayments: ['GET', '/payments'],

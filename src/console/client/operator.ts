@@ -314,6 +314,26 @@ export type Operations = {
   blockCustomer: { params: { customer_id: string }; query: {}; body: { undo?: boolean | undefined }; answer: Customer }
   /** POST /customers/{customer_id}/note */
   noteCustomer: { params: { customer_id: string }; query: {}; body: { note: string | null }; answer: Customer }
+  /** GET /customers/{customer_id}/export */
+  exportCustomer: {
+    params: { customer_id: string }
+    query: { limit?: number | undefined; cursor?: string | undefined }
+    body: {}
+    answer: { items: readonly { table: string; row: Readonly<Record<string, unknown>> }[]; next_cursor: string | null }
+  }
+  /** POST /customers/{customer_id}/erase */
+  eraseCustomer: {
+    params: { customer_id: string }
+    query: {}
+    body: { confirm?: boolean | undefined }
+    answer: {
+      customer_id: string
+      erased_at: string
+      lost: { balance_rub: number; proxies: number; vpn_subscriptions: number; traffic_bytes: number }
+      versions: number
+      entries: number
+    }
+  }
   /** POST /customers/{customer_id}/view */
   viewCustomer: {
     params: { customer_id: string }
@@ -803,7 +823,7 @@ export type Operations = {
   /** GET /addresses/{address}/holders */
   findHolders: {
     params: { address: string }
-    query: { from: string; to?: string | undefined }
+    query: { from: string; to?: string | undefined; reason: string; host?: string | undefined }
     body: {}
     answer: {
       items: readonly {
@@ -814,7 +834,17 @@ export type Operations = {
         from: string
         until: string | null
       }[]
+      devices: readonly { customer_id: string; device_id: string; uuid: string; from: string; until: string | null }[]
       is_exit: boolean
+      candidates: readonly {
+        customer_id: string
+        subuser_id: string
+        login: string
+        pool: string
+        hour: string
+        rx_bytes: number
+        tx_bytes: number
+      }[]
     }
   }
   /** POST /stock/add */
@@ -1126,6 +1156,8 @@ export const operations = {
   getCustomer: ['GET', '/customers/{customer_id}', 'reader'],
   blockCustomer: ['POST', '/customers/{customer_id}/block', 'support'],
   noteCustomer: ['POST', '/customers/{customer_id}/note', 'support'],
+  exportCustomer: ['GET', '/customers/{customer_id}/export', 'owner'],
+  eraseCustomer: ['POST', '/customers/{customer_id}/erase', 'owner'],
   viewCustomer: ['POST', '/customers/{customer_id}/view', 'support'],
   linkCustomer: ['POST', '/customers/{customer_id}/link', 'support'],
   listCustomerTokens: ['GET', '/customers/{customer_id}/tokens', 'reader'],

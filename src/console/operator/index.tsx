@@ -15,6 +15,8 @@ import { NetworkPage } from './network.tsx'
 import { OperatorsPage } from './operators.tsx'
 import { OrderStory } from './order.tsx'
 import { OverviewPage } from './overview.tsx'
+import { PaymentsPage } from './payments.tsx'
+import { paymentsWords } from './payments-words.ts'
 import { PricesPage } from './prices.tsx'
 import { StockPage } from './stock.tsx'
 import { VerifyPage } from './verify.tsx'
@@ -25,6 +27,7 @@ const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNod
   [/^\/customers$/, () => <CustomersPage />],
   [/^\/customers\/(\w+)$/, (id) => <CustomerPage key={id} id={id} />],
   [/^\/orders\/(\w+)$/, (id) => <OrderStory key={id} id={id} />],
+  [/^\/payments$/, () => <PaymentsPage />],
   [/^\/abuse$/, () => <AbusePage />],
   [/^\/stock$/, () => <StockPage />],
   [/^\/prices$/, () => <PricesPage />],
@@ -52,11 +55,13 @@ function Name() {
 
 export default function Operator() {
   const words = useWords(operatorWords)
+  const payments = useWords(paymentsWords)
   const { path } = useRoute()
   const may = useMay()
   const ways: readonly Way[] = [
     { path: '/', label: words.overview, icon: 'home' },
     { path: '/customers', label: words.customers, icon: 'people' },
+    { path: '/payments', label: payments.title, icon: 'receipt' },
     ...(may('findHolders') ? [{ path: '/abuse', label: words.abuse, icon: 'search' } as const] : []),
     { path: '/stock', label: words.stock, icon: 'server' },
     { path: '/prices', label: words.prices, icon: 'tag' },

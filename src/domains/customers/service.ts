@@ -212,9 +212,6 @@ export function createCustomers(deps: {
       if (!(await db.transact((tx) => store.setNote(tx, id, note)))) throw noSuchCustomer()
     },
 
-    /** Forgets who a customer was and revokes his tokens, in the caller's transaction; `forget` follows its commit. */
-    erase: (tx: Tx, id: CustomerId): Promise<void> => store.erase(tx, id, 'deleted', clock()),
-
     /** All is asked anew from now on. */
     forget(): void {
       tokens.forget()

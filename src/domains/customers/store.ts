@@ -135,14 +135,15 @@ export async function setNote(tx: Tx, id: CustomerId, note: string | null): Prom
   return (await tx.run('UPDATE customers SET note = $2 WHERE id = $1', [id, note])) === 1
 }
 
-/** What a customer who has gone is called, and nothing that was noted about him. */
-export async function erase(tx: Tx, id: CustomerId, name: string, nowMs: number): Promise<void> {
-  await tx.run('UPDATE customers SET name = $2, note = NULL WHERE id = $1', [id, name])
-  await tx.run('UPDATE tokens SET revoked_at = $2 WHERE customer_id = $1 AND revoked_at IS NULL', [id, nowMs])
-}
-
+/** The first block stands, so that its time stays true. Whoever was erased stays blocked: there is nobody to let in. */
 export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): Promise<boolean> {
-  return (await tx.run('UPDATE customers SET blocked_at = $2 WHERE id = $1', [id, atMs])) === 1
+  const changed = await tx.run(
+    `UPDATE customers SET blocked_at = CASE WHEN CAST($2 AS BIGINT) IS NULL THEN NULL ELSE COALESCE(blocked_at, $2) END
+     WHERE id = $1 AND
+       (CAST($2 AS BIGINT) IS NOT NULL OR NOT EXISTS (SELECT 1 FROM erasures WHERE customer_id = $1))`,
+    [id, atMs],
+  )
+  return changed === 1
 }
 
 /** Which of these customers are blocked. */
@@ -237,12 +238,12 @@ export async function revokeOwnToken(tx: Tx, customer: CustomerId, id: TokenId, 
   return changed === 1
 }
 
+/** Nothing is noted of a token that was erased, which has no hint. */
 export async function noteUse(tx: Tx, id: string, atMs: number, from: string | null): Promise<void> {
-  await tx.run('UPDATE tokens SET used_at = $2, used_from = $3 WHERE id = $1 AND COALESCE(used_at, 0) < $2', [
-    id,
-    atMs,
-    from,
-  ])
+  await tx.run(
+    `UPDATE tokens SET used_at = $2, used_from = $3 WHERE id = $1 AND COALESCE(used_at, 0) < $2 AND hint <> ''`,
+    [id, atMs, from],
+  )
 }
 
 /** Every token that may not spend without end. */

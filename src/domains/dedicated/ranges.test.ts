@@ -121,7 +121,12 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, expiresAt } = proxies[0] ?? { id: 0, expiresAt: 0 }
-    expect(await services.rangeOperator.quarantine(lost(), plain)).toMatchObject({ places: 4, interrupted: 1 })
+    expect(await services.rangeOperator.quarantine(lost(), plain)).toMatchObject({
+      places: 4,
+      interrupted: 1,
+      replaced: [],
+      waiting: [],
+    })
     expect([await told(id), await available()]).toEqual(['blocked', 0])
     expect(await services.rangeOperator.quarantine(lost(), plain)).toMatchObject({ interrupted: 0 })
     clock.advance(40 * dayMs)

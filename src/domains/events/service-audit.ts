@@ -1,4 +1,5 @@
 import type { Database } from '../../db/transaction.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
 import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
 import { isEventType } from './rules.ts'
 import * as store from './store.ts'
@@ -9,7 +10,7 @@ const page = 500
  * A customer's events that are kept follow one another up to his last number, and each can be read. Those before the
  * first that is kept were forgotten.
  */
-export function createEventsVerifier(deps: { db: Database }): Verifier {
+export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
   return {
     name: 'events',
     verify: () =>
@@ -25,6 +26,7 @@ export function createEventsVerifier(deps: { db: Database }): Verifier {
             const seq = Number(row.seq)
             const before = lastOf.get(row.customer_id)
             if (before && seq !== before.seq + 1) found(row.customer_id, seq, 'the one before it is missing')
+            if (!store.isAsTold(row, deps.sha256)) found(row.customer_id, seq, 'it is not what was told')
             if (!isEventType(row.type)) found(row.customer_id, seq, 'it is of no kind')
             if (!isReadable(row.data)) found(row.customer_id, seq, 'what it tells cannot be read')
             if (before && row.at < before.at) found(row.customer_id, seq, 'it is dated before the one before it')

@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../../db/transaction.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { unknownType } from './errors.ts'
@@ -8,7 +9,7 @@ import * as store from './store.ts'
 export type Events = ReturnType<typeof createEvents>
 
 /** What customers are told of their things. */
-export function createEvents(deps: { db: Database; clock: Clock }) {
+export function createEvents(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
   const { db, clock } = deps
   return {
     /**
@@ -19,7 +20,7 @@ export function createEvents(deps: { db: Database; clock: Clock }) {
       const nowMs = clock()
       const inTurn = happenings.toSorted((a, b) => (a.customer < b.customer ? -1 : a.customer > b.customer ? 1 : 0))
       for (const each of inTurn) {
-        store.insertEvent(tx, { ...each, ...(await store.takeNumber(tx, each.customer, nowMs)) })
+        store.insertEvent(tx, { ...each, ...(await store.takeNumber(tx, each.customer, nowMs)) }, deps.sha256)
       }
     },
 

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import type { Event, EventData, EventType } from './rules.ts'
 
@@ -10,6 +11,7 @@ export type EventRow = {
   order_id: string | null
   subject: string | null
   data: string
+  digest: Uint8Array
 }
 
 const toEvent = (row: EventRow): Event => ({
@@ -41,12 +43,26 @@ export async function takeNumber(
   return { seq: Number(row?.last ?? 0n), at: Number(row?.last_at ?? 0n) }
 }
 
-export function insertEvent(tx: Tx, event: Event): void {
+export function insertEvent(tx: Tx, event: Event, sha256: Sha256): void {
+  const data = JSON.stringify(event.data)
+  const { customer, seq, type, at, order, subject } = event
   tx.send(
-    'INSERT INTO events (customer_id, seq, type, at, order_id, subject, data) VALUES ($1, $2, $3, $4, $5, $6, $7)',
-    [event.customer, event.seq, event.type, event.at, event.order, event.subject, JSON.stringify(event.data)],
+    `INSERT INTO events (customer_id, seq, type, at, order_id, subject, data, digest)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [customer, seq, type, at, order, subject, data, sha256(textOf([customer, seq, type, at, order, subject, data]))],
   )
 }
+
+/** Whether an event says what was told. Those of before digests were kept have their text in its place. */
+export function isAsTold(row: EventRow, sha256: Sha256): boolean {
+  const text = textOf([row.customer_id, row.seq, row.type, row.at, row.order_id, row.subject, row.data])
+  const known = row.digest.toHex()
+  return known === sha256(text).toHex() || known === new TextEncoder().encode(text).toHex()
+}
+
+/** Only the last part may hold a space. */
+const textOf = (parts: readonly (string | number | bigint | null)[]): string =>
+  parts.map((part) => part ?? '-').join(' ')
 
 /** A page of a customer's events, oldest first, from just past a number. */
 export async function listEvents(
@@ -61,7 +77,6 @@ export async function listEvents(
   return rows.map(toEvent)
 }
 
-/** Forgets the oldest, a bounded number at a time. */
 /** Those that tell of an order, the oldest first. */
 export async function listOfOrder(reader: Reader, customer: CustomerId, order: string): Promise<Event[]> {
   const rows = await reader.all<EventRow>(
@@ -71,6 +86,7 @@ export async function listOfOrder(reader: Reader, customer: CustomerId, order: s
   return rows.map(toEvent)
 }
 
+/** Forgets the oldest, a bounded number at a time. */
 export async function deleteEvents(tx: Tx, before: number, most: number): Promise<number> {
   return tx.run(
     `DELETE FROM events WHERE (customer_id, seq) IN

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import type { NodeId } from '../../kernel/ids.ts'
-import { chooseNode, isLive, locationsOf, type Node } from './rules.ts'
+import { chooseNode, isLink, isLive, locationsOf, type Node } from './rules.ts'
 
 const nowMs = 1_000_000_000
 
@@ -35,6 +35,11 @@ describe('nodes', () => {
     expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), nowMs)).toBe(false)
     expect(isLive(node('a', { lastSeenAt: null }), nowMs)).toBe(false)
     expect(isLive(node('a', { state: 'closed' }), nowMs)).toBe(false)
+  })
+
+  test('a link carries from one megabit to a million in a second, whole ones', () => {
+    expect([1, 10_000, 1_000_000].map(isLink)).toEqual([true, true, true])
+    expect([0, -1, 1.5, 1_000_001, Number.NaN].some(isLink)).toBe(false)
   })
 
   test('subjects spread over nodes, none of which gets half as much or twice as much as its share', () => {

@@ -29,6 +29,15 @@ type History = {
   readonly stamp: (tx: Tx, checkpoint: number) => Promise<Covered>
   readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered>
   readonly lastStamp: (reader: Reader) => Promise<number>
+  /** What erasures made of a checkpoint's versions since, in order, and how many are blank. */
+  readonly amendmentsOf: (reader: Reader, checkpoint: number) => Promise<readonly Amendment[]>
+  readonly countErased: (reader: Reader, checkpoint: number) => Promise<number>
+}
+type Amendment = {
+  readonly number: number
+  readonly versions: number
+  readonly before: Uint8Array
+  readonly after: Uint8Array
 }
 type Covered = { readonly versions: number; readonly digest: Uint8Array }
 
@@ -287,16 +296,31 @@ async function walkCheckpoints(
   return { findings, newest, count }
 }
 
-/** The versions of rows that a checkpoint covers are the ones it was made over. */
+/**
+ * The versions of rows that a checkpoint covers are the ones it was made over, but for what erasures took out of them:
+ * each tells the digest that it found and the one that it left, from the checkpoint's own to the one of now.
+ */
 async function checkHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<Finding[]> {
   const now = await history.digestOf(reader, checkpoint.number)
-  const isSame = checkpoint.history
-    ? now.versions === checkpoint.history.versions && toHex(now.digest) === toHex(checkpoint.history.digest)
-    : now.versions === 0
   const where = `checkpoint ${checkpoint.number}`
-  return isSame
-    ? []
-    : [{ promise: 'checkpoint', where, problem: 'the versions of rows are not those it was made over' }]
+  const found = (problem: string): Finding[] => [{ promise: 'checkpoint', where, problem }]
+  const changed = 'the versions of rows are not those it was made over'
+  if (!checkpoint.history) return now.versions === 0 ? [] : found(changed)
+  let digest = checkpoint.history.digest
+  let erased = 0
+  for (const [index, amendment] of (await history.amendmentsOf(reader, checkpoint.number)).entries()) {
+    if (amendment.number !== index + 1 || toHex(amendment.before) !== toHex(digest)) {
+      return found('what erasures made of its versions does not follow one from the other')
+    }
+    digest = amendment.after
+    erased += amendment.versions
+  }
+  if (now.versions !== checkpoint.history.versions || toHex(now.digest) !== toHex(digest)) return found(changed)
+  // More may be: what was blanked before a checkpoint covered it was never told of.
+  if (erased > (await history.countErased(reader, checkpoint.number))) {
+    return found('fewer versions are blank than erasures have blanked')
+  }
+  return []
 }
 
 function checkLink(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Finding[] {

@@ -1,7 +1,15 @@
 import type { Database } from '../../db/transaction.ts'
-import { emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../kernel/chain.ts'
+import {
+  type Chain,
+  emptyChain,
+  endingWith,
+  problemsOfEnd,
+  problemsOfLink,
+  type Sha256,
+  sealEntry,
+} from '../../kernel/chain.ts'
 import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
-import { fieldsOf } from './rules.ts'
+import { type Entry, fieldsOf } from './rules.ts'
 import * as store from './store.ts'
 
 const page = 500
@@ -17,8 +25,9 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: Sha256 }):
       let walked = emptyChain
       for (;;) {
         const batch = await store.entriesAfter(reader, walked.seq, page)
+        const seals = await store.redactionsAmong(reader, walked.seq + 1, batch.at(-1)?.seq ?? 0)
         for (const entry of batch) {
-          const problems = problemsOfLink(walked, entry, fieldsOf(entry), { sha256: deps.sha256, entry: entryWord })
+          const problems = problemsOf(walked, entry, seals.get(entry.seq), deps.sha256)
           for (const problem of problems) found(`entry ${entry.seq} of the audit log`, problem)
           walked = endingWith(entry)
         }
@@ -31,3 +40,14 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: Sha256 }):
       return { findings, covered: { 'entries of the audit log': walked.seq } }
     }),
 })
+
+/** An entry that an erasure has shortened keeps its place and its hash; what it says now is under a seal of its own. */
+function problemsOf(before: Chain, entry: Entry, seal: Uint8Array | undefined, sha256: Sha256): string[] {
+  if (!seal) return problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
+  const isSealed = sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
+  return [
+    ...(entry.seq === before.seq + 1 ? [] : [`follows number ${before.seq}: entries are missing`]),
+    ...(isSealed ? [] : ['it was shortened, and is not what was left of it']),
+    ...(entry.at < before.lastAt ? [`it is dated before the ${entryWord} it follows`] : []),
+  ]
+}

@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../../db/transaction.ts'
+import { sealEntry } from '../../kernel/chain.ts'
 import { makeId, type OperatorId, type OperatorTokenId, type RandomBytes } from '../../kernel/ids.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -15,6 +16,7 @@ import {
 } from './errors.ts'
 import {
   type Entry,
+  fieldsOf,
   isOperatorName,
   isOperatorToken,
   makeOperatorToken,
@@ -181,6 +183,15 @@ export function createOperators(deps: {
       const found = await db.transact((tx) => store.revokeToken(tx, id, clock()))
       if (!found) throw noSuchOperatorToken()
       tokens.forget()
+    },
+
+    /** What was done, in its order, after this number. */
+    logAfter: (seq: number, limit: number): Promise<Entry[]> => store.entriesAfter(db, seq, limit),
+
+    /** Shortens what an entry says was asked for, in the caller's transaction and for the erasure of a customer. */
+    redact: (tx: Tx, entry: Entry, request: string, customer: string): Promise<void> => {
+      const seal = sealEntry(entry.hash, fieldsOf({ ...entry, request }), deps.sha256)
+      return store.redactEntry(tx, { seq: entry.seq, request, customer, seal }, clock())
     },
 
     /** What was done, newest first, below this number. */

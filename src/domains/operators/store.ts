@@ -203,3 +203,26 @@ export async function entriesAfter(reader: Reader, seq: number, limit: number): 
   const rows = await reader.all<EntryRow>('SELECT * FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2', [seq, limit])
   return rows.map(toEntry)
 }
+
+/** What covers an entry that was shortened, by its number. */
+export async function redactionsAmong(reader: Reader, from: number, to: number): Promise<Map<number, Uint8Array>> {
+  const rows = await reader.all<{ seq: bigint; seal: Uint8Array }>(
+    'SELECT seq, seal FROM audit_redactions WHERE seq BETWEEN $1 AND $2',
+    [from, to],
+  )
+  return new Map(rows.map((row) => [Number(row.seq), row.seal]))
+}
+
+/** Shortens what an entry says was asked for. Its hash stays, and a seal covers what it says now. */
+export async function redactEntry(
+  tx: Tx,
+  of: { readonly seq: number; readonly request: string; readonly customer: string; readonly seal: Uint8Array },
+  nowMs: number,
+): Promise<void> {
+  await tx.run(
+    `INSERT INTO audit_redactions (seq, customer_id, seal, at) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (seq) DO UPDATE SET customer_id = excluded.customer_id, seal = excluded.seal, at = excluded.at`,
+    [of.seq, of.customer, of.seal, nowMs],
+  )
+  await tx.run('UPDATE audit_log SET request = $2 WHERE seq = $1', [of.seq, of.request])
+}

@@ -231,6 +231,12 @@ export function createOrders(deps: {
       return order
     },
 
+    /** The order that a key has made, for as long as keys are kept. */
+    async findByKey(customer: CustomerId, key: string): Promise<OrderId | undefined> {
+      const stored = await store.findAnswer(db, customer, key, clock() - keyKeptMs)
+      return (stored?.order_id ?? undefined) as OrderId | undefined
+    },
+
     /** Any customer's order, inside the caller's transaction or snapshot; for operators' actions and `verify`. */
     find: (reader: Reader, id: OrderId): Promise<Order | undefined> => store.findAnyOrder(reader, id),
 

@@ -95,13 +95,23 @@ export const refundedAlready = (left: Kopecks): Refusal =>
     left_rub: toRoubles(left),
   })
 
-export const refundIsSpent = (balance: Kopecks): Refusal =>
+export const refundIsSpent = (balance: Kopecks, bonus: Kopecks): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. ` +
+    (bonus > 0n ? `Its bonus of ${toRoubleText(bonus)} RUB goes back too. ` : '') +
+      `The balance is only ${toRoubleText(balance)} RUB: the rest would be a debt. ` +
       'Say so if that is meant (--into-debt, into_debt).',
     { balance_rub: toRoubles(balance) },
+  )
+
+export const shareIsSpent = (referrer: string): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `The share of ${referrer}, who brought this customer, goes back too and is spent: it would be a debt. ` +
+      'Say so if that is meant (--into-debt, into_debt).',
+    { referrer_id: referrer },
   )
 
 /** An operator asked the provider for something, and it has said no. */
@@ -123,7 +133,7 @@ export const nothingToCredit = (): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    'This notice names no amount in roubles. Credit the customer by itself, then resolve it.',
+    'This notice names no roubles that somebody has paid. Credit the customer by itself, then resolve it.',
   )
 
 const codeProblems = {

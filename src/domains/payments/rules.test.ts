@@ -39,7 +39,7 @@ const said: Said = {
   isTest: false,
   refunded: zero,
 }
-const nothing = { notice: null, credit: false, debitTo: null, close: null }
+const nothing = { notices: [], credit: false, debitTo: null, close: null }
 const inProduction = { isProduction: true }
 
 describe('what follows from a provider’s word', () => {
@@ -60,13 +60,30 @@ describe('what follows from a provider’s word', () => {
     ['when less has gone back than was told', { ...paid, debited: kopecks(5n) }, { refunded: kopecks(1n) }, {}],
     ['when all goes back, fee included', paid, { refunded: kopecks(10_250n) }, { debitTo: 10_000n }],
     ['when it came and went at once', pending, { refunded: kopecks(10_250n) }, { credit: true, debitTo: 10_000n }],
-    ['when more goes back than was paid', paid, { refunded: kopecks(10_251n) }, { notice: 'excess', debitTo: 10_000n }],
-    ['when less was paid', pending, { amount: kopecks(10_249n) }, { notice: 'amount' }],
-    ['when more was paid', pending, { amount: kopecks(10_251n) }, { notice: 'amount' }],
-    ['when the fee is missing', pending, { amount: kopecks(10_000n) }, { notice: 'amount' }],
-    ['in another currency', pending, { currency: 'USD' }, { notice: 'currency' }],
-    ['from a test shop', pending, { isTest: true }, { notice: 'test' }],
-    ['when it is paid a second time', paid, { providerId: 'p-2' }, { notice: 'twice' }],
+    [
+      'when more goes back than was paid',
+      paid,
+      { refunded: kopecks(10_251n) },
+      { notices: ['excess'], debitTo: 10_000n },
+    ],
+    ['when less was paid', pending, { amount: kopecks(10_249n) }, { notices: ['amount'] }],
+    ['when more was paid', pending, { amount: kopecks(10_251n) }, { notices: ['amount'] }],
+    ['when the fee is missing', pending, { amount: kopecks(10_000n) }, { notices: ['amount'] }],
+    ['in another currency', pending, { currency: 'USD' }, { notices: ['currency'] }],
+    ['from a test shop', pending, { isTest: true }, { notices: ['test'] }],
+    ['when it is paid a second time', paid, { providerId: 'p-2' }, { notices: ['twice'] }],
+    [
+      'when a second payment has gone back',
+      paid,
+      { providerId: 'p-2', refunded: kopecks(1n) },
+      { notices: ['twice', 'excess'] },
+    ],
+    [
+      'when another amount has gone back',
+      pending,
+      { amount: kopecks(1n), refunded: kopecks(1n) },
+      { notices: ['amount', 'excess'] },
+    ],
     ['when only its orphan is paid', pending, { providerId: 'p-2' }, { credit: true }],
   ])('%s', (_when, payment, change, expected) => {
     expect(decide(payment, { ...said, ...change }, inProduction)).toEqual({ ...nothing, ...expected } as never)
@@ -84,6 +101,9 @@ describe('the steps of a payment', () => {
     expect(isStep('refunded', 'debited', 'refunded')).toBeFalse()
     expect(isStep(undefined, 'opened', 'new')).toBeTrue()
     expect(isStep('new', 'opened', 'new')).toBeFalse()
+    expect(isStep('paid', 'bonus_back', 'paid')).toBeTrue()
+    expect(isStep('paid', 'bonus_back', 'refunded')).toBeFalse()
+    expect(isStep('pending', 'share_back', 'pending')).toBeFalse()
     for (const kind of ['credited', 'expired', 'cancelled', 'sent'] satisfies ChangeKind[]) {
       expect(() => takeStep({ ...paid, state: 'refunded' }, { kind, note: '' }, 1)).toThrow('cannot be')
     }

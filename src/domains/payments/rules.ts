@@ -88,8 +88,12 @@ export const reasonMeanings: Readonly<Record<NoticeReason, string>> = {
   currency: 'it was paid in another currency',
   test: 'paid in a test shop, where no money moves',
   twice: 'paid a second time for a payment that was credited',
-  excess: 'more was given back than was paid',
+  excess: 'more was given back than was credited',
 }
+
+/** Of what no payment explains, what somebody may have paid: it can be credited to a customer. */
+export const isMoney = (reason: NoticeReason): boolean =>
+  reason === 'unknown' || reason === 'amount' || reason === 'twice'
 
 export type Notice = {
   readonly id: NoticeId
@@ -122,9 +126,9 @@ const mayFollow: Readonly<Record<ChangeKind, readonly (PaymentState | undefined)
   refund_asked: ['paid'],
   debited: ['paid'],
   bonus: ['paid'],
-  bonus_back: ['refunded'],
+  bonus_back: ['paid', 'refunded'],
   share: ['paid'],
-  share_back: ['refunded'],
+  share_back: ['paid', 'refunded'],
 }
 
 const leadsTo: Readonly<Record<ChangeKind, readonly PaymentState[]>> = {
@@ -136,13 +140,16 @@ const leadsTo: Readonly<Record<ChangeKind, readonly PaymentState[]>> = {
   refund_asked: ['paid'],
   debited: ['paid', 'refunded'],
   bonus: ['paid'],
-  bonus_back: ['refunded'],
+  bonus_back: ['paid', 'refunded'],
   share: ['paid'],
-  share_back: ['refunded'],
+  share_back: ['paid', 'refunded'],
 }
 
+/** A bonus or a share that goes back follows the payment, and changes nothing about it. */
+const follows = (kind: ChangeKind): boolean => kind === 'bonus_back' || kind === 'share_back'
+
 export const isStep = (before: PaymentState | undefined, kind: ChangeKind, after: PaymentState): boolean =>
-  mayFollow[kind].includes(before) && leadsTo[kind].includes(after)
+  mayFollow[kind].includes(before) && leadsTo[kind].includes(after) && (!follows(kind) || before === after)
 
 /** What a provider says of a payment, as far as it decides anything. */
 export type Said = {
@@ -156,13 +163,13 @@ export type Said = {
 
 /** What follows from it. `debitTo` is how much is to have been taken back in all. */
 export type Decision = {
-  readonly notice: NoticeReason | null
+  readonly notices: readonly NoticeReason[]
   readonly credit: boolean
   readonly debitTo: Kopecks | null
   readonly close: 'expired' | 'cancelled' | null
 }
 
-const nothing: Decision = { notice: null, credit: false, debitTo: null, close: null }
+const nothing: Decision = { notices: [], credit: false, debitTo: null, close: null }
 
 /**
  * What the books have to say after what the provider says now. It depends on nothing but the two, so that any number of
@@ -177,18 +184,32 @@ export function decide(payment: Payment, said: Said, shop: { readonly isProducti
     if (isCredited) return { ...nothing, debitTo: payment.amount }
     return isOpen(payment.state) ? { ...nothing, close: said.state } : nothing
   }
-  if (said.isTest && shop.isProduction) return { ...nothing, notice: 'test' }
-  if (said.currency !== 'RUB') return { ...nothing, notice: 'currency' }
-  if (said.amount !== toPay(payment)) return { ...nothing, notice: 'amount' }
-  if (isCredited && !isOurs) return { ...nothing, notice: 'twice' }
+  const mismatch = findMismatch(payment, said, shop)
+  if (mismatch) return { ...nothing, notices: [mismatch, ...noticesOfBack(said)] }
   const back = said.refunded < payment.amount ? said.refunded : payment.amount
   return {
-    notice: said.refunded > said.amount ? 'excess' : null,
+    notices: said.refunded > said.amount ? ['excess'] : [],
     credit: !isCredited,
     debitTo: back > payment.debited ? back : null,
     close: null,
   }
 }
+
+function findMismatch(
+  payment: Payment,
+  said: Said,
+  shop: { readonly isProduction: boolean },
+): NoticeReason | undefined {
+  if (said.isTest && shop.isProduction) return 'test'
+  if (said.currency !== 'RUB') return 'currency'
+  if (said.amount !== toPay(payment)) return 'amount'
+  const isOurs = payment.providerId === null || payment.providerId === said.providerId
+  return payment.credited > 0n && !isOurs ? 'twice' : undefined
+}
+
+/** What was never credited by a payment may have been by the operator's hand: that it has gone back is his to hear. */
+export const noticesOfBack = (said: Pick<Said, 'refunded'>): readonly NoticeReason[] =>
+  said.refunded > 0n ? ['excess'] : []
 
 /** How long whoever has taken a payment to ask for keeps it from others. */
 export const askingMs = 120_000

@@ -10,6 +10,7 @@ import { type ChangeKind, isStep, type Payment, type PaymentState } from './rule
 import { contextOf } from './service-providers.ts'
 import * as store from './store.ts'
 import * as audits from './store-audit.ts'
+import { listProviders } from './store-operator.ts'
 
 const page = 100
 
@@ -34,8 +35,8 @@ export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: Ledger
           onProgress?.(payments)
         }
         const counted = await audits.countChanges(reader)
-        if (counted.all !== steps) {
-          findings.push(found('payment_changes', `${counted.all} exist, the payments count ${steps}`))
+        if (counted !== steps) {
+          findings.push(found('payment_changes', `${counted} exist, the payments count ${steps}`))
         }
         const posted = await deps.ledgerAudit.countByReference(reader)
         if (posted !== moved)
@@ -119,7 +120,7 @@ const isMoneyOf = (payment: Payment, change: Change, posting: Posting): boolean 
 
 /** What a provider was set up with can be read, and its secret opens. */
 async function checkProviders(reader: Reader, vault: Vault, findings: Finding[]): Promise<void> {
-  for (const row of await audits.providersSet(reader)) {
+  for (const row of await listProviders(reader)) {
     await attempt(findings, { promise: 'payment', where: `provider ${row.name}` }, () => {
       readTermsText(row.settings)
       if (row.secret !== null) vault.open(row.secret, contextOf(row.name))

@@ -25,11 +25,31 @@ import * as notices from './store-operator.ts'
 /** What a provider says of a payment, and where it can be paid. */
 export type Word = Said & { readonly payUrl?: string | null }
 
+/** How a word was come by. */
+export type Settling = {
+  readonly isProduction: boolean
+  /** False where nobody outside can be asked again. */
+  readonly isAsked: boolean
+  readonly note: string
+  /** How many steps the payment had taken when the provider was asked; without it, the word is of now. */
+  readonly stepsBefore?: number
+}
+
+/**
+ * A no that was said before the payment was credited says nothing about the money that came after it. Were it believed,
+ * a late answer would take off what was paid.
+ */
+const isOutdated = (payment: Payment, said: Word, { stepsBefore }: Settling): boolean =>
+  stepsBefore !== undefined &&
+  stepsBefore !== payment.changes &&
+  payment.credited > 0n &&
+  (said.state === 'cancelled' || said.state === 'expired')
+
 /** What else happens with the money of a payment, in its transaction. */
 export type Extras = {
   /** Steps that follow a credit: a bonus, a share of whoever brought the customer. */
   credited(tx: Tx, payment: Payment): Promise<readonly Step[]>
-  /** Steps that follow when all of it has gone back. */
+  /** Steps that follow when any of it has gone back. */
   refunded(tx: Tx, payment: Payment): Promise<readonly Step[]>
 }
 
@@ -105,7 +125,7 @@ export function createBooks(deps: {
     const posting = await ledger.takeBack(tx, customer, amount, provider, `${payment.method} payment taken back`, id)
     await events.note(tx, [toRefunded(payment, amount, posting)])
     const debited: Step = { kind: 'debited', amount: negate(amount), total, posting: posting.seq, note }
-    return total === payment.amount ? [debited, ...(await deps.extras.refunded(tx, payment))] : [debited]
+    return [debited, ...(await deps.extras.refunded(tx, payment))]
   }
 
   return {
@@ -113,18 +133,13 @@ export function createBooks(deps: {
     keep,
 
     /**
-     * What the provider says of a payment whose row is locked. `isAsked` is false where nobody outside can be asked
-     * again. The same word twice changes nothing.
+     * What the provider says of a payment whose row is locked. The same word twice changes nothing.
      */
-    async settle(
-      tx: Tx,
-      payment: Payment,
-      said: Word,
-      of: { readonly isProduction: boolean; readonly isAsked: boolean; readonly note: string },
-    ): Promise<Payment> {
+    async settle(tx: Tx, payment: Payment, said: Word, of: Settling): Promise<Payment> {
+      if (isOutdated(payment, said, of)) return askNext(tx, payment, clock())
       const decision = decide(payment, said, of)
-      if (decision.notice) {
-        await keep(tx, decision.notice, { provider: payment.provider, payment: payment.id }, said)
+      for (const reason of decision.notices) {
+        await keep(tx, reason, { provider: payment.provider, payment: payment.id }, said)
       }
       const steps: Step[] = []
       if (payment.state === 'new' && said.state === 'pending') steps.push({ kind: 'sent', note: of.note })
@@ -133,7 +148,7 @@ export function createBooks(deps: {
       if (decision.close === 'expired') await events.note(tx, [toExpired(payment)])
       const isNamed = payment.providerId === null || decision.credit
       let settled = write(tx, payment, steps, {
-        ...(isNamed && decision.notice === null && { providerId: said.providerId }),
+        ...(isNamed && decision.notices.length === 0 && { providerId: said.providerId }),
         ...(payment.payUrl === null && said.payUrl && { payUrl: said.payUrl, qr: said.payUrl }),
       })
       // After the credit is written: what came and went at once is told of in that order.
@@ -155,7 +170,10 @@ export function createBooks(deps: {
   /** When it is asked for next: an open payment that nobody can be asked about is looked at when its time is over. */
   function putOff(tx: Tx, payment: Payment, isAsked: boolean): Payment {
     const ours = isOpen(payment.state) ? payment.expiresAt : null
-    const askAt = isAsked ? nextAskAt(payment, clock()) : ours
+    return askNext(tx, payment, isAsked ? nextAskAt(payment, clock()) : ours)
+  }
+
+  function askNext(tx: Tx, payment: Payment, askAt: number | null): Payment {
     store.putOff(tx, payment.id, askAt)
     return { ...payment, askAt }
   }

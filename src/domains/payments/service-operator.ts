@@ -1,11 +1,12 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { CustomerId, NoticeId, PaymentId } from '../../kernel/ids.ts'
-import { add, type Kopecks, kopecks, subtract, toRoubles, toRoubleText } from '../../kernel/money.ts'
+import { add, type Kopecks, kopecks, subtract, toRoubles, toRoubleText, zero } from '../../kernel/money.ts'
 import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Once, Told } from '../orders/index.ts'
+import type { Codes } from './codes/service.ts'
 import {
   cannotRefund,
   noSuchNotice,
@@ -17,9 +18,11 @@ import {
   refundedAlready,
   refundIsSpent,
   refusedAtProvider,
+  shareIsSpent,
 } from './errors.ts'
 import { type PaymentProvider, ProviderRefused, ProviderUnavailable, type Seen } from './ports.ts'
-import { type Notice, type Payment, type PaymentChange, toPay } from './rules.ts'
+import type { Referrals } from './referrals/service.ts'
+import { isMoney, type Notice, type Payment, type PaymentChange, toPay } from './rules.ts'
 import { paidWord, toTold } from './service.ts'
 import type { Books } from './service-books.ts'
 import type { Providers } from './service-providers.ts'
@@ -53,6 +56,8 @@ export function createPaymentOperator(deps: {
   customers: Pick<Customers, 'mode'>
   providers: Providers
   books: Books
+  codes: Pick<Codes, 'given'>
+  referrals: Pick<Referrals, 'given'>
   purchases: Pick<Purchases, 'carryOut'>
   once: Once
   clock: Clock
@@ -73,6 +78,14 @@ export function createPaymentOperator(deps: {
 
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
 
+  /** A refund takes the bonus and the share of whoever brought the customer along: none of it may have been spent. */
+  async function assertNotSpent(tx: Tx, payment: Payment, given: Kopecks, balance: Kopecks): Promise<void> {
+    const bonus = (await deps.codes.given(tx, payment))?.amount ?? zero
+    if (given + bonus > balance) throw refundIsSpent(balance, bonus)
+    const share = await deps.referrals.given(tx, payment)
+    if (share && share.amount > (await deps.ledger.lock(tx, share.referrer)).balance) throw shareIsSpent(share.referrer)
+  }
+
   /** How much of a payment is to have gone back after one more refund, if that is possible. */
   async function afterRefund(tx: Tx, payment: Payment, { amount, intoDebt }: RefundWish): Promise<Kopecks> {
     if (payment.credited === 0n) throw notPaid()
@@ -80,14 +93,15 @@ export function createPaymentOperator(deps: {
     const given = amount === 'all' ? left : amount
     if (given <= 0n || given > left) throw refundedAlready(left)
     const { balance } = await deps.ledger.lock(tx, payment.customer)
-    if (given > balance && !intoDebt) throw refundIsSpent(balance)
+    if (!intoDebt) await assertNotSpent(tx, payment, given, balance)
     return add(payment.debited, given)
   }
 
   /** The payment after what its provider says of it now. */
   async function settleAsSeen(connection: PaymentProvider, id: PaymentId, providerId: string, note: string) {
+    const { changes: stepsBefore } = await loadKnown(id)
     const seen = await connection.find(providerId)
-    const of = { isProduction: await isProduction(), isAsked: true, note }
+    const of = { isProduction: await isProduction(), isAsked: true, note, stepsBefore }
     return db.transact(async (tx) => {
       const locked = await lockKnown(tx, id)
       return seen ? books.settle(tx, locked, seen, of) : locked
@@ -168,7 +182,7 @@ export function createPaymentOperator(deps: {
         const { customer, note } = wish
         notices.resolveNotice(tx, id, clock(), note)
         if (customer === undefined) return { notice: id, resolved: true, credited_rub: null }
-        if (notice.amount === null || notice.currency !== 'RUB') throw nothingToCredit()
+        if (notice.amount === null || notice.currency !== 'RUB' || !isMoney(notice.reason)) throw nothingToCredit()
         const { posting } = await deps.ledger.adjust(tx, customer, {
           kind: 'credit',
           amount: notice.amount,

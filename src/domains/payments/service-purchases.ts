@@ -5,6 +5,7 @@ import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Payer } from '../ledger/index.ts'
+import type { Orders } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { notForSale } from './errors.ts'
 import { type AwaitedPurchase, isStillTried, type Payment } from './rules.ts'
@@ -26,6 +27,7 @@ export type Purchases = ReturnType<typeof createPurchases>
 export function createPurchases(deps: {
   db: Database
   customers: Pick<Customers, 'payerOf'>
+  orders: Pick<Orders, 'findByKey'>
   pricing: { readonly current: () => Promise<{ readonly version: number }> }
   buyers: readonly Buyer[]
   clock: Clock
@@ -41,7 +43,10 @@ export function createPurchases(deps: {
   const end = (id: PaymentId, after: Pick<AwaitedPurchase, 'state' | 'order' | 'problem'>): Promise<void> =>
     db.transact(async (tx) => {
       const payment = await store.lockPayment(tx, id)
-      if (payment?.purchase?.state !== 'waiting') return
+      const isOpen = payment?.purchase?.state === 'waiting'
+      // Whoever gave it up meanwhile did not know that it was being bought.
+      const isBoughtAfterAll = payment?.purchase?.state === 'lapsed' && after.state === 'bought'
+      if (!payment?.purchase || !(isOpen || isBoughtAfterAll)) return
       store.updatePayment(tx, { ...payment, purchase: { ...payment.purchase, ...after } })
     })
 
@@ -54,10 +59,16 @@ export function createPurchases(deps: {
     if (purchase?.state !== 'waiting') return
     const paid = await store.findStep(db, id, 'credited')
     if (!paid) return
-    if (!isStillTried(paid.at, deps.clock())) return end(id, { state: 'lapsed', order: null, problem: null })
+    const key = `then ${id}`
+    // Bought perhaps by a process that died before it could say so.
+    const made = await deps.orders.findByKey(payment.customer, key)
+    if (made) return end(id, { state: 'bought', order: made, problem: null })
+    // Nobody wants to buy any more with money that he has had back.
+    const isWanted = payment.state !== 'refunded' && isStillTried(paid.at, deps.clock())
+    if (!isWanted) return end(id, { state: 'lapsed', order: null, problem: null })
     const by = await deps.customers.payerOf(payment.customer, payment.token)
     try {
-      const request = { by, key: `then ${id}`, catalogue: purchase.catalogue }
+      const request = { by, key, catalogue: purchase.catalogue }
       const order = await loadBuyer(purchase.product).buy(request, JSON.parse(purchase.wish) as Plain)
       await end(id, { state: 'bought', order, problem: null })
     } catch (error) {

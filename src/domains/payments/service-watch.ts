@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type PaymentId, readId } from '../../kernel/ids.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -14,7 +14,7 @@ import {
   type Seen,
   UnreadableNotification,
 } from './ports.ts'
-import { askingMs, isOpen, type Payment } from './rules.ts'
+import { askingMs, isOpen, noticesOfBack, type Payment } from './rules.ts'
 import type { Books } from './service-books.ts'
 import type { Providers } from './service-providers.ts'
 import type { Purchases } from './service-purchases.ts'
@@ -47,22 +47,31 @@ export function createPaymentWatch(deps: {
   }
 
   /** Which payment here a provider's one is: by the provider's id, or by our own that it keeps. */
+  async function findMeant(reader: Reader, provider: string, hint: Hint): Promise<Payment | undefined> {
+    const known = await store.findByProviderId(reader, provider, hint.providerId)
+    if (known) return known
+    const id = hint.reference === null ? undefined : readId('payment', hint.reference)
+    const named = id && (await store.findAny(reader, id))
+    return named?.provider === provider ? named : undefined
+  }
+
   async function match(tx: Tx, provider: string, hint: Hint): Promise<Payment | undefined> {
-    const known = await store.findByProviderId(tx, provider, hint.providerId)
-    const named = hint.reference === null ? undefined : readId('payment', hint.reference)
-    const id = known?.id ?? named
-    const payment = id === undefined ? undefined : await store.lockPayment(tx, id)
-    return payment?.provider === provider ? payment : undefined
+    const meant = await findMeant(tx, provider, hint)
+    return meant && store.lockPayment(tx, meant.id)
   }
 
   /** What a provider says of one of its payments, whichever of ours that is; what is none is kept if it is money. */
-  async function take(provider: string, hint: Hint, seen: Seen | undefined, note: string): Promise<void> {
-    const of = { isProduction: await isProduction(), isAsked: true, note }
+  async function take(provider: string, hint: Hint, seen: Seen | undefined, stepsBefore: number): Promise<void> {
+    const of = { isProduction: await isProduction(), isAsked: true, note: 'notified', stepsBefore }
     const settled = await db.transact(async (tx) => {
       const payment = await match(tx, provider, { ...hint, reference: seen?.reference ?? hint.reference })
       if (seen && payment) return books.settle(tx, payment, seen, of)
       if (!seen) await books.keep(tx, 'not_at_provider', { provider, payment: payment?.id ?? null }, hint)
-      else if (seen.state === 'paid') await books.keep(tx, 'unknown', { provider, payment: null }, seen)
+      else if (seen.state === 'paid') {
+        for (const reason of ['unknown', ...noticesOfBack(seen)] as const) {
+          await books.keep(tx, reason, { provider, payment: null }, seen)
+        }
+      }
       return undefined
     })
     await spend(settled)
@@ -71,12 +80,13 @@ export function createPaymentWatch(deps: {
   /** Asks for one payment, and writes down what was answered. */
   async function ask(payment: Payment, connection: PaymentProvider | undefined): Promise<void> {
     const seen = connection && (await lookFor(payment, connection))
-    const of = { isProduction: await isProduction(), isAsked: connection !== undefined, note: 'asked for' }
+    const isAsked = connection !== undefined
+    const of = { isProduction: await isProduction(), isAsked, note: 'asked for', stepsBefore: payment.changes }
     const settled = await db.transact(async (tx) => {
       const before = await lockKnown(tx, payment.id)
       const now = seen ? await books.settle(tx, before, seen, of) : before
       if (isOpen(now.state) && clock() >= now.expiresAt) return books.expire(tx, now, of.isAsked)
-      return books.putOff(tx, now, of.isAsked)
+      return seen ? now : books.putOff(tx, now, of.isAsked)
     })
     await spend(settled)
   }
@@ -92,6 +102,7 @@ export function createPaymentWatch(deps: {
       const connection = (await providers.find(name))?.connection
       if (!connection) throw noSuchProvider(providers.names)
       const hint = readHint(connection, notification)
+      const stepsBefore = (await findMeant(db, name, hint))?.changes ?? 0
       let seen: Seen | undefined
       try {
         seen = await connection.find(hint.providerId)
@@ -104,13 +115,14 @@ export function createPaymentWatch(deps: {
         const words = 'The provider was asked and does not answer. Send it again later.'
         throw Object.assign(new Refusal('unavailable', 'unavailable', words), { cause: error })
       }
-      await take(name, hint, seen, 'notified')
+      await take(name, hint, seen, stepsBefore)
     },
 
     /** Asks for payments whose turn it is. Returns how many; call again while it is as many as asked for. */
     async lookAgain(most: number): Promise<{ readonly asked: number; readonly silent: readonly string[] }> {
       const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, most))
       const silent = new Set<string>()
+      const faults: unknown[] = []
       for (const payment of due) {
         // Who does not answer now will hardly answer for the next payment.
         if (silent.has(payment.provider)) continue
@@ -118,10 +130,12 @@ export function createPaymentWatch(deps: {
           const provider = await providers.find(payment.provider)
           if (provider) await ask(payment, provider.connection)
         } catch (error) {
-          if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
-          silent.add(payment.provider)
+          // One that fails must not keep the others from being asked for: they would be put off with it, for ever.
+          if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) silent.add(payment.provider)
+          else faults.push(error)
         }
       }
+      if (faults.length > 0) throw faults[0]
       return { asked: due.length, silent: [...silent] }
     },
   }

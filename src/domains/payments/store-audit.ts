@@ -1,6 +1,5 @@
 import { list } from '../../db/rows.ts'
 import type { Reader } from '../../db/transaction.ts'
-import type { ProviderRow } from './store-operator.ts'
 
 type AuditedChange = {
   payment_id: string
@@ -21,13 +20,8 @@ export function changesOf(reader: Reader, payments: readonly string[]): Promise<
   )
 }
 
-/** How many steps there are, and how many of them have moved money. */
-export async function countChanges(reader: Reader): Promise<{ all: number; moved: number }> {
-  const row = await reader.first<{ n: bigint; moved: bigint }>(
-    'SELECT COUNT(*) AS n, COUNT(posting) AS moved FROM payment_changes',
-  )
-  return { all: Number(row?.n ?? 0n), moved: Number(row?.moved ?? 0n) }
+/** How many steps there are. */
+export async function countChanges(reader: Reader): Promise<number> {
+  const row = await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM payment_changes')
+  return Number(row?.n ?? 0n)
 }
-
-export const providersSet = (reader: Reader): Promise<ProviderRow[]> =>
-  reader.all<ProviderRow>('SELECT * FROM payment_providers ORDER BY name')

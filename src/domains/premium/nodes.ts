@@ -102,6 +102,7 @@ export function createPremiumNodes(deps: {
     return {
       node,
       boot: body.boot,
+      beside: body.beside,
       counts: ofKnown(body.subusers).map(toCounts),
       wishes: ofKnown(body.wishes).map((wish) => ({
         ...wish,

@@ -8,12 +8,12 @@ import { subjectOf } from '../traffic/accounts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { portsAfter } from './access/store.ts'
 import { contextOf as exitContextOf } from './exits/rules.ts'
-import { changedAfter, unevenExits } from './exits/store.ts'
+import { changedAfter, unevenExits, unsoundExits } from './exits/store.ts'
 import type { PremiumTerms } from './rules.ts'
 import { contextOf } from './subusers/rules.ts'
 import { ownersOf, type SecretRow, secretsAfter } from './subusers/store-audit.ts'
 import { hostSubjectOf, hourOf } from './usage/rules.ts'
-import { hostsAfter, hoursAfter } from './usage/store-audit.ts'
+import { hostsAfter, hoursAfter, unsoundHours } from './usage/store-audit.ts'
 
 const page = 500
 
@@ -42,9 +42,16 @@ export function createAccessVerifier(deps: Parts): Verifier {
         for (const id of await unevenExits(reader, mostFindings)) {
           findings.push(found('exit', `exit ${id}`, 'its days do not add up to what gateways counted'))
         }
+        for (const { exit, problem } of await unsoundExits(reader, mostFindings)) {
+          findings.push(found('exit', `exit ${exit}`, problem))
+        }
         await checkPorts(reader, findings)
         const hours = await checkHours(deps, reader, findings)
         await checkHosts(deps, reader, findings)
+        for (const { host, ...account } of await unsoundHours(reader, mostFindings)) {
+          const where = host === '' ? subjectOf(account) : hostSubjectOf({ ...account, host })
+          findings.push(found('hours', where, 'its figures are not those that were last written'))
+        }
         const covered = { 'sub-users': subusers, exits, 'accounts with hours': hours }
         return { findings: findings.slice(0, mostFindings), covered }
       }),

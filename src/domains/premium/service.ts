@@ -22,8 +22,10 @@ import type { Subuser } from './subusers/rules.ts'
 import { createSubusers } from './subusers/service.ts'
 import * as store from './subusers/store.ts'
 import { createTrafficSales, product } from './traffic/service.ts'
+import { hourOf } from './usage/rules.ts'
 import { createUsageReport } from './usage/service.ts'
 import { createIntake } from './usage/service-intake.ts'
+import { carriersThrough } from './usage/store.ts'
 
 export type Deleted = {
   readonly order: OrderId
@@ -33,6 +35,7 @@ export type Deleted = {
 }
 
 const deletedAtOnce = 500
+const mostCandidates = 1000
 
 export type Premium = ReturnType<typeof createPremium>
 
@@ -74,6 +77,12 @@ export function createPremium(deps: {
     usage: createUsageReport({ ...deps, subusers }),
     intake,
     nodes: createPremiumNodes({ ...deps, exits, intake }),
+
+    /** Who may have left through an exit between two moments: whoever carried something in its pool in those hours. */
+    mayHaveLeft: (of: { readonly exit: string; readonly from: number; readonly to: number; readonly host: string }) =>
+      db.snapshot((reader) =>
+        carriersThrough(reader, { ...of, from: hourOf(of.from), to: hourOf(of.to), most: mostCandidates }),
+      ),
 
     /**
      * Deletes a sub-user and hands its traffic to another, the default one unless said. What a node holds at that

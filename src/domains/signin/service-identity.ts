@@ -46,9 +46,9 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     const identity = await store.findIdentity(db, owner.id)
     if (!identity?.password) return identity
     if (password === undefined) throw signInFailed()
-    const tried = signIn.attempt(owner.id, household)
+    const tried = await signIn.attempt(owner.id, household)
     await signIn.assertPassword(identity, password)
-    tried.succeeded()
+    await tried.succeeded()
     return identity
   }
 
@@ -129,7 +129,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
 
     /** Sets a password for whoever came by a link for that. The second factor stays; all sessions end. */
     async resetPassword(linkText: string, text: string, household: string): Promise<void> {
-      const tried = signIn.attempt(undefined, household)
+      const tried = await signIn.attempt(undefined, household)
       const password = await hash(text, '')
       await db.transact(async (tx) => {
         const link = await signIn.useLink(tx, linkText, 'reset')
@@ -141,7 +141,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
         await store.voidLinks(tx, kept.owner.id, clock())
         await signIn.endAll(tx, kept.owner, null)
       })
-      tried.succeeded()
+      await tried.succeeded()
       signIn.forget()
     },
 
@@ -160,7 +160,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     },
 
     async confirmFactor(owner: Owner, code: string, household: string): Promise<void> {
-      const tried = signIn.attempt(owner.id, household)
+      const tried = await signIn.attempt(owner.id, household)
       await db.transact(async (tx) => {
         const kept = await store.lockIdentity(tx, owner.id)
         if (!kept?.totp) throw noFactor()
@@ -169,7 +169,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
         if (step === undefined) throw wrongCode()
         await save(tx, { ...kept, totpSince: clock(), totpStep: step, changedAt: clock() })
       })
-      tried.succeeded()
+      await tried.succeeded()
     },
 
     /** Takes the second factor away. Whoever has password and session needs no code: the telephone may be lost. */

@@ -1,7 +1,6 @@
 import type { Tx } from '../../db/transaction.ts'
-import { createBuckets } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
-import { toRoubles } from '../../kernel/money.ts'
+import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {
@@ -26,6 +25,14 @@ const forHousehold = { perSecond: 10 / 3600, burst: 10 }
 /** What waits for its address to be confirmed: the password as it will be kept. */
 type Waiting = { readonly email: string; readonly password: string }
 
+/** Forgets who a customer was, if what goes with him is meant to. Handed in. */
+type Erasing = {
+  erase(
+    customer: CustomerId,
+    wish: { readonly by: 'customer'; readonly isConfirmed: (lost: { readonly balance: Kopecks }) => boolean },
+  ): Promise<unknown>
+}
+
 export type Registration = ReturnType<typeof createRegistration>
 
 /** Customers who come and go by themselves. */
@@ -37,14 +44,13 @@ export function createRegistration(
     readonly ledger: Pick<Ledger, 'balance'>
     readonly mail: Mail | undefined
     readonly isOpen: boolean
-    /** Blocks a customer with all that he has. */
-    readonly block: (tx: Tx, id: CustomerId, blocked: boolean) => Promise<void>
+    readonly erasing: Erasing
     readonly siteUrl: () => string
   },
 ) {
   const { db, signIn, identities, customers, mail } = deps
-  const addresses = createBuckets(toAddress, deps.clock)
-  const households = createBuckets(forHousehold, deps.clock)
+  const addresses = deps.buckets('letters', toAddress)
+  const households = deps.buckets('registration', forHousehold)
 
   function readEmail(text: string): string {
     const email = toLogin(text)
@@ -52,8 +58,9 @@ export function createRegistration(
     return email
   }
 
-  function limit(email: string, { household }: Visitor): void {
-    if (!households.take(household) || !addresses.take(email)) throw tooManyAttempts()
+  async function limit(email: string, { household }: Visitor): Promise<void> {
+    if ((await households.take(household, 1)).taken === 0) throw tooManyAttempts()
+    if ((await addresses.take(email, 1)).taken === 0) throw tooManyAttempts()
   }
 
   async function admit(tx: Tx, { email, password }: Waiting, visitor: Visitor): Promise<Opened> {
@@ -77,7 +84,7 @@ export function createRegistration(
       const email = readEmail(wish.email)
       const problem = problemOfPassword(wish.password, email)
       if (problem !== undefined) throw badPassword(problem)
-      limit(email, visitor)
+      await limit(email, visitor)
       const password = await identities.hash(wish.password, email)
       const known = await identities.findByLogin('customer', email)
       if (!mail) {
@@ -106,7 +113,7 @@ export function createRegistration(
     async askReset(text: string, visitor: Visitor): Promise<void> {
       if (!mail) throw noMail()
       const email = readEmail(text)
-      limit(email, visitor)
+      await limit(email, visitor)
       const known = await identities.findByLogin('customer', email)
       if (!known?.email) return
       const link = await db.transact(async (tx) =>
@@ -116,8 +123,8 @@ export function createRegistration(
     },
 
     /**
-     * A customer who goes: his name, login and address are forgotten, his tokens revoked, his sessions ended, and all
-     * that he has stops. What moved his money stays in the books, under his number.
+     * A customer who goes: who he is, what he called his things and where he came from is forgotten, and all that he
+     * has stops. What moved his money stays in the books, under his number.
      */
     async leave(
       customer: CustomerId,
@@ -127,13 +134,8 @@ export function createRegistration(
       await identities.confirm(owner, wish.password, wish.household)
       const { balance } = await deps.ledger.balance(customer)
       if (balance > 0n && !wish.giveUpBalance) throw balanceLeft(toRoubles(balance))
-      await db.transact(async (tx) => {
-        await deps.block(tx, customer, true)
-        await customers.erase(tx, customer)
-        await identities.remove(tx, owner)
-      })
-      customers.forget()
-      signIn.forget()
+      const isConfirmed = (lost: { readonly balance: Kopecks }) => lost.balance <= 0n || wish.giveUpBalance
+      await deps.erasing.erase(customer, { by: 'customer', isConfirmed })
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../../db/transaction.ts'
-import { type BucketRate, createBuckets } from '../../kernel/buckets.ts'
+import type { BucketRate, ShareBuckets } from '../../kernel/buckets.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../kernel/ids.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -43,7 +43,6 @@ const rememberMs = 500
 const mostRemembered = 10_000
 /** How exactly the last use of a session is kept. */
 const touchEveryMs = 60_000
-const keptAfterMs = 30 * 86_400_000
 
 /** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
 const ofName: BucketRate = { perSecond: 20 / 900, burst: 20 }
@@ -61,6 +60,8 @@ export type SignInDeps = {
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
   readonly vault: Vault
+  /** What all shops on one database count attempts in. */
+  readonly buckets: ShareBuckets
   readonly passwords: Passwords
   readonly codes: Codes
   readonly customers: Pick<Customers, 'assertOpenIn'>
@@ -71,8 +72,8 @@ export type SignIn = ReturnType<typeof createSignIn>
 
 export function createSignIn(deps: SignInDeps) {
   const { db, clock, random, sha256 } = deps
-  const names = createBuckets(ofName, clock)
-  const households = createBuckets(ofSource, clock)
+  const names = deps.buckets('sign-in by name', ofName)
+  const households = deps.buckets('sign-in', ofSource)
   const known = remember({
     ask: async (secret: string) => {
       const digest = sha256(secret)
@@ -89,16 +90,19 @@ export function createSignIn(deps: SignInDeps) {
    * Takes an attempt from whoever tries and, where a name is tried, from that name. One that succeeds is given back.
    * What cannot be guessed, as a link, is nobody's name: nobody shuts it for others.
    */
-  function attempt(name: string | undefined, household: string): { readonly succeeded: () => void } {
-    if (!households.take(household)) throw tooManyAttempts()
-    if (name !== undefined && !names.take(name)) {
-      households.give(household)
+  async function attempt(
+    name: string | undefined,
+    household: string,
+  ): Promise<{ readonly succeeded: () => Promise<void> }> {
+    if ((await households.take(household, 1)).taken === 0) throw tooManyAttempts()
+    if (name !== undefined && (await names.take(name, 1)).taken === 0) {
+      await households.give(household)
       throw tooManyAttempts()
     }
     return {
-      succeeded() {
-        if (name !== undefined) names.give(name)
-        households.give(household)
+      async succeeded() {
+        if (name !== undefined) await names.give(name)
+        await households.give(household)
       },
     }
   }
@@ -200,25 +204,25 @@ export function createSignIn(deps: SignInDeps) {
       visitor: Visitor,
     ): Promise<Opened> {
       const login = toLogin(given.login)
-      const tried = attempt(`${kind} ${login}`, visitor.household)
+      const tried = await attempt(`${kind} ${login}`, visitor.household)
       const identity = await assertPassword(await store.findByLogin(db, kind, login), given.password)
       const opened = await db.transact(async (tx) => {
         await assertCode(tx, identity, given.code)
         return openOwn(tx, identity.owner, visitor)
       })
-      tried.succeeded()
+      await tried.succeeded()
       return opened
     },
 
     /** Opens a session by a link that was given to its owner; it works once. */
     async byLink(kind: OwnerKind, text: string, visitor: Visitor): Promise<Opened> {
-      const tried = attempt(undefined, visitor.household)
+      const tried = await attempt(undefined, visitor.household)
       const opened = await db.transact(async (tx) => {
         const link = await useLink(tx, text, 'enter')
         if (link.kind !== kind || link.owner === null) throw invalidLink()
         return openOwn(tx, store.toOwner(kind, link.owner), visitor)
       })
-      tried.succeeded()
+      await tried.succeeded()
       return opened
     },
 
@@ -266,8 +270,8 @@ export function createSignIn(deps: SignInDeps) {
     /** All is asked anew from now on. */
     forget: () => known.forget(),
 
-    /** Sessions and links that ended a month ago are gone; tells how many. */
-    forgetEnded: (limit: number): Promise<number> =>
-      db.transact((tx) => store.forgetEnded(tx, clock() - keptAfterMs, limit)),
+    /** Sessions and links that ended so long ago are gone; tells how many. */
+    forgetEnded: (keptMs: number, limit: number): Promise<number> =>
+      db.transact((tx) => store.forgetEnded(tx, clock() - keptMs, limit)),
   }
 }

@@ -237,7 +237,10 @@ export function insertLink(tx: Tx, of: OneTimeLink, digest: Uint8Array): void {
   )
 }
 
-/** Uses a link up. None for one that was used, is too old, or is for something else: of two who try, one gets it. */
+/**
+ * Uses a link up, and what waited for it is no longer kept. None for one that was used, is too old, or is for something
+ * else: of two who try, one gets it.
+ */
 export async function useLink(
   tx: Tx,
   digest: Uint8Array,
@@ -249,6 +252,7 @@ export async function useLink(
      RETURNING *`,
     [digest, purpose, nowMs],
   )
+  if (row?.payload) await tx.run('UPDATE console_links SET payload = NULL WHERE id = $1', [row.id])
   return row && toLink(row)
 }
 

@@ -210,7 +210,10 @@ export async function leasesOf(
   }))
 }
 
-/** Who held an address between two moments, the oldest first. */
+/**
+ * Who held an address between two moments, both included, the oldest first. A lease is over at the moment of its end:
+ * whoever has the address from then on is the next one, and never both.
+ */
 export async function holdersBetween(
   reader: Reader,
   address: string,
@@ -219,7 +222,7 @@ export async function holdersBetween(
 ): Promise<{ proxy: number; startedAt: number; endedAt: number | null }[]> {
   const rows = await reader.all<{ proxy_id: bigint; started_at: bigint; ended_at: bigint | null }>(
     `SELECT leases.proxy_id, leases.started_at, leases.ended_at FROM stock JOIN leases ON leases.place_id = stock.id
-     WHERE stock.address = $1 AND leases.started_at <= $3 AND (leases.ended_at IS NULL OR leases.ended_at >= $2)
+     WHERE stock.address = $1 AND leases.started_at <= $3 AND (leases.ended_at IS NULL OR leases.ended_at > $2)
      ORDER BY leases.started_at, leases.proxy_id LIMIT 1000`,
     [address, from, to],
   )

@@ -5,7 +5,7 @@ import { pagesOf } from '../../kernel/pages.ts'
 import { type ByteAccount, readSubject, subjectOf, subjects } from './accounts/rules.ts'
 import { AccountWalk, type LeaseSums } from './accounts/rules-audit.ts'
 import * as store from './accounts/store.ts'
-import { strayBudgets } from './counts/store.ts'
+import { strayBudgets, unsoundCounts } from './counts/store.ts'
 import * as leases from './leases/store.ts'
 
 const page = 500
@@ -116,6 +116,9 @@ async function checkLeases(reader: Reader, sums: ReadonlyMap<string, LeaseSums>)
         'its count is not what the node reported, or more was billed than is believed of it',
       ),
     )
+  }
+  for (const line of [...(await leases.unsoundLines(reader, page)), ...(await unsoundCounts(reader, page))]) {
+    findings.push(found('lease', `${line.subject} at ${line.node}`, 'its figures are not those that were last written'))
   }
   for (const budget of await strayBudgets(reader, page)) {
     findings.push(found('budget', `budget of ${budget.node}`, budget.problem))

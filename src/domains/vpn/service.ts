@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/transaction.ts'
+import { type Address, addressToNumber, formatAddress } from '../../kernel/address.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles, total, zero } from '../../kernel/money.ts'
@@ -170,6 +171,13 @@ export function createVpn(deps: VpnDeps) {
     ...createRenewal(deps, subscriptions, extend),
 
     locations: subscriptions.locations,
+
+    /** Which devices had an address inside the tunnel between two moments, both included. */
+    holdersOf: (address: Address, from: number, to: number) =>
+      deps.db.snapshot((reader) => {
+        const ipv4 = address.version === 4 ? addressToNumber(address) : null
+        return peers.holdersBetween(reader, formatAddress(address), ipv4, from, to)
+      }),
 
     /** What a number of months costs, or what each that is sold costs. */
     async quote(months: number | undefined): Promise<Offer[]> {

@@ -263,3 +263,35 @@ export function addUsage(
     [id, of.received, of.sent, of.lastHandshakeAt],
   )
 }
+
+/** Which devices had an address inside the tunnel between two moments, both included, the oldest first. */
+export async function holdersBetween(
+  reader: Reader,
+  address: string,
+  ipv4: bigint | null,
+  from: number,
+  to: number,
+): Promise<{ id: string; subscription: string; customer: CustomerId; createdAt: number; removedAt: number | null }[]> {
+  const rows = await reader.all<{
+    id: string
+    uuid: string
+    customer_id: string
+    created_at: bigint
+    removed_at: bigint | null
+  }>(
+    `SELECT vpn_peers.id, vpn_subscriptions.uuid, vpn_subscriptions.customer_id, vpn_peers.created_at,
+       vpn_peers.removed_at
+     FROM vpn_peers JOIN vpn_subscriptions ON vpn_subscriptions.uuid = vpn_peers.subscription_uuid
+     WHERE (vpn_peers.ipv4 = CAST($2 AS BIGINT) OR vpn_peers.ipv6 = $1) AND vpn_peers.created_at <= $4
+       AND (vpn_peers.removed_at IS NULL OR vpn_peers.removed_at > $3)
+     ORDER BY vpn_peers.created_at, vpn_peers.id LIMIT 1000`,
+    [address, ipv4, from, to],
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    subscription: row.uuid,
+    customer: row.customer_id as CustomerId,
+    createdAt: Number(row.created_at),
+    removedAt: numberOrNull(row.removed_at),
+  }))
+}

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createLeader } from '../../db/leader.ts'
 import { type Backups, backupChores } from '../../jobs/backups.ts'
 import type { Chore, Notes } from '../../jobs/chores.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -9,8 +8,6 @@ import type { Config } from '../settings/config.ts'
 import { draftMark } from './backup.ts'
 import { filesOf } from './manifest.ts'
 
-/** Which lock: backups are the one thing that only one shop does. */
-const purpose = 1
 const hourMs = 3_600_000
 
 export type Schedule = {
@@ -24,13 +21,11 @@ export type Schedule = {
 export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Schedule {
   const folder = config.backupFolder
   if (folder === undefined) return { chores: [], list: () => [], stop: async () => {} }
-  const leader = createLeader(config.databaseUrl, purpose)
   const end = new AbortController()
   const backups = backupsIn(folder, config, end.signal)
   const chores = backupChores(
     {
       backups,
-      isLeading: () => leader.isLeading(),
       clock,
       everyMs: config.backupHours * hourMs,
       keep: config.backupKeep,
@@ -42,7 +37,6 @@ export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Sch
     list: () => backups.list(),
     async stop() {
       end.abort()
-      await leader.stop()
     },
   }
 }

@@ -7,6 +7,7 @@ import {
   adviseFiles,
   adviseMode,
   adviseNode,
+  adviseOwnCertificate,
   advisePostgres,
 } from './advice.ts'
 
@@ -30,6 +31,12 @@ const node = {
   health: { lagMs: 0 },
 }
 
+const lasting = (days: number) => ({
+  names: ['shop.example.net'],
+  beginsAt: nowMs - 90 * 24 * hourMs,
+  endsAt: nowMs + days * 24 * hourMs,
+})
+
 describe('the doctor', () => {
   test('finds nothing wrong with what is as it should be', () => {
     for (const advice of [
@@ -41,6 +48,8 @@ describe('the doctor', () => {
       adviseNode(node, nowMs, '1.0.0'),
       adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, '', nowMs),
+      adviseCertificate('shop.example.net', nowMs + 3 * 24 * hourMs, '', nowMs, 6 * 24 * hourMs),
+      adviseOwnCertificate('tls.crt', lasting(60), 0, nowMs),
     ]) {
       expect(advice).toMatchObject({ state: 'ok', todo: '' })
     }
@@ -64,6 +73,9 @@ describe('the doctor', () => {
       adviseBackups('/backups', undefined, 24 * hourMs, nowMs),
       adviseBackups('/backups', nowMs - 49 * hourMs, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', nowMs + 24 * hourMs, '', nowMs),
+      adviseOwnCertificate('tls.crt', lasting(-1), 0, nowMs),
+      adviseOwnCertificate('tls.crt', lasting(3), 2, nowMs),
+      adviseOwnCertificate('tls.crt', 'there is no certificate in PEM form', 0, nowMs),
       adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, 'self-signed', nowMs),
     ]) {
       expect(advice.state).toBe('wrong')
@@ -81,6 +93,7 @@ describe('the doctor', () => {
       adviseNode({ ...node, version: '0.9.0' }, nowMs, '1.0.0'),
       adviseBackups(undefined, undefined, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', undefined, 'no answer in time', nowMs),
+      adviseOwnCertificate('tls.crt', lasting(60), 2, nowMs),
     ]) {
       expect(advice.state).toBe('note')
     }

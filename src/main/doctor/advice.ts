@@ -140,13 +140,44 @@ export function adviseBackups(
 }
 
 const soonDays = 14
+const dayMs = 86_400_000
 
-export function adviseCertificate(host: string, endsAt: number | undefined, problem: string, nowMs: number): Advice {
+/** One that lives for a few days only is near its end when a fifth of that is left. */
+const isSoon = (endsAt: number, lifeMs: number, nowMs: number): boolean =>
+  endsAt - nowMs < Math.min(soonDays * dayMs, lifeMs / 5)
+
+export function adviseCertificate(
+  host: string,
+  endsAt: number | undefined,
+  problem: string,
+  nowMs: number,
+  lifeMs = Number.POSITIVE_INFINITY,
+): Advice {
   const of = `certificate of ${host}`
   if (endsAt === undefined) return note(of, `it could not be looked at: ${problem}`, 'look at it from outside')
-  const days = Math.floor((endsAt - nowMs) / 86_400_000)
+  const days = Math.floor((endsAt - nowMs) / dayMs)
   if (problem !== '') return wrong(of, `it is not trusted: ${problem}`, 'get one for this name from a known authority')
-  if (days < soonDays)
+  if (isSoon(endsAt, lifeMs, nowMs))
     return wrong(of, `it ends in ${days} days`, 'renew it, and see why that did not happen by itself')
   return ok(of, `it is good for ${days} days`)
+}
+
+/** The certificate that this machine serves itself, as it lies in its file; and how often an authority gave none. */
+export function adviseOwnCertificate(
+  file: string,
+  found: { readonly names: readonly string[]; readonly beginsAt: number; readonly endsAt: number } | string,
+  failures: number,
+  nowMs: number,
+): Advice {
+  const of = `certificate in ${file}`
+  const asked = 'look for "certificate not renewed" in the log: the reason is the authority’s own'
+  if (typeof found === 'string') return wrong(of, found, failures > 0 ? asked : 'put one there, with its key')
+  const days = Math.floor((found.endsAt - nowMs) / dayMs)
+  const says = `it is for ${found.names.join(', ')} and`
+  if (found.endsAt <= nowMs) return wrong(of, `${says} has ended`, failures > 0 ? asked : 'replace it and its key')
+  if (isSoon(found.endsAt, found.endsAt - found.beginsAt, nowMs)) {
+    return wrong(of, `${says} ends in ${days} days`, failures > 0 ? asked : 'replace it and its key')
+  }
+  if (failures > 0) return note(of, `${says} good for ${days} days, but was not renewed ${failures} times`, asked)
+  return ok(of, `${says} good for ${days} days`)
 }

@@ -2,11 +2,26 @@ import { lookup } from 'node:dns/promises'
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
+import { failuresIn } from '../../plane/tls/acme/renewal.ts'
+import { BadCertificate, type Certificate } from '../../plane/tls/certificate.ts'
+import type { CertificateFiles } from '../../plane/tls/files.ts'
+import { readFiles } from '../../plane/tls/keeper.ts'
 import { findMissing, lookAtMachine } from '../../plane/wireguard/requirements.ts'
 import { findProgram } from '../../plane/wireguard/run.ts'
 import { diskOf } from '../metrics/process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
-import { type Advice, adviseCertificate, adviseDisk, adviseFiles, adviseMode, note, ok, wrong } from './advice.ts'
+import { acmeFolder, certificateFilesOf } from '../settings/tls.ts'
+import {
+  type Advice,
+  adviseCertificate,
+  adviseDisk,
+  adviseFiles,
+  adviseMode,
+  adviseOwnCertificate,
+  note,
+  ok,
+  wrong,
+} from './advice.ts'
 
 const answerWithinMs = 3_000
 
@@ -18,6 +33,7 @@ export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
     adviseFiles(hardFileLimit(), config.gatewayConnections),
     ...adviseRights(config),
     ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
+    ...lookAtOwnCertificate(config),
     ...(await lookAtCertificate(config)),
     adviseWireguard(config),
   ]
@@ -51,6 +67,15 @@ function lookAtPorts(config: Config): Promise<Advice>[] {
       url: `http://127.0.0.1:${config.gatewayPort}/`,
       isOurs: /turnpike/i,
     },
+    ...(config.gatewayTlsPort > 0
+      ? [
+          {
+            of: `port ${config.gatewayTlsPort} of the gateway over TLS`,
+            url: `https://127.0.0.1:${config.gatewayTlsPort}/`,
+            isOurs: /turnpike/i,
+          },
+        ]
+      : []),
     ...(metrics
       ? [
           {
@@ -63,7 +88,10 @@ function lookAtPorts(config: Config): Promise<Advice>[] {
   ]
   return ports.map(async ({ of, url, isOurs }) => {
     try {
-      const answer = await fetch(url, { signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' })
+      // Only whether it is Turnpike is asked; whether others trust it is looked at below.
+      const anyone: object = { tls: { rejectUnauthorized: false } }
+      const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
+      const answer = await fetch(url, init)
       const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
       if (isOurs.test(text)) return ok(of, 'Turnpike answers there')
       return wrong(of, 'another program has it', 'end that program, or choose another port')
@@ -94,26 +122,46 @@ function lookAtNames(config: Config): Promise<Advice>[] {
   })
 }
 
+function lookAtOwnCertificate(config: Config): Advice[] {
+  const files = certificateFilesOf(config)
+  if (!files) return []
+  const failures = config.acmeNames.length > 0 ? failuresIn(acmeFolder(config.folder)) : 0
+  return [adviseOwnCertificate(files.cert, findCertificate(files), failures, Date.now())]
+}
+
+function findCertificate(files: CertificateFiles): Certificate | string {
+  try {
+    return readFiles(files)
+  } catch (error) {
+    if (error instanceof BadCertificate) return error.message
+    throw error
+  }
+}
+
 async function lookAtCertificate(config: Config): Promise<Advice[]> {
   const url = URL.parse(config.publicUrl ?? '')
   if (url?.protocol !== 'https:') return []
-  const { endsAt, problem } = await certificateOf(url.hostname, Number(url.port || 443))
-  return [adviseCertificate(url.hostname, endsAt, problem, Date.now())]
+  const { endsAt, beginsAt, problem } = await certificateOf(url.hostname, Number(url.port || 443))
+  const lifeMs = endsAt === undefined || beginsAt === undefined ? undefined : endsAt - beginsAt
+  return [adviseCertificate(url.hostname, endsAt, problem, Date.now(), lifeMs)]
 }
 
-function certificateOf(host: string, port: number): Promise<{ endsAt: number | undefined; problem: string }> {
+type Seen = { endsAt: number | undefined; beginsAt?: number; problem: string }
+
+function certificateOf(host: string, port: number): Promise<Seen> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, servername: isIP(host) === 0 ? host : '', rejectUnauthorized: false })
-    const end = (endsAt: number | undefined, problem: string): void => {
+    const end = (endsAt: number | undefined, problem: string, beginsAt?: number): void => {
       socket.destroy()
-      resolve({ endsAt, problem })
+      resolve({ endsAt, problem, ...(beginsAt !== undefined && { beginsAt }) })
     }
     socket.setTimeout(answerWithinMs, () => end(undefined, 'no answer in time'))
     socket.once('error', (error) => end(undefined, error.message))
     socket.once('secureConnect', () => {
-      const untilAt = Date.parse(socket.getPeerCertificate().valid_to)
+      const { valid_from: from, valid_to: until } = socket.getPeerCertificate()
+      const untilAt = Date.parse(until)
       const problem = socket.authorized ? '' : String(socket.authorizationError ?? 'unknown')
-      end(Number.isNaN(untilAt) ? undefined : untilAt, problem)
+      end(Number.isNaN(untilAt) ? undefined : untilAt, problem, Date.parse(from))
     })
   })
 }

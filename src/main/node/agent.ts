@@ -4,15 +4,18 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { randomBytes } from '../../adapters/random.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import type { Log } from '../../kernel/log.ts'
+import { Refusal } from '../../kernel/refusal.ts'
 import { makeBoot } from '../../plane/agent/boot-id.ts'
 import type { Carrier } from '../../plane/agent/carrier.ts'
 import { sendEarlier } from '../../plane/agent/earlier.ts'
 import { hasNewerKey, type Identity, IdentityError, takeIdentity } from '../../plane/agent/identity.ts'
 import { openJournal } from '../../plane/agent/journal.ts'
 import { createMeter, type Meter, type MeterDeps } from '../../plane/agent/meter.ts'
+import { isRunning, listRunning } from '../../plane/agent/running.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../plane/agent/shop-link.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { createSync, type PagePlace } from '../../plane/agent/sync.ts'
+import { mostBeside } from '../../wire/node/report.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
@@ -44,6 +47,8 @@ export function standingOf(
 export type Agent = {
   readonly node: string
   readonly folder: string
+  /** The name of this run. */
+  readonly boot: string
   readonly link: ShopLink
   /** Whether there is a key to join anew with. */
   readonly hasNewerKey: () => boolean
@@ -81,6 +86,8 @@ export async function openAgent(
   const identity = await joinShop(config, kind, folder, log, end)
   if (!identity) return undefined
   const around = surroundingsOf(log)
+  const beside = await besideUs(folder)
+  const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const link = linkTo(config, identity.secret, () => {
     log.error('revoked', { explanation: 'the shop does not know this node any more; nothing is carried' })
     onRevoked()
@@ -90,12 +97,12 @@ export async function openAgent(
   return {
     node: identity.node,
     folder,
+    boot,
     link,
     hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
     clock: () => Date.now() + skewMs,
     skewMs: () => skewMs,
     attach(carrier, onPage, says) {
-      const boot = makeBoot({ folder, clock: Date.now, randomBytes })
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
       const sync = createSync({
         ...around,
@@ -110,14 +117,27 @@ export async function openAgent(
         ...around,
         ...named,
         carrier,
+        beside,
         journal: openJournal({ ...around, ...named }),
         lagMs: () => sync.lagMs,
         says,
-        sendEarlier: (stop) => sendEarlier({ ...around, ...named, end: stop }),
+        sendEarlier: (stop) =>
+          sendEarlier({ ...around, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
       })
       return { sync, meter }
     },
   }
+}
+
+/** Other processes of this node that run now. What they hold stays theirs. */
+async function besideUs(folder: string): Promise<string[]> {
+  const running = await listRunning(folder)
+  if (running.length <= mostBeside) return running
+  throw new Refusal(
+    'conflict',
+    'conflict',
+    `${running.length} processes of this node carry connections already. Wait until one has ended, or stop one.`,
+  )
 }
 
 /** A clock that is off by more than this is worth a word, and again when it is off by as much more. */

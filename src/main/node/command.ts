@@ -1,4 +1,4 @@
-import type { Command } from '../../cli/command.ts'
+import type { Command, Given, Option } from '../../cli/command.ts'
 import type { Log } from '../../kernel/log.ts'
 import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
 import type { Config } from '../settings/config.ts'
@@ -8,6 +8,10 @@ export type RunningNode = {
   readonly ready?: Promise<void>
   /** Settles should the node be unable to go on. */
   readonly failed?: Promise<void>
+  /** Settles once another process has taken over and nothing is left to carry. */
+  readonly replaced?: Promise<void>
+  /** Reads its certificate again, where it has one. */
+  readonly onHangUp?: (() => void) | undefined
   stop(): Promise<void>
 }
 
@@ -17,20 +21,27 @@ export type RunningNode = {
 export const nodeCommand = (
   name: string,
   summary: string,
-  open: (config: Config, log: Log, end: AbortSignal) => Promise<RunningNode | undefined>,
+  open: (config: Config, log: Log, end: AbortSignal, given: Given) => Promise<RunningNode | undefined>,
+  options: readonly Option[] = [],
 ): Command => ({
   name,
   summary,
   takes: [],
-  options: [],
+  options,
   async run(given) {
     const config = configOf(given)
     const stop = new AbortController()
-    const stopped = untilStopped().then(() => stop.abort())
-    const node = await open(config, logOf(config, name), stop.signal)
+    const told: { node?: RunningNode | undefined } = {}
+    const stopped = untilStopped(() => told.node?.onHangUp).then(() => stop.abort())
+    const node = await open(config, logOf(config, name), stop.signal, given)
+    told.node = node
     void node?.ready?.then(() => tellOpened({}))
     if (node && !node.ready) tellOpened({})
-    const exit = await Promise.race([stopped.then(() => 0), ...(node?.failed ? [node.failed.then(() => 1)] : [])])
+    const exit = await Promise.race([
+      stopped.then(() => 0),
+      ...(node?.failed ? [node.failed.then(() => 1)] : []),
+      ...(node?.replaced ? [node.replaced.then(() => 0)] : []),
+    ])
     stop.abort()
     await node?.stop()
     return { json: null, lines: [], exit }

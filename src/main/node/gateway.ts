@@ -8,6 +8,7 @@ import { classify } from '../../kernel/reserved.ts'
 import { createAsk } from '../../plane/agent/ask.ts'
 import { createExitWords, type ExitWords } from '../../plane/agent/exit-words.ts'
 import { takeHopKey } from '../../plane/agent/hop-key.ts'
+import type { Meter } from '../../plane/agent/meter.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
 import { createSnapshot, type Snapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
@@ -15,18 +16,25 @@ import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
+import { openOffer } from '../../plane/gateway/handover/offer.ts'
+import type { Predecessor } from '../../plane/gateway/handover/take-over.ts'
+import { type Front, openFront } from '../../plane/tls/front.ts'
 import type { Found, StatePage } from '../../wire/node/state.ts'
-import { addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
+import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
-import { listening } from '../settings/listening.ts'
+import { listening, withIpv6OrWithout } from '../settings/listening.ts'
+import { openTls, type Tls } from '../tls.ts'
 import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
 import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
 import { chooseEngine } from './engine.ts'
+import { describeGateway, meetPredecessor, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
+import { reloadCommand } from './reload.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
 const drainMs = 4000
@@ -35,6 +43,9 @@ const lookAroundMs = 60_000
 /** How often it is said, at most, that there was no room for somebody. */
 const pressureMs = 10_000
 
+/** A shop that is away must not hold up a take-over for longer, where an earlier run has left what it had heard. */
+const freshStateMs = 10_000
+
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
 const mostTrialMs = 15_000
 
@@ -42,12 +53,37 @@ export type Gateway = RunningNode & { readonly port: number }
 
 /**
  * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined
- * when told to stop before that.
+ * when told to stop before that. With `takesOver` it listens on the sockets of the process that runs now, which then
+ * carries what it has to its end.
  */
-export async function openGateway(config: Config, log: Log, end: AbortSignal): Promise<Gateway | undefined> {
+export async function openGateway(
+  config: Config,
+  log: Log,
+  end: AbortSignal,
+  takesOver = false,
+): Promise<Gateway | undefined> {
+  const before = takesOver ? await meetPredecessor(config, log) : undefined
+  try {
+    return await openBeside(config, log, end, before)
+  } finally {
+    before?.close()
+  }
+}
+
+async function openBeside(
+  config: Config,
+  log: Log,
+  end: AbortSignal,
+  before: Predecessor | undefined,
+): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
+  // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
+  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
-  if (!agent) return undefined
+  if (!agent) {
+    await tls?.stop()
+    return undefined
+  }
   const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -59,42 +95,108 @@ export async function openGateway(config: Config, log: Log, end: AbortSignal): P
   // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
   // no.
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
+  else if (before) await Promise.race([sync.ready, running, realTiming.pause(freshStateMs, end)])
   if (end.aborted) {
+    await tls?.stop()
     await meter.stop()
     return undefined
   }
-  const port = listen(engine, config)
+  const port = listen(engine, config, await before?.listeners())
   // With its first report it counts as there, and what it carries is sold.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
   addGatewayMetrics(metrics, engine, () => words.standing())
-  const figures = serveMetrics(config, 'gateway', metrics, log)
+  tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
+  if (before) await takePlace(before, engine, meter)
+  // Not handed over: the one before has let go of it by now.
+  const front = tls && listenTls(engine, tls, config, log)
+  if (front) addFrontMetrics(metrics, front)
+  const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(
     createPressureLog(log, () => engine.standing),
     pressureMs,
   )
   // What it has is sold once it can be used: the port is open, and each address was tried.
-  const trying = trials.run(end)
-  await Promise.race([trials.ready, realTiming.pause(mostTrialMs, end)])
-  log.info('gateway open', { port, node: agent.node, mode: rules.mode(), version: manifest.version })
+  const endTrials = new AbortController()
+  end.addEventListener('abort', () => endTrials.abort())
+  const trying = trials.run(endTrials.signal)
+  const stopShowing = once(async () => {
+    endTrials.abort()
+    saved.close()
+    metrics.stop()
+    await figures.stop()
+  })
+  const { promise: replaced, resolve: setReplaced } = Promise.withResolvers<void>()
+  const about = describeGateway(config)
+  const offer = openOffer({
+    folder: agent.folder,
+    boot: agent.boot,
+    ...about,
+    listeners: () => engine.listeners(),
+    async leave() {
+      about.noteLeaving()
+      log.info('taken over', { open: engine.standing.open, most_seconds: config.gatewayCarryOnSeconds })
+      front?.close()
+      await Promise.all([engine.leave(), stopShowing()])
+      meter.leave()
+      void untilEmpty(engine, config, end, log).then(setReplaced)
+    },
+    onFault: (fault) => log.error('fault', { fault }),
+  })
+  await Promise.race([trials.ready, realTiming.pause(mostTrialMs, endTrials.signal)])
+  log.info('gateway open', {
+    port,
+    ...(front && { tls_port: front.port }),
+    node: agent.node,
+    mode: rules.mode(),
+    version: manifest.version,
+  })
   return {
     port,
     failed,
+    replaced,
+    onHangUp: tls?.look,
     async stop() {
+      front?.close()
       clearInterval(looking)
       clearInterval(pressing)
-      metrics.stop()
-      await figures.stop()
+      await stopShowing()
       // Nothing more of it is sold, and nobody new is let in, from the same moment on.
       await Promise.all([meter.withdraw(), engine.stop(drainMs)])
+      front?.end()
+      await tls?.stop()
       await meter.stop()
+      offer.close()
       await Promise.all([running, trying])
-      saved.close()
       log.info('gateway closed')
     },
+  }
+}
+
+/**
+ * From here on nobody comes to the one before, and its figures make room for ours. Should it refuse, whoever has come
+ * here meanwhile is let go in order.
+ */
+async function takePlace(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
+  try {
+    await before.leave()
+  } catch (error) {
+    await engine.stop(drainMs)
+    await meter.stop()
+    throw error
+  }
+  tellSystemd(`MAINPID=${process.pid}`)
+}
+
+/** Whoever asks, and however often. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => {
+    done ??= work()
+    return done
   }
 }
 
@@ -238,22 +340,40 @@ function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['o
   }
 }
 
-/** On a machine without IPv6 every address is every IPv4 address. */
-function listen(engine: Engine, config: Config): number {
-  const { gatewayListen: hostname, gatewayPort: port } = config
-  return listening(hostname, port, 'gateway', () => {
-    try {
-      return engine.start({ hostname, port })
-    } catch (error) {
-      const isWithoutIpv6 = error instanceof Error && 'code' in error && error.code === 'EAFNOSUPPORT'
-      if (!isWithoutIpv6 || hostname !== '::') throw error
-      return engine.start({ hostname: '0.0.0.0', port })
-    }
-  })
+function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, number> = new Map()): number {
+  const { gatewayListen, gatewayPort: port } = config
+  return listening(gatewayListen, port, 'gateway', () =>
+    withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port, inherited })),
+  )
 }
 
-export const gatewayCommand: Command = nodeCommand(
-  'gateway',
-  'Runs a gateway: proxies over HTTP and SOCKS5, for a shop here or elsewhere.',
-  openGateway,
-)
+/** The port for proxies over TLS, on the same addresses as the other. */
+function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
+  const { gatewayTlsPort: port } = config
+  const most = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
+  const open = (hostname: string): Front =>
+    openFront({
+      hostname,
+      port,
+      certificate: current,
+      most,
+      onTls: (tls) => engine.takeTls(tls),
+      onFault: (fault) => log.error('fault', { fault }),
+    })
+  return listening(config.gatewayListen, port, 'gateway over TLS', () => withIpv6OrWithout(config.gatewayListen, open))
+}
+
+export const gatewayCommands: readonly Command[] = [
+  nodeCommand(
+    'gateway',
+    'Runs a gateway: proxies over HTTP and SOCKS5, for a shop here or elsewhere.',
+    (config, log, end, given) => openGateway(config, log, end, given.has('take-over')),
+    [
+      {
+        flag: 'take-over',
+        meaning: 'take the place of the gateway that runs on this data folder, which carries what it has to its end',
+      },
+    ],
+  ),
+  reloadCommand,
+]

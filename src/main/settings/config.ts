@@ -7,6 +7,8 @@ import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './consol
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+import { type RetentionConfig, readRetentionConfig, retentionSettings } from './retention.ts'
+import { isTls, readTlsConfig, type TlsConfig, tlsSettings } from './tls.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
 /** Everything that an operator can set, read and checked. */
@@ -35,8 +37,10 @@ export type Config = {
   readonly log: LogLevel
 } & VpnConfig &
   BackupConfig &
+  RetentionConfig &
   MetricsConfig &
   GatewayConfig &
+  TlsConfig &
   ConsoleConfig
 
 /** All settings, in the order in which help lists them. */
@@ -99,6 +103,8 @@ export const settings = {
     meaning: 'an http(s) address that every checkpoint is sent to',
   },
   ...backupSettings,
+  ...tlsSettings,
+  ...retentionSettings,
   gatewayHost: {
     env: 'TURNPIKE_GATEWAY_HOST',
     flag: 'gateway-host',
@@ -218,7 +224,7 @@ export function readConfig(
   if (log === undefined) throw bad('log', `must be one of ${logLevels.join(', ')}`)
   const secretKey = read('secretKey')
   if (secretKey !== '' && !/^[0-9a-f]{64}$/i.test(secretKey)) throw bad('secretKey', 'must be 64 hexadecimal digits')
-  return {
+  const config = {
     host: host('host'),
     port: whole('port', 0, 65_535),
     folder: resolve(read('folder')),
@@ -242,11 +248,27 @@ export function readConfig(
     localNodes: readNodeKinds(read('localNodes')),
     log,
     ...readBackupConfig(reading),
+    ...readRetentionConfig(reading),
     ...readMetricsConfig(reading),
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
+    ...readTlsConfig(reading),
     ...readConsoleConfig(reading),
   }
+  return { ...config, publicUrl: readPublicUrl(config) }
+}
+
+/** A shop that serves TLS is reached over TLS; by the first name of its certificate, unless said otherwise. */
+function readPublicUrl(config: Config): string | undefined {
+  const { publicUrl, port, acmeNames, gatewayTlsPort, gatewayPort } = config
+  if (gatewayTlsPort > 0 && gatewayTlsPort === gatewayPort) {
+    throw bad('gatewayTlsPort', 'must be another port than TURNPIKE_GATEWAY_PORT')
+  }
+  if (isTls(config) && publicUrl?.startsWith('http:')) {
+    throw bad('publicUrl', 'must begin with https://, for the shop serves TLS alone')
+  }
+  if (publicUrl !== undefined || acmeNames[0] === undefined || port === 0) return publicUrl
+  return `https://${acmeNames[0]}${port === 443 ? '' : `:${port}`}`
 }
 
 /** What listens on every address is reached on this machine by loopback. */
@@ -254,7 +276,7 @@ const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '
 
 /** Where the shop listens. A port of 0 is any that is free, so whoever has opened one says which. */
 export const listenUrl = (config: Config, port = config.port): string =>
-  `http://${hostAndPort(loopbackOf[config.host] ?? config.host, port)}`
+  `${isTls(config) ? 'https' : 'http'}://${hostAndPort(loopbackOf[config.host] ?? config.host, port)}`
 
 /** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
 export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)

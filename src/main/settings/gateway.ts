@@ -25,6 +25,7 @@ export type GatewayConfig = {
   readonly gatewayNamesPerSecond: number
   readonly gatewayIdleSeconds: number
   readonly gatewayConnectSeconds: number
+  readonly gatewayCarryOnSeconds: number
 }
 
 export const gatewaySettings = {
@@ -121,6 +122,13 @@ export const gatewaySettings = {
     fallback: '10',
     meaning: 'how long a destination may take to answer',
   },
+  gatewayCarryOnSeconds: {
+    env: 'TURNPIKE_GATEWAY_CARRY_ON',
+    flag: 'gateway-carry-on',
+    value: 'SECONDS',
+    fallback: '3600',
+    meaning: 'how long a gateway that another process has taken over from carries on what it has open',
+  },
 } as const satisfies Record<keyof GatewayConfig, Setting>
 
 type GatewayReading = Reading<keyof typeof gatewaySettings>
@@ -145,16 +153,20 @@ export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
     gatewayNamesPerSecond: whole('gatewayNamesPerSecond', 1, 1_000_000),
     gatewayIdleSeconds: whole('gatewayIdleSeconds', 1, 86_400),
     gatewayConnectSeconds: whole('gatewayConnectSeconds', 1, 120),
+    gatewayCarryOnSeconds: whole('gatewayCarryOnSeconds', 0, 604_800),
   }
 }
 
 /** `files` is how many the process may have open. */
-export const engineLimitsOf = (config: GatewayConfig, files = Number.POSITIVE_INFINITY): EngineLimits => ({
+export const engineLimitsOf = (
+  config: GatewayConfig & { readonly gatewayTlsPort?: number },
+  files = Number.POSITIVE_INFINITY,
+): EngineLimits => ({
   handshakeMs: 10_000,
   betweenRequestsMs: 30_000,
   connectMs: config.gatewayConnectSeconds * 1000,
   idleMs: config.gatewayIdleSeconds * 1000,
-  ...roomWithin(config.gatewayConnections, files),
+  ...roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0),
   customer: {
     tunnels: config.gatewayTunnels,
     newPerSecond: config.gatewayNewPerSecond,

@@ -18,3 +18,14 @@ export function listening<Result>(hostname: string, port: number, what: string, 
     throw error
   }
 }
+
+/** Opens at an address; on a machine without IPv6 every address is every IPv4 address. */
+export function withIpv6OrWithout<Result>(hostname: string, open: (hostname: string) => Result): Result {
+  try {
+    return open(hostname)
+  } catch (error) {
+    const isWithoutIpv6 = error instanceof Error && 'code' in error && error.code === 'EAFNOSUPPORT'
+    if (!isWithoutIpv6 || hostname !== '::') throw error
+    return open('0.0.0.0')
+  }
+}

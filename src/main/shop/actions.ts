@@ -1,13 +1,28 @@
 import type { NewNode } from '../../domains/fleet/index.ts'
 import type { Adjustment } from '../../domains/ledger/index.ts'
-import type { Operator, Role } from '../../domains/operators/rules.ts'
-import { readPrefix } from '../../kernel/address.ts'
+import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
+import { type Address, formatAddress, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import type { Services } from './services.ts'
 
+/** An address, the moments between which it is asked for, and where somebody went from it, if that is known. */
+type AddressQuestion = {
+  readonly address: Address
+  readonly from: number
+  readonly to: number
+  readonly host: string
+}
+
+type Holders = {
+  readonly proxies: Awaited<ReturnType<Services['proxyOperator']['holdersOf']>>
+  readonly devices: Awaited<ReturnType<Services['vpn']['holdersOf']>>
+  readonly isExit: boolean
+  readonly candidates: Awaited<ReturnType<Services['premium']['mayHaveLeft']>>
+}
+
 /** The services, and the few actions of an operator that are a transaction of several domains. */
 export function createActions(services: Services) {
-  const { db, fleet, ledger, pricing, operators, signIn, identities } = services
+  const { db, fleet, ledger, pricing, operators, signIn, identities, acting, proxyOperator, premium, vpn } = services
   const linkFor = (operator: Operator) => ({ kind: 'operator', owner: operator.id, purpose: 'enter' }) as const
   return {
     ...services,
@@ -15,6 +30,23 @@ export function createActions(services: Services) {
     adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
     addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
+
+    /**
+     * Who had an address between two moments. It is a question about people: that it was asked, by whom and why, is
+     * written down before anybody is told.
+     */
+    async findHolders(action: Action, asked: AddressQuestion): Promise<Holders> {
+      await acting.mustNote(action)
+      const { address, from, to } = asked
+      const exit = formatAddress(address)
+      const [proxies, devices, isExit] = await Promise.all([
+        proxyOperator.holdersOf(address, from, to),
+        vpn.holdersOf(address, from, to),
+        premium.exits.isLocal(exit),
+      ])
+      const candidates = isExit ? await premium.mayHaveLeft({ exit, from, to, host: asked.host }) : []
+      return { proxies, devices, isExit, candidates }
+    },
 
     /** A link by which a customer signs in, once. */
     makeLink: (customer: CustomerId) =>

@@ -1,6 +1,6 @@
 import type { Command } from '../../cli/command.ts'
 import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
-import { openShop } from './shop.ts'
+import { openShop, type Shop } from './shop.ts'
 import { unshownTokenIn } from './unshown-token.ts'
 
 export const shopCommand: Command = {
@@ -10,8 +10,10 @@ export const shopCommand: Command = {
   options: [],
   async run(given) {
     const config = configOf(given)
-    const stopped = untilStopped()
+    const told: { shop?: Shop } = {}
+    const stopped = untilStopped(() => told.shop?.onHangUp)
     const shop = await openShop(config, logOf(config, 'shop'))
+    told.shop = shop
     if (!tellOpened({ banner: shop.banner })) {
       process.stdout.write(shop.banner)
       unshownTokenIn(config.folder).forget()

@@ -8,7 +8,9 @@ import { sha256 } from '../../adapters/sha256.ts'
 import { publicKeyOf } from '../../adapters/wireguard-keys.ts'
 import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
+import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
+import { shareBuckets } from '../../db/shared-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import {
@@ -55,6 +57,8 @@ import {
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
+import { createErasing, createExporting, createRetaining, historyDiffers, traces } from '../../domains/privacy/index.ts'
+import { type Retention, shippedRetention } from '../../domains/privacy/rules.ts'
 import {
   createIdentities,
   createRegistration,
@@ -99,6 +103,8 @@ export type Arrangements = {
   readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
+  /** How long what tells of customers' doings is kept; as shipped unless said. */
+  readonly retention?: Retention
   /** How customers come by themselves; they do not, and no letter is sent, unless said. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
@@ -120,6 +126,11 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
     shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
   },
   checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
+  retention: {
+    sessionDays: config.keepSessionDays,
+    sourceDays: config.keepSourceDays,
+    hourDays: config.keepHourDays,
+  },
 })
 
 /** All domains, wired to one database. */
@@ -250,8 +261,8 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     },
   })
   const buyers = buyersOf({ dedicated, premium, vpn })
-  const purchases = createPurchases({ db, customers, pricing, buyers, ...around })
-  const paymentDeps = { db, ledger, customers, events, providers, books, codes, purchases, once, ...around }
+  const purchases = createPurchases({ db, customers, orders, pricing, buyers, ...around })
+  const paymentDeps = { db, ledger, customers, events, providers, books, codes, referrals, purchases, once, ...around }
   const payments = createPayments(paymentDeps)
   const paymentOperator = createPaymentOperator(paymentDeps)
   const paymentWatch = createPaymentWatch(paymentDeps)
@@ -274,7 +285,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     createPremiumVerifier(premiumDeps),
     createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
     createPaymentsVerifier({ db, ledgerAudit, vault: arranged.vault }),
-    createEventsVerifier({ db }),
+    createEventsVerifier({ db, ...around }),
     createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
     createOperatorsVerifier({ db, ...around }),
     createSignInVerifier({ db, ...around, vault: arranged.vault }),
@@ -289,19 +300,40 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
   const passwords = createPasswords()
-  const signInDeps = { db, ...around, vault: arranged.vault, passwords, codes: secondFactors, customers, operators }
+  const buckets = shareBuckets(db, around.clock)
+  const signInDeps = {
+    db,
+    ...around,
+    buckets,
+    vault: arranged.vault,
+    passwords,
+    codes: secondFactors,
+    customers,
+    operators,
+  }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
+  const erasing = createErasing({
+    db,
+    ...around,
+    ledger,
+    customers,
+    operators,
+    history: historyEraserOn(plainDb, history),
+    block: blocking.within,
+    onErased: () => signIn.forget(),
+  })
   const registration = createRegistration({
     ...signInDeps,
     ...(arranged.joining ?? { isOpen: false, mail: undefined, siteUrl: () => '' }),
     signIn,
     identities,
     ledger,
-    block: blocking.within,
+    erasing,
   })
   return {
     db,
+    buckets,
     ledger,
     ledgerAudit,
     keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
@@ -336,6 +368,9 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     nodeSides,
     forgetUsage,
     setBlocked: blocking.setBlocked,
+    erasing,
+    exporting: createExporting({ db, customers }),
+    retaining: createRetaining({ db, ...around, retention: arranged.retention ?? shippedRetention }),
     acting,
     operators,
     signIn,
@@ -343,5 +378,16 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     registration,
     arranged,
     verifiers,
+  }
+}
+
+/** Blanks the history of a customer's rows. What was tampered with is for the operator to look at, and no fault. */
+const historyEraserOn = (db: Database, history: ReturnType<typeof createRowHistory>) => {
+  const rows = createRowErasure({ db, history })
+  return {
+    erase: (customer: string, nowMs: number, newName: () => string) =>
+      rows.erase(traces, customer, nowMs, newName).catch((error: unknown) => {
+        throw error instanceof HistoryDiffers ? historyDiffers(error.checkpoint) : error
+      }),
   }
 }

@@ -19,11 +19,13 @@ import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
-import { requestNotes, serve } from '../../api/serve.ts'
+import { requestNotes, type Server, serve } from '../../api/serve.ts'
 import { banner } from '../../cli/banner.ts'
 import { lifeOf } from '../../db/counter.ts'
+import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
+import { forgetBuckets } from '../../db/shared-buckets.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
 import type { Session } from '../../domains/signin/rules.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
@@ -34,6 +36,8 @@ import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { outageChores } from '../../jobs/outages.ts'
 import { paymentChores } from '../../jobs/payments.ts'
 import { premiumChores } from '../../jobs/premium.ts'
+import { privacyChores } from '../../jobs/privacy.ts'
+import { forgetRates } from '../../jobs/rates.ts'
 import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
 import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { signInChores } from '../../jobs/signin.ts'
@@ -47,6 +51,7 @@ import { serveMetrics } from '../metrics/serve.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
+import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
 import { assertOpen, openConfigured, readMigrations } from './database.ts'
 import { joinKeysIn } from './join-keys.ts'
@@ -67,12 +72,15 @@ export type Shop = {
   readonly services: Services
   /** How many requests run or wait now. */
   readonly pending: () => number
+  /** Reads its certificate again; undefined where it has none. */
+  readonly onHangUp: (() => void) | undefined
   /** Says that it is not ready, then refuses what is new, finishes what runs, and closes the database. */
   stop(): Promise<void>
 }
 
 /** Opens the shop: database, schema, sandbox, HTTP, chores. */
 export async function openShop(config: Config, log: Log, around: Surroundings = realSurroundings): Promise<Shop> {
+  const tls = openTls(config, 'shop', log)
   const db = openConfigured(config)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
@@ -96,7 +104,8 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
   const metrics = createProcessMetrics(config, 'shop')
   const tally = createShopMetrics(metrics, around.clock)
-  const api = openApi(config, services, around, { log, tally }, await lifeOf(db))
+  tls?.addMetrics(metrics)
+  const api = openApi(config, services, around, { log, tally, tls }, await lifeOf(db))
   addShopGauges(metrics, services, api.pending)
   site = config.publicUrl ?? api.url
   const local = await openLocalSocket(config, api.toNodes, log)
@@ -112,11 +121,14 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
+    ...privacyChores(services, log),
+    forgetRates((most) => forgetBuckets(db, around.clock(), most)),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,
   ]
-  const chores = startChores(all, log, tally.chore)
+  const leaders = createLeaders(config.databaseUrl)
+  const chores = startChores(all, log, leaders.leads, tally.chore)
   const figures = serveMetrics(config, 'shop', metrics, log)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
@@ -125,13 +137,16 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
     token,
     services,
     pending: api.pending,
+    onHangUp: tls?.look,
     async stop() {
       await api.drain()
       await Promise.all([api.stop(), local?.stop(drainMs)])
+      await tls?.stop()
       await figures.stop()
       metrics.stop()
       await backups.stop()
       await chores.stop()
+      await leaders.stop()
       await mail?.close()
       await services.customers.noteUses()
       await db.close()
@@ -178,7 +193,7 @@ function openApi(
   config: Config,
   services: Services,
   around: Surroundings,
-  { log, tally }: { readonly log: Log; readonly tally: ShopTally },
+  { log, tally, tls }: { readonly log: Log; readonly tally: ShopTally; readonly tls: Tls | undefined },
   life: number,
 ) {
   let isStopping = false
@@ -201,6 +216,7 @@ function openApi(
     ...around,
     ...common,
     customers: services.customers,
+    buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
       mount(
@@ -232,10 +248,12 @@ function openApi(
     warnings: async () => (await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
   })
   const { host: hostname, port, trustedProxies } = config
-  const server = listening(hostname, port, 'shop', () =>
-    serve({ hostname, port, trustedProxies, toCustomers, toNodes, onChange: () => state.poke() }),
+  const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
+  const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.sourceOf } : { hostname, port }
+  const server: Server = listening(hostname, port, 'shop', () =>
+    serve({ ...at, trustedProxies, toCustomers, toNodes, onChange: () => state.poke() }),
   )
-  url = listenUrl(config, server.port)
+  url = listenUrl(config, entrance?.port ?? server.port)
   return {
     url,
     toNodes,
@@ -248,7 +266,9 @@ function openApi(
     async stop(): Promise<void> {
       isStopping = true
       state.stop()
+      entrance?.close()
       await server.stop(drainMs)
+      entrance?.end()
     },
   }
 }

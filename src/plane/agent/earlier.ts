@@ -16,19 +16,27 @@ const mostPauseMs = 5_000
 const mostBadAnswers = 8
 
 /**
- * The boots before this one that left a journal, oldest first; without one, all of them. Removes half-written ones that
- * a death left behind. A later boot's journal is not touched: it is alive, and this process is the one that was
- * replaced.
+ * The boots before this one that left a journal, oldest first; without one, all of them. A later boot's journal is not
+ * touched: it is alive, and this process is the one that was replaced.
  */
 export function listEarlier(folder: string, boot?: string): string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const names = readdirSync(folder)
-  for (const name of names) if (/^journal-.*\.new$/.test(name)) rmSync(join(folder, name), { force: true })
-  return names
+  return readdirSync(folder)
     .flatMap((name) => /^journal-([0-9a-z_-]{8,64})\.log$/.exec(name)?.[1] ?? [])
     .filter((each) => boot === undefined || each < boot)
     .toSorted()
 }
+
+/** Boots that died in the middle of rewriting a journal left a part of the new one; the old one is whole. */
+async function removeDrafts(folder: string, boot: string, isAlive: IsAlive): Promise<void> {
+  for (const name of readdirSync(folder)) {
+    const of = /^journal-([0-9a-z_-]{8,64})\.log\.new$/.exec(name)?.[1]
+    if (of !== undefined && of < boot && !(await isAlive(of))) rmSync(join(folder, name), { force: true })
+  }
+}
+
+type IsAlive = (boot: string) => Promise<boolean>
+const nobody: IsAlive = async () => false
 
 export function readJournal(folder: string, node: string, boot: string): { counts: KeptCounts; damaged: number } {
   return readRecords(readStart(join(folder, journalName(boot))), saltOf(node, boot))
@@ -74,7 +82,8 @@ function toReports(boot: string, version: string, counts: KeptCounts): ReportBod
 /**
  * Tells the shop what earlier boots have carried and removes each journal once it is taken. This comes before the first
  * wish, because that wish closes the earlier boots: what they carried on a lapsed lease could not be claimed any more.
- * A journal that the shop cannot make sense of stays. Returns whether none is left.
+ * A journal that the shop cannot make sense of stays, and so does that of a boot that is alive: it tells its counts
+ * itself, unless it dies. Returns whether none is left.
  */
 export async function sendEarlier(deps: {
   readonly folder: string
@@ -86,10 +95,18 @@ export async function sendEarlier(deps: {
   readonly chance: Chance
   readonly log: Log
   readonly end: AbortSignal
+  /** Whether a boot is a process that runs beside this one; nobody does unless said. */
+  readonly isAlive?: IsAlive
 }): Promise<boolean> {
-  const { folder, log, end } = deps
+  const { folder, log, end, isAlive = nobody } = deps
   let isAllTaken = true
-  for (const boot of listEarlier(folder, deps.boot).slice(0, mostJournals)) {
+  const earlier = listEarlier(folder, deps.boot).slice(0, mostJournals)
+  await removeDrafts(folder, deps.boot, isAlive)
+  for (const boot of earlier) {
+    if (await isAlive(boot)) {
+      isAllTaken = false
+      continue
+    }
     const { counts, damaged } = readJournal(folder, deps.node, boot)
     if (damaged > 0) log.warn('journal damaged', { boot, records_ignored: damaged })
     let isTaken = true

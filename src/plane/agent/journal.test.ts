@@ -276,6 +276,36 @@ describe('journals of earlier boots', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  test('of a process that runs beside this one stay, and are told once it has died', async () => {
+    const [dead, living] = ['0mabcdefg-00000001', '0mabcdefg-00000002']
+    note(dead, subuser('sub_1', 9))
+    note(living, subuser('sub_2', 7))
+    const draft = `${journalName(living)}.new`
+    writeFileSync(join(folder, draft), 'half of something')
+    const told: string[] = []
+    const link = {
+      async report(body: ReportBody) {
+        told.push(body.boot)
+        return { now: 0, replaced: false, allowances: [] }
+      },
+    }
+    let runs = true
+    const isAlive = async (each: string) => each === living && runs
+    const send = () =>
+      sendEarlier({
+        ...{ folder, node, boot: later, version: '1', link, chance, end, isAlive },
+        timing: new HandTiming(),
+        log: quietLog,
+      })
+    expect(await send()).toBe(false)
+    expect(told).toEqual([dead])
+    expect(readdirSync(folder).toSorted()).toEqual([journalName(living), draft])
+    runs = false
+    expect(await send()).toBe(true)
+    expect(told).toEqual([dead, living])
+    expect(readdirSync(folder)).toEqual([])
+  })
+
   test('stay while the shop is away, and when it cannot make sense of one, the others are sent', async () => {
     note('0mabcdefg-00000001', subuser('sub_bad', 1))
     note('0mabcdefg-00000002', subuser('sub_good', 1))

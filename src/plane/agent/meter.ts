@@ -34,6 +34,8 @@ export type MeterDeps = {
   readonly log: Log
   readonly boot: string
   readonly version: string
+  /** Earlier boots that carry on what they have while this one takes in whoever is new. */
+  readonly beside?: readonly string[] | undefined
   /** How far behind the newest change the node is. */
   readonly lagMs: () => number
   /** What a gateway has to say besides what it has carried. */
@@ -54,6 +56,8 @@ export type Meter = Agent & {
   start(): void
   /** Sends what there is to send now; whether the shop has everything afterwards. */
   flush(limitMs?: number): Promise<boolean>
+  /** Another process has taken this one's place: from now on it says what it has carried, and nothing of the node. */
+  leave(): void
   /** Tells the shop to sell nothing more of this node; what is sold goes on. Within a second, or not at all. */
   withdraw(): Promise<void>
   /**
@@ -87,6 +91,7 @@ export function createMeter(deps: MeterDeps): Meter {
   let atOnce = mostInReport
   let isReplaced = false
   let isWithdrawn = false
+  let isLeaving = false
   let isNoteDue = false
   let restEndsAt = Number.NEGATIVE_INFINITY
 
@@ -103,18 +108,19 @@ export function createMeter(deps: MeterDeps): Meter {
 
   function toBody(batch: Batch): ReportBody {
     const { tunnels, carried, relayed } = carrier.health
+    const health = {
+      tunnels,
+      carried,
+      ...(relayed !== undefined && { relayed }),
+      lag_ms: deps.lagMs(),
+      ...(isWithdrawn && { stopping: true }),
+    }
     return {
       ...batch,
       boot: deps.boot,
+      ...(deps.beside && deps.beside.length > 0 && { beside: [...deps.beside] }),
       version: deps.version,
-      health: {
-        tunnels,
-        carried,
-        ...(relayed !== undefined && { relayed }),
-        lag_ms: deps.lagMs(),
-        ...(isWithdrawn && { stopping: true }),
-      },
-      ...deps.says?.(),
+      ...(isLeaving ? { leaving: true } : { health, ...deps.says?.() }),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
         pool,
@@ -304,6 +310,10 @@ export function createMeter(deps: MeterDeps): Meter {
     flush(limitMs = stopLimitMs) {
       const limit = new AbortController()
       return within(limitMs, limit, () => drain(limit.signal))
+    },
+
+    leave() {
+      isLeaving = true
     },
 
     async withdraw() {

@@ -1,4 +1,4 @@
-import { closeSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
 import { parseJson } from './json.ts'
@@ -7,7 +7,6 @@ import { createLimitedLog, type Log, type Timing } from './surroundings.ts'
 import type { PagePlace } from './sync.ts'
 
 const fileName = 'state.log'
-const draftName = 'state.log.new'
 /** What changes may add to the file before it is written anew; also, as much as was in it then. */
 const shippedMostAdded = 4 * 1024 * 1024
 /** Things of a page that is written anew. */
@@ -25,13 +24,16 @@ export function openSavedState(deps: {
   readonly mostAdded?: number
 }) {
   const path = join(deps.folder, fileName)
-  const draft = join(deps.folder, draftName)
+  // Two processes of one node may be at it for a moment, and each puts a whole file into its place.
+  const draft = join(deps.folder, `${fileName}.new-${process.pid}`)
+  removeDrafts(deps.folder)
   const limitedLog = createLimitedLog(deps.log, deps.timing.now)
   let descriptor: number | undefined
   const mostAdded = deps.mostAdded ?? shippedMostAdded
   /** How long the file was when it last held everything once, and what came after. */
   let wholeBytes = 0
   let addedBytes = 0
+  let isOver = false
 
   function end(): void {
     if (descriptor !== undefined) closeSync(descriptor)
@@ -69,7 +71,7 @@ export function openSavedState(deps: {
     /** Notes a page. A disk that is full costs the node nothing but this. */
     note(page: StatePage, place: PagePlace): void {
       // A page of a poll that waited in vain says nothing.
-      if (!place.isWhole && isEmpty(page)) return
+      if (isOver || (!place.isWhole && isEmpty(page))) return
       try {
         write(page, place)
       } catch (error) {
@@ -78,7 +80,28 @@ export function openSavedState(deps: {
       }
     },
 
-    close: end,
+    /** Nothing more is noted: somebody else does. */
+    close(): void {
+      isOver = true
+      end()
+    },
+  }
+}
+
+/** What a process that died had begun. */
+function removeDrafts(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = /^state\.log\.new-(\d+)$/.exec(name)?.[1]
+    if (pid !== undefined && !isProcess(Number(pid))) rmSync(join(folder, name), { force: true })
+  }
+}
+
+function isProcess(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
   }
 }
 

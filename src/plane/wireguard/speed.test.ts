@@ -48,4 +48,17 @@ describe('speed limits', () => {
       }),
     )
   })
+
+  test('are as many as one row of the table has room for, and one that goes makes room', () => {
+    const alike = Array.from({ length: 4096 }, (_, index) => ({
+      id: `vpn_${index}`,
+      allowed: [`10.${index >> 8}.${index & 255}.7/32`],
+      speed_mbit: 10,
+    }))
+    const plan = createSpeedPlan(sides)
+    const added = (lines: readonly string[]) => lines.filter((line) => line.startsWith('filter add')).length
+    expect(added(plan.change(alike).lines)).toBe(4095)
+    expect(added(plan.change(alike.slice(1, 4095)).lines)).toBe(0)
+    expect(added(plan.change(alike.slice(1)).lines)).toBe(1)
+  })
 })

@@ -9,12 +9,24 @@ const count = z.int().nonnegative()
 
 export const mostInReport = 1000
 
+/** So many processes of one node, at most, carry on beside the one that has taken over from them. */
+export const mostBeside = 3
+
+const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
+
 /**
  * `boot` names one run of the node; a later run's name sorts later. `received` went to the customer, `sent` came from
  * the customer. Counts of an earlier boot, read from its journal, travel in a report of their own without wishes.
  */
 export const reportBodySchema = z.object({
-  boot: z.string().regex(/^[0-9a-z_-]{8,64}$/),
+  boot: bootName,
+  /**
+   * Earlier runs of the node that are alive: they carry on what they have, to its end, and keep their leases. Without
+   * this the first wish of a later run closes them.
+   */
+  beside: z.array(bootName).max(mostBeside).optional(),
+  /** A later run has taken this one's place: what it has carried counts; that the node is there the later one says. */
+  leaving: z.boolean().optional(),
   version: z.string().max(50),
   health: z
     .object({

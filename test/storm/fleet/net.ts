@@ -22,6 +22,8 @@ export type Machine = {
 const rangeSize = 8
 const rangesOfBlock = 12
 const exitsOfMachine = 2
+/** Every gateway tries every exit, so a large fleet has fewer of them. */
+const smallFleet = 6
 
 /** Why this machine cannot have a fleet, or undefined when it can. */
 export async function findFleetObstacle(): Promise<string | undefined> {
@@ -47,17 +49,18 @@ export function rangeOf(address: string): string {
   return `${a}.${b}.${c}.${Number(d) - (Number(d) % rangeSize)}/29`
 }
 
-function planMachine(number: number, blocks: number): Machine {
-  const ranges = Array.from({ length: blocks }, (_, block) =>
-    Array.from({ length: rangesOfBlock }, (__, at) => `45.${21 + block}.${number}.${at * 2 * rangeSize}/29`),
-  )
+function planMachine(number: number, ranges: number, exits: number): Machine {
+  const prefixes = Array.from({ length: ranges }, (_, index) => {
+    const [block, at] = [Math.floor(index / rangesOfBlock), index % rangesOfBlock]
+    return `45.${21 + block}.${number}.${at * 2 * rangeSize}/29`
+  })
   return {
     name: `gateway-${number}`,
     namespace: `tpt${process.pid}-fleet-${number}`,
     host: `45.20.${number}.2`,
     link: `g${number}`,
-    prefixes: ranges.flat(),
-    exits: Array.from({ length: exitsOfMachine }, (_, at) => `45.21.${number}.${248 + at}`),
+    prefixes,
+    exits: Array.from({ length: exits }, (_, at) => `45.21.${number}.${248 + at}`),
   }
 }
 
@@ -73,10 +76,11 @@ export class FleetNet {
     for (const machine of machines) for (const prefix of machine.prefixes) this.at.set(prefix, machine)
   }
 
-  static async open(count: number, blocks: number): Promise<FleetNet> {
+  static async open(count: number, ranges: number): Promise<FleetNet> {
     await removeLeftovers()
     enterOwnNetwork()
-    const net = new FleetNet(Array.from({ length: count }, (_, at) => planMachine(at + 1, blocks)))
+    const exits = count > smallFleet ? 1 : exitsOfMachine
+    const net = new FleetNet(Array.from({ length: count }, (_, at) => planMachine(at + 1, ranges, exits)))
     try {
       await net.lay()
       return net

@@ -10,11 +10,14 @@ import { type FirstBytes, FleetCustomer } from './customer.ts'
 import { places } from './net.ts'
 import { type Leased, OriginNotes } from './notes.ts'
 import { blowOverFleet, type FleetTrouble } from './weather.ts'
-import { FleetWorld } from './world.ts'
+import { type FleetSize, FleetWorld } from './world.ts'
 
 export type FleetStormOptions = StormSettings & {
   /** What is done; all of it, unless said. */
   readonly only?: readonly FleetTrouble[]
+  /** How many there are; three gateways and two shops, unless said. */
+  readonly gateways?: number
+  readonly shops?: number
 }
 
 export type FleetOutcome = {
@@ -48,12 +51,20 @@ const perSecond = 6
 const mostAsked = 5
 /** And how often it may call from its addresses, besides once or twice from each when it begins. */
 const mostCalls = { perSecond: 5, atStart: 2 } as const
-/** One block of a machine is 96 addresses; so many minutes use it up. */
-const minutesOfBlock = 4
+/** So many ranges of eight addresses are used up in so many minutes. */
+const rangesUsed = { ranges: 36, minutes: 4, most: 48 } as const
+const leastRanges = 2
+
+function sizeOf({ minutes, gateways = 3, shops = 2 }: FleetStormOptions): FleetSize {
+  const used = Math.ceil(minutes / rangesUsed.minutes) * rangesUsed.ranges
+  // A large fleet has no more in all than it takes to sell: every address is shown to the shops.
+  const ranges = (gateways > 6 ? Math.min(used, rangesUsed.most) : used) / gateways
+  return { gateways, shops, ranges: Math.max(leastRanges, Math.ceil(ranges)) }
+}
 
 /** Customers of a fleet to which things are done: what is sold is carried, or made good; and the books are exact. */
 export async function runFleetStorm(options: FleetStormOptions): Promise<FleetOutcome> {
-  const world = await FleetWorld.open(options.engine, Math.ceil(options.minutes / minutesOfBlock))
+  const world = await FleetWorld.open(options.engine, sizeOf(options))
   const origin = openByteOrigin(places.origin)
   try {
     return await new FleetStorm(options, world, origin).run()

@@ -6,11 +6,13 @@ import type { FleetWorld, Gateway } from './world.ts'
 export const fleetTroubles = [
   'gateway killed',
   'gateway stood still',
+  'gateway exchanged',
   'gateway cut from the shops',
   'gateway cut from a shop',
   'machine unplugged',
   'address lost',
   'shop killed',
+  'shop stood still',
   'range moved',
 ] as const
 export type FleetTrouble = (typeof fleetTroubles)[number]
@@ -18,6 +20,8 @@ export type FleetTrouble = (typeof fleetTroubles)[number]
 /** What is done, to whom, and what undoes it after a while. */
 type Event = {
   readonly where: string
+  /** Nobody may notice it: nothing that fails meanwhile is put down to it. */
+  readonly isUnnoticed?: true
   readonly begin: () => Promise<unknown>
   readonly end?: () => Promise<unknown>
 }
@@ -52,6 +56,7 @@ function drawsOf(
       end: () => process.start(),
     })),
     'gateway stood still': ofGateway(({ process }) => ({ begin: () => process.halt(), end: () => process.goOn() })),
+    'gateway exchanged': ofGateway(({ process }) => ({ isUnnoticed: true, begin: () => process.exchange() })),
     'gateway cut from the shops': ofGateway(({ machine }) => ({
       begin: () => net.cut(machine),
       end: () => net.heal(machine),
@@ -72,6 +77,10 @@ function drawsOf(
     'shop killed': () => {
       const shop = isBusy('shops') ? undefined : pick(world.shops)
       return shop && { where: 'shops', begin: () => shop.kill(), end: () => shop.start() }
+    },
+    'shop stood still': () => {
+      const shop = isBusy('shops') ? undefined : pick(world.shops)
+      return shop && { where: 'shops', begin: () => shop.halt(), end: () => shop.goOn() }
     },
     'range moved': () => drawMove(world, dice, isBusy),
   }
@@ -123,7 +132,9 @@ export async function blowOverFleet(
       busy.add(event.where)
       const lastsMs = drawLasting(dice, forMs)
       const startedMs = performance.now()
-      await world.troubles.during(what, () => happen(event, Math.min(lastsMs, endMs - startedMs)), event.where)
+      const work = () => happen(event, Math.min(lastsMs, endMs - startedMs))
+      if (event.isUnnoticed) await world.troubles.unnoticed(what, work)
+      else await world.troubles.during(what, work, event.where)
       busy.delete(event.where)
       say(`  ${what} ${event.where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
     }

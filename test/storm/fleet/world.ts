@@ -24,11 +24,18 @@ import { FleetNet, type Machine } from './net.ts'
 
 export const gatewayPort = 10_800
 const connectSeconds = 3
+const startedAtOnce = 4
+/** What a gateway that was exchanged still has open goes on for no longer. */
+const carryOnSeconds = 60
 /** Each machine's exits are in a country of its own, so that a login can ask for those of one machine. */
-const countries = ['DE', 'FR', 'NL'] as const
+const countries = 'DE FR NL GB US CA IT ES PL SE NO FI DK AT CH BE CZ PT IE RO'.split(' ')
+export const mostGateways = countries.length
 /** All that is sold by address is sold here, so that one purchase may get it from any machine. */
 export const soldIn = 'DE'
 export const pool = 'residential'
+
+/** How many there are of each, and how many ranges of eight addresses each gateway begins with. */
+export type FleetSize = { readonly gateways: number; readonly shops: number; readonly ranges: number }
 
 /** Whoever dies in any way takes along what it has started. */
 const leash = ['setpriv', '--pdeathsig', 'KILL']
@@ -74,11 +81,11 @@ export class FleetWorld {
     return this.balancer.customersUrl
   }
 
-  static async open(engine: Engine, blocks: number): Promise<FleetWorld> {
-    const net = await FleetNet.open(countries.length, blocks)
+  static async open(engine: Engine, size: FleetSize): Promise<FleetWorld> {
+    const net = await FleetNet.open(size.gateways, size.ranges)
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-storm-'))
-    // SQLite is one shop's; PostgreSQL has two.
-    const ports = engine === 'postgres' ? [freePort(), freePort()] : [freePort()]
+    // SQLite is one shop's.
+    const ports = Array.from({ length: engine === 'postgres' ? size.shops : 1 }, freePort)
     const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
     const database = postgres && (await createDatabase(postgres.url))
     const balancer = openBalancer({
@@ -172,12 +179,17 @@ export class FleetWorld {
     writeFileSync(join(this.folder, 'shop.pem'), shopCertificate.cert)
     for (const [at, machine] of this.net.machines.entries()) await this.addGateway(machine, countries[at] ?? soldIn)
     await this.addStock()
-    await Promise.all(this.gateways.map((each) => each.process.start()))
+    // A few at a time: each has all its addresses to show.
+    for (let at = 0; at < this.gateways.length; at += startedAtOnce) {
+      await Promise.all(this.gateways.slice(at, at + startedAtOnce).map((each) => each.process.start()))
+    }
     const isServed = async () => {
       const ranges = (await this.tool('stock', 'ranges')) as { places: number; served: number }[]
       return ranges.every((each) => each.served === each.places)
     }
-    if (!(await untilTrue(isServed))) throw new Error('gateways do not serve all that they have')
+    for (let waits = 0; !(await untilTrue(isServed)); waits += 1) {
+      if (waits >= this.gateways.length) throw new Error('gateways do not serve all that they have')
+    }
   }
 
   private async setPrices(): Promise<void> {
@@ -211,6 +223,7 @@ export class FleetWorld {
       TURNPIKE_NODE_KEY: key,
       TURNPIKE_GATEWAY_PORT: String(gatewayPort),
       TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
+      TURNPIKE_GATEWAY_CARRY_ON: String(carryOnSeconds),
       TURNPIKE_LOG: 'warn',
       NODE_EXTRA_CA_CERTS: join(this.folder, 'shop.pem'),
     }

@@ -3,8 +3,10 @@ import type { Customer } from '../../../domains/customers/rules.ts'
 import type { Events } from '../../../domains/events/index.ts'
 import type { Adjustment, Ledger } from '../../../domains/ledger/index.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
+import type { Acting } from '../../../domains/operators/index.ts'
 import type { Orders, Refunds, Stories } from '../../../domains/orders/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
+import type { Erasing, Exporting } from '../../../domains/privacy/index.ts'
 import type { Identities, SignIn } from '../../../domains/signin/index.ts'
 import { toGigabytes } from '../../../kernel/bytes.ts'
 import { type CustomerId, type OrderId, readId } from '../../../kernel/ids.ts'
@@ -13,10 +15,10 @@ import { Refusal } from '../../../kernel/refusal.ts'
 import { type Clock, toIso } from '../../../kernel/time.ts'
 import { readTokenWish } from '../../customer/tokens/reading.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
-import { positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { positionOf, readNumber, soughtFor, toExport } from '../../fields.ts'
 import { type Bound, bindCookie } from '../../http.ts'
 import { isTls, toCookie } from '../../session.ts'
-import { type Act, type AdminCaller, actorOf, type BindAdmin } from '../bind.ts'
+import { type Act, type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 import * as money from './shapes-money.ts'
 
@@ -36,6 +38,10 @@ export type AdminCustomersDeps = {
   readonly publicUrl: () => string
   readonly clock: Clock
   readonly act: Act
+  readonly exporting: Exporting
+  readonly erasing: Erasing
+  /** Leaves a trace of what only looked. */
+  readonly mustNote: (action: Acting['action']) => Promise<void>
 }
 
 function readCustomer(text: string): CustomerId {
@@ -95,6 +101,7 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDep
       await customers.setNote(id, body.note === null || body.note.trim() === '' ? null : body.note)
       return show(id)
     }),
+    ...privacyOperations(bind, deps),
     viewing(deps),
     bind(shapes.linkCustomer, async ({ params }) => {
       const { id } = await customers.load(readCustomer(params.customer_id))
@@ -104,6 +111,40 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDep
     ...tokenOperations(bind, deps),
     ...moneyOperations(bind, deps),
     ...orderOperations(bind, deps),
+  ]
+}
+
+function privacyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+  return [
+    bind(shapes.exportCustomer, async (call) => {
+      const id = readCustomer(call.params.customer_id)
+      const cursor = positionOf(call.query.cursor, (text) => text)
+      const page = await deps.exporting.page(id, 'operator', cursor, call.query.limit)
+      if (cursor === undefined) {
+        await deps.mustNote({
+          actor: actorOf(call.caller),
+          operation: shapes.exportCustomer.id,
+          request: askedOf(call),
+        })
+      }
+      return toExport(page)
+    }),
+    bind(shapes.eraseCustomer, async ({ params, body }) => {
+      const id = readCustomer(params.customer_id)
+      const erased = await deps.erasing.erase(id, { by: 'operator', isConfirmed: () => body.confirm })
+      return {
+        customer_id: id,
+        erased_at: toIso(erased.erasedAt),
+        lost: {
+          balance_rub: toRoubles(erased.lost.balance),
+          proxies: erased.lost.proxies,
+          vpn_subscriptions: erased.lost.subscriptions,
+          traffic_bytes: Number(erased.lost.trafficBytes),
+        },
+        versions: erased.versions,
+        entries: erased.entries,
+      }
+    }),
   ]
 }
 

@@ -3,7 +3,19 @@ import type { Customer } from '../../../domains/customers/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { token, tokenWish } from '../../customer/tokens/shapes.ts'
-import { exampleAt, flag, moment, nextCursor, pageOf, pageQuery, roubles, text } from '../../fields.ts'
+import {
+  exampleAt,
+  exportQuery,
+  flag,
+  handedOut,
+  moment,
+  nextCursor,
+  pageOf,
+  pageQuery,
+  roubles,
+  text,
+  whole,
+} from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { customerParam, exampleCustomer, isoOrNull, words, yes } from '../fields.ts'
 
@@ -122,6 +134,62 @@ export const noteCustomer = operation({
   answer: customer,
   example: { ...example, note: 'pays by invoice' },
   codes: ['not_found'],
+})
+
+export const exportCustomer = operation({
+  id: 'exportCustomer',
+  method: 'GET',
+  path: '/customers/{customer_id}/export',
+  tag,
+  summary: 'Everything that is kept about a customer, a page at a time; that it was asked for is in the audit log',
+  role: 'owner',
+  params: customerParam,
+  query: z.object(exportQuery),
+  answer: z.object({
+    items: z
+      .array(handedOut())
+      .openapi({ description: 'One page, table after table. No secret and no digest is in it.' }),
+    next_cursor: nextCursor(),
+  }),
+  example: { items: [{ table: 'proxies', row: { id: 7 } }], next_cursor: null },
+  codes: ['not_found'],
+})
+
+export const eraseCustomer = operation({
+  id: 'eraseCustomer',
+  method: 'POST',
+  path: '/customers/{customer_id}/erase',
+  tag,
+  summary: 'Forget who a customer was, for good; his money, orders and addresses stay under his number',
+  description:
+    'Refused with what goes with him unless `confirm` is true, and while a payment of his is under way. His things ' +
+    'stop at once; nothing is refunded. Backups that were made before have him until they are deleted.',
+  role: 'owner',
+  params: customerParam,
+  body: z.object({ confirm: yes('It is meant, with all that goes with him.') }),
+  exampleBody: { confirm: true },
+  answer: z.object({
+    customer_id: text('The id.', exampleCustomer),
+    erased_at: moment('When he was erased first.'),
+    lost: z
+      .object({
+        balance_rub: roubles('What he had.', 0),
+        proxies: whole('Proxies that ran.', 0),
+        vpn_subscriptions: whole('VPN subscriptions that ran.', 0),
+        traffic_bytes: whole('Premium traffic that was left.', 0),
+      })
+      .openapi({ description: 'What went with him.' }),
+    versions: whole('How many earlier versions of his rows were blanked.', 12),
+    entries: whole('How many entries of the audit log were shortened.', 3),
+  }),
+  example: {
+    customer_id: exampleCustomer,
+    erased_at: toIso(exampleAt),
+    lost: { balance_rub: 0, proxies: 0, vpn_subscriptions: 0, traffic_bytes: 0 },
+    versions: 12,
+    entries: 3,
+  },
+  codes: ['not_found', 'conflict'],
 })
 
 export const viewCustomer = operation({

@@ -8,12 +8,13 @@ import { type Address, formatAddress, type Prefix, readAddress, readPrefix } fro
 import { readCountry } from '../../../kernel/country.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { malformed, Refusal } from '../../../kernel/refusal.ts'
-import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
+import { type Clock, readIsoSpan, toIso } from '../../../kernel/time.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
 import type { Bound } from '../../http.ts'
 import { type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
+import * as questions from './shapes-holders.ts'
 
 export type AdminStockDeps = {
   readonly stock: Stock
@@ -23,8 +24,10 @@ export type AdminStockDeps = {
   readonly premium: Premium
   readonly fleet: Fleet
   readonly clock: Clock
-  /** Leaves a trace of what only looked. */
-  readonly mustNote: (action: Acting['action']) => Promise<void>
+  readonly findHolders: (
+    action: Acting['action'],
+    asked: { readonly address: Address; readonly from: number; readonly to: number; readonly host: string },
+  ) => Promise<questions.Held>
 }
 
 const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])
@@ -107,29 +110,15 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
 
 /** Who had an address is a question about people: whoever asks it is written down before he is told. */
 const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
-  bind(shapes.findHolders, async (call) => {
+  bind(questions.findHolders, async (call) => {
     const address = addressOf(call.params.address)
-    const from = readIso(call.query.from)
-    if (from === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
-    const to = call.query.to === undefined ? from : readIso(call.query.to)
-    if (to === undefined || to < from) throw bad('to', 'must be a moment that is not before the first')
-    await deps.mustNote({
-      actor: actorOf(call.caller),
-      operation: shapes.findHolders.id,
-      request: askedOf(call),
-    })
-    const found = await deps.proxyOperator.holdersOf(address, from, to)
-    return {
-      items: found.map((each) => ({
-        customer_id: each.customer,
-        proxy: each.proxy,
-        order_id: each.order,
-        username: each.username,
-        from: toIso(each.startedAt),
-        until: isoOrNull(each.endedAt),
-      })),
-      is_exit: await deps.premium.exits.isLocal(formatAddress(address)),
-    }
+    const first = readIsoSpan(call.query.from)
+    if (first === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
+    const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
+    if (last === undefined || last.to < first.from) throw bad('to', 'must be a moment that is not before the first')
+    const action = { actor: actorOf(call.caller), operation: questions.findHolders.id, request: askedOf(call) }
+    const asked = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
+    return questions.toHolders(await deps.findHolders(action, asked))
   })
 
 function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {

@@ -1,19 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { placeStates } from '../../../domains/stock/rules.ts'
 import { readAddress } from '../../../kernel/address.ts'
-import { toIso } from '../../../kernel/time.ts'
-import {
-  bodyInteger,
-  exampleAt,
-  flag,
-  moment,
-  nextCursor,
-  pageQuery,
-  queryInteger,
-  roubles,
-  text,
-  whole,
-} from '../../fields.ts'
+import { bodyInteger, flag, moment, nextCursor, pageQuery, queryInteger, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { countryText, note, prefixText, yes } from '../fields.ts'
 
@@ -209,7 +197,7 @@ export const moveRange = operation({
   codes: ['not_found', 'conflict'],
 })
 
-const addressParam = z.object({
+export const addressParam = z.object({
   address: z
     .string()
     .refine((value) => readAddress(value) !== undefined, 'must be an address')
@@ -302,36 +290,3 @@ export const quarantineRange = closing(
   'Sell nothing of a range and serve nobody from it, until that is taken back',
   'the range is in quarantine',
 )
-
-export const findHolders = operation({
-  id: 'findHolders',
-  method: 'GET',
-  path: '/addresses/{address}/holders',
-  tag,
-  summary: 'Who had an address at a time, for a report of abuse; the question itself is in the audit log',
-  role: 'support',
-  params: addressParam,
-  query: z.object({
-    from: z
-      .string()
-      .max(40)
-      .openapi({ description: 'The moment, or the first of a span.', example: toIso(exampleAt) }),
-    to: z.string().max(40).optional().openapi({ description: 'The last moment; the first one unless said.' }),
-  }),
-  answer: z.object({
-    items: z
-      .array(
-        z.object({
-          customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-          proxy: whole('With which proxy.', 7),
-          order_id: text('Bought with which order.', 'ord_01k73sf8000000000000000000'),
-          username: text('The login of that proxy.', 'u7abcd'),
-          from: moment('Since when.'),
-          until: moment('Until when; null if he has it still.').nullable(),
-        }),
-      )
-      .openapi({ description: 'The oldest first. A shared address has up to three at once.' }),
-    is_exit: flag('Whether it is an exit of a pool too, which many customers leave from.'),
-  }),
-  example: { items: [], is_exit: false },
-})

@@ -1,10 +1,12 @@
 import type { Ledger } from '../../../domains/ledger/index.ts'
 import type { Orders } from '../../../domains/orders/index.ts'
+import type { Exporting } from '../../../domains/privacy/index.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
-import { positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { positionOf, readNumber, soughtFor, toExport } from '../../fields.ts'
 import { type Bound, bind } from '../../http.ts'
 import {
+  exportAccount,
   getBalance,
   getOrder,
   listOrders,
@@ -15,13 +17,18 @@ import {
   toTransactions,
 } from './shapes.ts'
 
-export function accountOperations(deps: { ledger: Ledger }): readonly Bound[] {
+export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }): readonly Bound[] {
   return [
     bind(getBalance, async ({ caller }) => toBalance(await deps.ledger.balance(caller.customer))),
 
     bind(listTransactions, async ({ caller, query }) => {
       const before = positionOf(query.cursor, readNumber)
       return toTransactions(await deps.ledger.history(caller.customer, before, soughtFor(query.limit)), query.limit)
+    }),
+
+    bind(exportAccount, async ({ caller, query }) => {
+      const cursor = positionOf(query.cursor, (text) => text)
+      return toExport(await deps.exporting.page(caller.customer, 'customer', cursor, query.limit))
     }),
   ]
 }

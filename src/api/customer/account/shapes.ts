@@ -8,6 +8,8 @@ import {
   exampleAt,
   exampleOrder,
   examplePayment,
+  exportQuery,
+  handedOut,
   moment,
   nextCursor,
   orderId,
@@ -45,6 +47,22 @@ export const getBalance = operation({
 export const toBalance = (of: { balance: Kopecks; apiSpent: Kopecks }) => ({
   balance_rub: toRoubles(of.balance),
   api_spent_rub: toRoubles(of.apiSpent),
+})
+
+export const exportAccount = operation({
+  id: 'exportAccount',
+  method: 'GET',
+  path: '/export',
+  tag,
+  summary: 'Everything that is kept about you, a page at a time, for your own records',
+  description: 'Only for whoever has signed in: a token is for programs, which need not know who you are.',
+  access: 'session',
+  query: z.object(exportQuery),
+  answer: z.object({
+    items: z.array(handedOut()).openapi({ description: 'One page, table after table. No password is in it.' }),
+    next_cursor: nextCursor(),
+  }),
+  example: { items: [{ table: 'proxies', row: { id: 7 } }], next_cursor: null },
 })
 
 const transaction = z
@@ -92,9 +110,11 @@ export const listTransactions = operation({
   },
 })
 
-/** What an operator refers to is his own affair. */
+/** What an operator refers to is his own affair, and a share stands for the payment of somebody else. */
+const notTold = ['funds:operator', 'funds:referral']
+
 const paymentOf = (of: Posting): string | null =>
-  of.house !== 'funds:operator' && of.reference !== null ? (readId('payment', of.reference) ?? null) : null
+  of.reference === null || notTold.includes(of.house) ? null : (readId('payment', of.reference) ?? null)
 
 const toTransaction = (of: Posting) => ({
   id: of.seq,

@@ -60,8 +60,12 @@ function show(payment: Payment, details: string | undefined): Response {
   return page(200, amount, `${where}<p>It is credited when the seller has the money.</p>${until}`)
 }
 
-const backTo = ({ returnUrl }: Payment): string =>
-  returnUrl === null ? '' : `<p><a href="${escape(returnUrl)}" rel="noreferrer">Back</a></p>`
+/** Where a customer says that his payers come from: they see whither it leads before they go. */
+function backTo({ returnUrl }: Payment): string {
+  const host = returnUrl === null ? undefined : URL.parse(returnUrl)?.host
+  if (returnUrl === null || host === undefined) return ''
+  return `<p><a href="${escape(returnUrl)}" rel="noreferrer nofollow">Back to ${escape(host)}</a></p>`
+}
 
 function page(status: number, title: string, content: string): Response {
   const body = `<!doctype html>

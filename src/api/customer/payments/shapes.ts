@@ -131,7 +131,11 @@ const roublesIn = z
     example: 500,
   })
 
-const isWebAddress = (value: string): boolean => /^https?:$/.test(URL.parse(value)?.protocol ?? '')
+/** A name before the host makes one host look like another. */
+function isWebAddress(value: string): boolean {
+  const url = URL.parse(value)
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+}
 
 export const createPayment = operation({
   id: 'createPayment',
@@ -151,7 +155,7 @@ export const createPayment = operation({
     return_url: z
       .string('must be a string')
       .max(1000, 'must have at most 1000 characters')
-      .refine(isWebAddress, 'must be an http or https address')
+      .refine(isWebAddress, 'must be an http or https address without a user name')
       .optional()
       .openapi({ description: 'Where the payer is sent afterwards; the shop unless said.' }),
     email: z

@@ -8,6 +8,7 @@ import { useWords } from '../../shared/language.tsx'
 import { Empty, Facts, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { type Answer, usePurchase, useRead } from '../api.ts'
+import { BuyNow } from '../money/buy-now.tsx'
 import { dedicatedWords } from './words.ts'
 
 type Kind = 3 | 4 | 6
@@ -163,6 +164,10 @@ function Quote({ wish, purchase }: { readonly wish: Wish; readonly purchase: Pur
         {words.buy(format.money(quote.data?.price_rub ?? 0))}
       </Button>
       <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(wish)} />
+      <BuyNow
+        price={isCurrent && quote.data.available >= wish.count ? quote.data.price_rub : undefined}
+        wish={{ product: 'dedicated', ...wish }}
+      />
     </Panel>
   )
 }

@@ -1,22 +1,34 @@
 import { Button, NativeSelect, NumberInput, Text, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
+import type { Payment, PaymentMethod } from '../../client/customer.ts'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
-import { useNow } from '../../shared/now.ts'
 import { Panel } from '../../shared/parts.tsx'
-import { toPicture } from '../../shared/picture.ts'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
-import { type Method, type Payment, useBeginning, useMethods, usePayment } from './payments.ts'
+import { Paying } from './paying.tsx'
+import { comeBackTo, useBeginning, useMethods, useOpenPayment } from './payments.ts'
 import { moneyWords } from './words.ts'
 
 /** Money comes in here, where the shop takes it. */
 export function TopUp() {
   const methods = useMethods()
   const beginning = useBeginning()
+  const open = useOpenPayment()
+  const [shown, setShown] = useState<Payment>()
+  const [isPutAside, setPutAside] = useState(false)
+  // What is shown stays until it is put aside: it says what has become of it.
+  const found = beginning.data ?? shown ?? (isPutAside ? undefined : open)
+  useEffect(() => {
+    if (found !== undefined && shown === undefined && !isPutAside) setShown(found)
+  }, [found, shown, isPutAside])
   if (methods.length === 0) return null
-  return beginning.data ? (
-    <Paying begun={beginning.data} onAnother={beginning.reset} />
+  const another = () => {
+    beginning.reset()
+    setShown(undefined)
+    setPutAside(true)
+  }
+  return found ? (
+    <Paying key={found.payment_id} begun={found} onAnother={another} />
   ) : (
     <Wish methods={methods} beginning={beginning} />
   )
@@ -24,7 +36,7 @@ export function TopUp() {
 
 type Beginning = ReturnType<typeof useBeginning>
 
-function Wish({ methods, beginning }: { readonly methods: readonly Method[]; readonly beginning: Beginning }) {
+function Wish({ methods, beginning }: { readonly methods: readonly PaymentMethod[]; readonly beginning: Beginning }) {
   const words = useWords(moneyWords)
   const format = useFormat()
   const [amount, setAmount] = useState<number | string>(1000)
@@ -35,7 +47,8 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
   const body = {
     amount_rub: Number(amount),
     method: method.method,
-    ...(method.email === true && { email: email.trim() }),
+    return_url: comeBackTo(),
+    ...(method.email && { email: email.trim() }),
   }
   const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
   return (
@@ -63,7 +76,7 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
           data={methods.map((each) => ({ value: each.method, label: each.name }))}
           onChange={(event) => setChosen(event.currentTarget.value)}
         />
-        {method.email === true && (
+        {method.email && (
           <TextInput
             type="email"
             label={words.email}
@@ -81,65 +94,5 @@ function Wish({ methods, beginning }: { readonly methods: readonly Method[]; rea
       </Text>
       <RefusalNotice error={beginning.error} onAgain={() => beginning.begin(body)} />
     </Panel>
-  )
-}
-
-/** What a code holds, drawn here: the drawing program comes when somebody pays. */
-const draw = async (text: string): Promise<string> => (await import('qr')).encodeQR(text, 'svg')
-
-function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnother: () => void }) {
-  const words = useWords(moneyWords)
-  const format = useFormat()
-  const payment = usePayment(begun)
-  const another = (
-    <Button variant="default" onClick={onAnother}>
-      {words.another}
-    </Button>
-  )
-  if (payment.status !== 'pending') {
-    const isPaid = payment.status === 'paid'
-    return (
-      <Panel title={words.topUp} className="stack">
-        <div role="status" className={isPaid ? 'notice good' : 'notice warn'}>
-          {isPaid ? words.paid(format.money(payment.amount_rub)) : words.ended[payment.status]}
-        </div>
-        <div>{another}</div>
-      </Panel>
-    )
-  }
-  return (
-    <Panel title={words.payTitle(format.money(payment.to_pay_rub ?? payment.amount_rub))} className="stack">
-      {payment.qr !== null && <Code text={payment.qr} />}
-      <Left until={payment.expires_at} />
-      <div className="line">
-        {payment.pay_url !== null && (
-          <Button component="a" href={payment.pay_url} target="_blank" rel="noopener">
-            {words.openPay}
-          </Button>
-        )}
-        {another}
-      </div>
-    </Panel>
-  )
-}
-
-function Code({ text }: { readonly text: string }) {
-  const words = useWords(moneyWords)
-  const drawn = useQuery({ queryKey: ['qr', text], queryFn: () => draw(text) })
-  return drawn.data === undefined ? null : (
-    <img className="qr" src={toPicture(drawn.data)} alt={words.payCode} width="240" height="240" />
-  )
-}
-
-/** Minutes and seconds that are left, counted down. */
-function Left({ until }: { readonly until: string }) {
-  const words = useWords(moneyWords)
-  const nowAt = useNow(1_000)
-  const seconds = Math.max(0, Math.floor((Date.parse(until) - nowAt) / 1_000))
-  const shown = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
-  return (
-    <Text ta="center" c="dimmed">
-      {words.waiting} <span className="mono">{shown}</span>
-    </Text>
   )
 }

@@ -1,3 +1,4 @@
+import type { Format } from '../../shared/format.ts'
 import type { Words } from '../../shared/language.tsx'
 
 const en = {
@@ -23,6 +24,13 @@ const en = {
     cancelled: 'The payment was cancelled.',
     refunded: 'The payment was refunded.',
   } as Readonly<Record<string, string>>,
+  days: (count: number, format: Format) => format.plural(count, 'day', 'days'),
+  buyNow: (sum: string) => `Pay ${sum} and buy`,
+  thenBuys: (price: string) => `It is bought by itself as soon as the money has come, for ${price}.`,
+  thenWaits: 'It is being bought.',
+  thenBought: 'It is yours.',
+  thenNot: 'It was not bought; the money is on your balance.',
+  toBought: 'Show it',
   another: 'Another payment',
   transactions: 'Movements',
   csv: 'Download CSV',
@@ -69,6 +77,13 @@ const ru: typeof en = {
     cancelled: 'Платёж отменён.',
     refunded: 'Платёж возвращён.',
   },
+  days: (count, format) => format.plural(count, 'день', 'дня', 'дней'),
+  buyNow: (sum) => `Оплатить ${sum} и купить`,
+  thenBuys: (price) => `Покупка за ${price} пройдёт сама, как только придут деньги.`,
+  thenWaits: 'Покупка идёт.',
+  thenBought: 'Куплено.',
+  thenNot: 'Покупка не состоялась, деньги остались на балансе.',
+  toBought: 'Показать',
   another: 'Другой платёж',
   transactions: 'Движения',
   csv: 'Скачать CSV',

@@ -7,6 +7,7 @@ import { useWords } from '../../shared/language.tsx'
 import { Facts, Panel, Reading } from '../../shared/parts.tsx'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { type Answer, api, usePurchase, useRead } from '../api.ts'
+import { BuyNow } from '../money/buy-now.tsx'
 import { premiumWords } from './words.ts'
 
 type Pool = Extract<Answer<'getTraffic'>, { pools: unknown }>['pools'][number]
@@ -204,6 +205,7 @@ function Price({
         </Button>
       </div>
       <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(wish)} />
+      <BuyNow price={isCurrent ? price : undefined} wish={{ product: 'traffic', ...wish }} />
     </>
   )
 }

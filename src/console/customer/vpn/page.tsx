@@ -5,6 +5,7 @@ import { useWords } from '../../shared/language.tsx'
 import { Empty, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { RefusalNotice } from '../../shared/refusal-notice.tsx'
 import { usePurchase, useRead } from '../api.ts'
+import { BuyNow } from '../money/buy-now.tsx'
 import { Subscription } from './subscription.tsx'
 import { TermChoice, usePrices } from './terms.tsx'
 import { vpnWords } from './words.ts'
@@ -73,6 +74,7 @@ function Buying() {
         </Button>
       </div>
       <RefusalNotice error={purchase.error} onAgain={buy} />
+      <BuyNow price={price} wish={{ product: 'vpn', ...wish }} />
     </Panel>
   )
 }

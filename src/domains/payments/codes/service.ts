@@ -1,10 +1,10 @@
-import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
 import { type Kopecks, negate } from '../../../kernel/money.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Ledger } from '../../ledger/index.ts'
 import { codeExists, codeRefused, noSuchCode } from '../errors.ts'
-import { isOpen, type Payment, type Step } from '../rules.ts'
+import { isOpen, type Payment, type PaymentChange, type Step } from '../rules.ts'
 import { countUses, findStep } from '../store.ts'
 import { bonusOf, type Code, readCode, whyNot } from './rules.ts'
 import * as store from './store.ts'
@@ -22,6 +22,12 @@ export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' 
     if (!code) return undefined
     const [used, usedByCustomer] = [await countUses(tx, name, ''), await countUses(tx, name, customer)]
     return { code, why: whyNot(code, { amount, used, usedByCustomer, nowMs: clock() }) }
+  }
+
+  /** The bonus that a payment has brought, unless that has gone back. */
+  async function given(reader: Reader, { code, id }: Payment): Promise<PaymentChange | undefined> {
+    if (code === null || (await findStep(reader, id, 'bonus_back'))) return undefined
+    return findStep(reader, id, 'bonus')
   }
 
   return {
@@ -49,13 +55,15 @@ export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' 
       return [{ kind: 'bonus', amount: bonus, posting: posting.seq, note: code }]
     },
 
-    /** A payment that has gone back whole takes its bonus along. */
+    given,
+
+    /** A payment takes its bonus along as soon as any of it goes back: else one would keep it for a kopeck. */
     async takeBack(tx: Tx, payment: Payment): Promise<readonly Step[]> {
-      const given = payment.code === null ? undefined : await findStep(tx, payment.id, 'bonus')
-      if (!given) return []
+      const bonus = await given(tx, payment)
+      if (!bonus) return []
       const { customer, id } = payment
-      const posting = await ledger.takeBack(tx, customer, given.amount, source, `code ${payment.code} taken back`, id)
-      return [{ kind: 'bonus_back', amount: negate(given.amount), posting: posting.seq, note: given.note }]
+      const posting = await ledger.takeBack(tx, customer, bonus.amount, source, `code ${bonus.note} taken back`, id)
+      return [{ kind: 'bonus_back', amount: negate(bonus.amount), posting: posting.seq, note: bonus.note }]
     },
 
     add: (code: Omit<Code, 'createdAt' | 'endedAt'>): Promise<void> =>

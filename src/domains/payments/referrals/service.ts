@@ -1,6 +1,6 @@
-import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
-import { kopecks, negate } from '../../../kernel/money.ts'
+import { type Kopecks, kopecks, negate } from '../../../kernel/money.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Ledger } from '../../ledger/index.ts'
 import { broughtAlready, cameBefore } from '../errors.ts'
@@ -15,6 +15,17 @@ const source = 'referral'
 /** Customers who bring customers get a share of their first top-ups. Off until the operator says how much. */
 export function createReferrals(deps: { db: Database; ledger: Ledger; clock: Clock }) {
   const { db, ledger, clock } = deps
+
+  /** The share that a payment has brought to whoever brought its customer, unless that has gone back. */
+  async function given(
+    reader: Reader,
+    { id, customer }: Payment,
+  ): Promise<{ readonly amount: Kopecks; readonly referrer: CustomerId } | undefined> {
+    const step = (await findStep(reader, id, 'share_back')) ? undefined : await findStep(reader, id, 'share')
+    const referrer = step && (await store.findReferrer(reader, customer))
+    return step && referrer && { amount: step.amount, referrer }
+  }
+
   return {
     /**
      * The share of a payment that is being credited. Whoever brings was there before whom he brings, so accounts are
@@ -31,16 +42,15 @@ export function createReferrals(deps: { db: Database; ledger: Ledger; clock: Clo
       return [{ kind: 'share', amount, posting: posting.seq, note: referrer }]
     },
 
-    /** A payment that has gone back whole takes its share along. */
+    given,
+
+    /** A payment takes its share along as soon as any of it goes back, as it does its bonus. */
     async takeBack(tx: Tx, payment: Payment): Promise<readonly Step[]> {
-      const [given, referrer] = [
-        await findStep(tx, payment.id, 'share'),
-        await store.findReferrer(tx, payment.customer),
-      ]
-      if (!given || !referrer) return []
-      const note = 'share of a top-up taken back'
-      const posting = await ledger.takeBack(tx, referrer, given.amount, source, note, payment.id)
-      return [{ kind: 'share_back', amount: negate(given.amount), posting: posting.seq, note: referrer }]
+      const share = await given(tx, payment)
+      if (!share) return []
+      const { amount, referrer } = share
+      const posting = await ledger.takeBack(tx, referrer, amount, source, 'share of a top-up taken back', payment.id)
+      return [{ kind: 'share_back', amount: negate(amount), posting: posting.seq, note: referrer }]
     },
 
     set: (terms: store.ReferralTerms): Promise<void> => db.transact(async (tx) => store.writeTerms(tx, terms, clock())),

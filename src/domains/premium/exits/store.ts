@@ -1,3 +1,4 @@
+import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ExitId } from '../../../kernel/ids.ts'
@@ -201,19 +202,21 @@ export async function lockCounts(tx: Tx, node: string, boot: string, ids: readon
 export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly ExitCount[]): void {
   sendRows(
     tx,
-    'INSERT INTO exit_counts (exit_id, node_id, boot, received, sent)',
-    counts.map((each) => [each.exit, node, boot, each.received, each.sent]),
-    'ON CONFLICT (exit_id, node_id, boot) DO UPDATE SET received = excluded.received, sent = excluded.sent',
+    'INSERT INTO exit_counts (exit_id, node_id, boot, received, sent, checksum)',
+    counts.map(({ exit, received, sent }) => [exit, node, boot, received, sent, checksumOf([received, sent])]),
+    `ON CONFLICT (exit_id, node_id, boot) DO UPDATE SET
+       received = excluded.received, sent = excluded.sent, checksum = excluded.checksum`,
   )
 }
 
 export function addToDay(tx: Tx, day: number, added: readonly ExitCount[]): void {
+  const [more, moreSent] = ['exit_days.received + excluded.received', 'exit_days.sent + excluded.sent']
   sendRows(
     tx,
-    'INSERT INTO exit_days (exit_id, day, received, sent)',
-    added.map((each) => [each.exit, day, each.received, each.sent]),
+    'INSERT INTO exit_days (exit_id, day, received, sent, checksum)',
+    added.map(({ exit, received, sent }) => [exit, day, received, sent, checksumOf([day, received, sent])]),
     `ON CONFLICT (exit_id, day) DO UPDATE SET
-       received = exit_days.received + excluded.received, sent = exit_days.sent + excluded.sent`,
+       received = ${more}, sent = ${moreSent}, checksum = ${checksumIn(['exit_days.day', more, moreSent])}`,
   )
 }
 
@@ -238,6 +241,22 @@ export async function unevenExits(reader: Reader, limit: number): Promise<string
     [limit],
   )
   return rows.map((row) => row.exit_id)
+}
+
+/** Exits of whose figures some are not those that were written, and of which somebody speaks who is no gateway. */
+export async function unsoundExits(reader: Reader, limit: number): Promise<{ exit: string; problem: string }[]> {
+  return reader.all(
+    `SELECT exit_id AS exit, 'figures of it are not those that were last written' AS problem FROM exit_counts
+     WHERE checksum <> ${checksumIn(['received', 'sent'])}
+     UNION ALL SELECT exit_id, 'figures of it are not those that were last written' FROM exit_days
+     WHERE checksum <> ${checksumIn(['day', 'received', 'sent'])}
+     UNION ALL SELECT exit_id, 'it is spoken of and is not there, or a node speaks of it that is not there'
+     FROM (SELECT exit_id, node_id FROM exit_counts UNION ALL SELECT exit_id, node_id FROM exit_words) AS spoken
+     WHERE NOT EXISTS (SELECT 1 FROM exits WHERE exits.id = spoken.exit_id)
+       OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = spoken.node_id AND nodes.kind = 'gateway')
+     LIMIT $1`,
+    [limit],
+  )
 }
 
 /** Whether an address is an exit of ours now. */

@@ -390,6 +390,44 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(living).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
   })
 
+  test('a boot that goes on beside the one that took over keeps its leases and gets more, to the byte', async () => {
+    const { subuser } = await newSubuser(1)
+    const name = `heir-${engine}`
+    const beside = [`${name}-b2`]
+    await report(lease(name, subuser, 1, 0n, 'b1'))
+    await report(lease(name, subuser, 1, 0n, 'b2'))
+    const heir = await report({ ...lease(name, subuser, 1, 0n, 'b3'), beside })
+    expect(heir).toMatchObject({ replaced: false, allowances: [{ upto: leaseBytes }] })
+    const leaving = await report(lease(name, subuser, 2, leaseBytes, 'b2'))
+    expect(leaving).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
+    // Whoever else was there, or says so too late, is closed as ever.
+    expect(await report(lease(name, subuser, 2, 0n, 'b1'))).toMatchObject({ replaced: true })
+    expect(await report(lease(name, subuser, 1, 0n, 'b0'))).toMatchObject({
+      replaced: true,
+      allowances: [{ upto: 0n }],
+    })
+    await shop.services.traffic.leases.lapse()
+    const back = (boot: string, counted: bigint) => ({
+      ...lease(name, subuser, 0, counted, boot),
+      wishes: [{ subuser, pool, turn: 9, want: 'return' as const }],
+    })
+    await report(back('b2', leaseBytes + 1_000n))
+    await report(back('b3', 2_000n))
+    expect(await shop.account(subuser)).toMatchObject({ used: leaseBytes + 3_000n, aside: 0n, owed: 0n })
+    expect(await shop.services.traffic.leases.quarantined(1000)).toEqual([])
+    expect(await shop.findings()).toEqual([])
+  })
+
+  test('the next boot closes one that went on beside the last, unless it names it too', async () => {
+    const { subuser } = await newSubuser(1)
+    await report(lease('third', subuser, 1, 0n, 'b1'))
+    await report({ ...lease('third', subuser, 1, 0n, 'b2'), beside: ['third-b1'] })
+    await report(lease('third', subuser, 1, 0n, 'b3'))
+    for (const boot of ['b1', 'b2']) {
+      expect(await report(lease('third', subuser, 2, 0n, boot))).toMatchObject({ replaced: true })
+    }
+  })
+
   test('an old wish that comes again sets nothing aside and takes nothing back', async () => {
     const { subuser } = await newSubuser(1)
     const back = { ...lease('stale', subuser, 2), wishes: [{ subuser, pool, turn: 2, want: 'return' as const }] }

@@ -14,9 +14,5 @@ export const isHost = (text: string): boolean => /^[a-z0-9._:-]{1,253}$/.test(te
 export const hourMs = 3_600_000
 export const hourOf = (atMs: number): number => atMs - (((atMs % hourMs) + hourMs) % hourMs)
 
-/** The first moments of the day and the month of UTC that a moment lies in. */
+/** The first moment of the day of UTC that a moment lies in. */
 export const dayStart = (atMs: number): number => atMs - (((atMs % 86_400_000) + 86_400_000) % 86_400_000)
-export function monthStart(atMs: number): number {
-  const date = new Date(atMs)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
-}

@@ -1,3 +1,4 @@
+import { checksumIn } from '../../../db/checksum.ts'
 import { readWide, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader } from '../../../db/transaction.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
@@ -33,6 +34,16 @@ export async function hostsAfter(
     [sinceAt, after.subuser, after.pool, after.host, limit],
   )
   return rows.map((row) => ({ ...toSums(row), host: row.host }))
+}
+
+/** Hours and hosts whose figures are not those that were written. */
+export async function unsoundHours(reader: Reader, most: number): Promise<(AccountKey & { readonly host: string })[]> {
+  const sound = checksumIn(['hour', 'received', 'sent'])
+  return reader.all(
+    `SELECT subuser_id AS subuser, pool, '' AS host FROM traffic_hours WHERE checksum <> ${sound}
+     UNION ALL SELECT subuser_id, pool, host FROM traffic_hosts WHERE checksum <> ${sound} LIMIT $1`,
+    [most],
+  )
 }
 
 const toSums = (row: Row): HourSums => ({

@@ -1,17 +1,30 @@
+import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
 import type { Carried } from '../../traffic/leases/rules.ts'
 
+const figuresOf = (hour: number, { received, sent }: Carried) => [
+  hour,
+  received,
+  sent,
+  checksumOf([hour, received, sent]),
+]
+
+/** What was carried besides is added to a row that is there. */
+function adding(table: 'traffic_hours' | 'traffic_hosts'): string {
+  const [received, sent] = [`${table}.received + excluded.received`, `${table}.sent + excluded.sent`]
+  return `received = ${received}, sent = ${sent}, checksum = ${checksumIn([`${table}.hour`, received, sent])}`
+}
+
 /** Adds to the hour. Rows come sorted, so that two reports never wait for each other crosswise. */
 export function addHours(tx: Tx, hour: number, carried: readonly Carried[]): void {
   sendRows(
     tx,
-    'INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent)',
-    carried.map((each) => [each.subuser, each.pool, hour, each.received, each.sent]),
-    `ON CONFLICT (subuser_id, pool, hour) DO UPDATE SET
-       received = traffic_hours.received + excluded.received, sent = traffic_hours.sent + excluded.sent`,
+    'INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent, checksum)',
+    carried.map((each) => [each.subuser, each.pool, ...figuresOf(hour, each)]),
+    `ON CONFLICT (subuser_id, pool, hour) DO UPDATE SET ${adding('traffic_hours')}`,
   )
 }
 
@@ -28,7 +41,8 @@ export async function lockHours(
 
 export function reduceHour(tx: Tx, of: AccountKey, hour: bigint, received: bigint, sent: bigint): void {
   tx.send(
-    `UPDATE traffic_hours SET received = received - $4, sent = sent - $5
+    `UPDATE traffic_hours SET received = received - $4, sent = sent - $5,
+       checksum = ${checksumIn(['hour', 'received - $4', 'sent - $5'])}
      WHERE subuser_id = $1 AND pool = $2 AND hour = $3`,
     [of.subuser, of.pool, hour, received, sent],
   )
@@ -37,10 +51,9 @@ export function reduceHour(tx: Tx, of: AccountKey, hour: bigint, received: bigin
 export function addHosts(tx: Tx, hour: number, carried: readonly (Carried & { readonly host: string })[]): void {
   sendRows(
     tx,
-    'INSERT INTO traffic_hosts (subuser_id, pool, hour, host, received, sent)',
-    carried.map((each) => [each.subuser, each.pool, hour, each.host, each.received, each.sent]),
-    `ON CONFLICT (subuser_id, pool, hour, host) DO UPDATE SET
-       received = traffic_hosts.received + excluded.received, sent = traffic_hosts.sent + excluded.sent`,
+    'INSERT INTO traffic_hosts (subuser_id, pool, host, hour, received, sent, checksum)',
+    carried.map((each) => [each.subuser, each.pool, each.host, ...figuresOf(hour, each)]),
+    `ON CONFLICT (subuser_id, pool, hour, host) DO UPDATE SET ${adding('traffic_hosts')}`,
   )
 }
 
@@ -124,5 +137,40 @@ export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRo
       of.most,
       ...(table === 'traffic_hosts' ? [of.host ?? ''] : []),
     ],
+  )
+}
+
+export type CarrierRow = {
+  readonly customer_id: string
+  readonly subuser_id: string
+  readonly login: string
+  readonly pool: string
+  readonly hour: bigint
+  readonly received: bigint
+  readonly sent: bigint
+}
+
+/**
+ * Sub-users for whom something was carried, between two hours, in a pool that this address is or was an exit of; to one
+ * host, as far as that is kept, or to any.
+ */
+export function carriersThrough(
+  reader: Reader,
+  of: {
+    readonly exit: string
+    readonly from: number
+    readonly to: number
+    readonly host: string
+    readonly most: number
+  },
+): Promise<CarrierRow[]> {
+  const table = of.host === '' ? 'traffic_hours' : 'traffic_hosts'
+  return reader.all<CarrierRow>(
+    `SELECT subusers.customer_id, subuser_id, subusers.login, pool, hour, received, sent
+     FROM ${table} JOIN subusers ON subusers.id = subuser_id
+     WHERE hour BETWEEN $2 AND $3 AND pool IN (SELECT pool FROM exits WHERE kind = 'local' AND host = $1)
+       AND received + sent > 0 ${of.host === '' ? '' : 'AND host = $5'}
+     ORDER BY hour, subuser_id, pool LIMIT $4`,
+    [of.exit, of.from, of.to, of.most, ...(of.host === '' ? [] : [of.host])],
   )
 }

@@ -1,3 +1,4 @@
+import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { bytes } from '../../../kernel/bytes.ts'
@@ -8,23 +9,27 @@ type Row = { subject: string; received: bigint; sent: bigint }
 /** What a budget is for: bytes that count, or where they went. */
 export type Purpose = 'carried' | 'hosts'
 
+const budgetChecksum = (purpose: Purpose, { rest, at }: Budget): bigint =>
+  checksumOf([rest, at, purpose === 'hosts' ? 1 : 0])
+
 /** A node's budget, locked; one that is not there yet begins as given. Reports of one node take turns on it. */
 export async function lockBudget(tx: Tx, node: string, purpose: Purpose, first: Budget): Promise<Budget> {
   const row = await tx.first<{ rest: bigint; at: bigint }>(
-    `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ($1, $2, $3, $4, 0)
+    `INSERT INTO usage_budgets (node, purpose, rest, at, refused, checksum) VALUES ($1, $2, $3, $4, 0, $5)
      ON CONFLICT (node, purpose) DO UPDATE SET node = excluded.node RETURNING rest, at`,
-    [node, purpose, first.rest, first.at],
+    [node, purpose, first.rest, first.at, budgetChecksum(purpose, first)],
   )
   if (!row) throw new Error('a budget that was just written is not there')
   return { rest: row.rest, at: Number(row.at) }
 }
 
 export function writeBudget(tx: Tx, node: string, purpose: Purpose, budget: Budget): void {
-  tx.send('UPDATE usage_budgets SET rest = $3, at = $4 WHERE node = $1 AND purpose = $2', [
+  tx.send('UPDATE usage_budgets SET rest = $3, at = $4, checksum = $5 WHERE node = $1 AND purpose = $2', [
     node,
     purpose,
     budget.rest,
     budget.at,
+    budgetChecksum(purpose, budget),
   ])
 }
 
@@ -73,11 +78,13 @@ export async function lockCounts(
   )
 }
 
+const countFigures = ['received', 'sent', 'believed_received', 'believed_sent', 'updated_at']
+
 /** A count only ever rises, whoever writes last. What is believed of it is as decided: the boot's row is locked. */
 export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly Known[], nowMs: number): void {
   sendRows(
     tx,
-    'INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at)',
+    `INSERT INTO usage_counts (node, boot, subject, ${countFigures.join(', ')}, checksum)`,
     counts.map((count) => [
       node,
       boot,
@@ -87,13 +94,14 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
       count.believed.received,
       count.believed.sent,
       nowMs,
+      checksumOf([count.received, count.sent, count.believed.received, count.believed.sent, nowMs]),
     ]),
     `ON CONFLICT (node, boot, subject) DO UPDATE SET
        believed_received = excluded.believed_received, believed_sent = excluded.believed_sent,
        received = CASE WHEN excluded.received > usage_counts.received
          THEN excluded.received ELSE usage_counts.received END,
        sent = CASE WHEN excluded.sent > usage_counts.sent THEN excluded.sent ELSE usage_counts.sent END,
-       updated_at = excluded.updated_at`,
+       updated_at = excluded.updated_at, checksum = excluded.checksum`,
   )
 }
 
@@ -154,7 +162,9 @@ export async function lockBelieved(
 
 export function disbelieve(tx: Tx, node: string, boot: string, subject: string): void {
   tx.send(
-    'UPDATE usage_counts SET believed_received = 0, believed_sent = 0 WHERE node = $1 AND boot = $2 AND subject = $3',
+    `UPDATE usage_counts SET believed_received = 0, believed_sent = 0,
+       checksum = ${checksumIn(['received', 'sent', '0', '0', 'updated_at'])}
+     WHERE node = $1 AND boot = $2 AND subject = $3`,
     [node, boot, subject],
   )
 }
@@ -186,7 +196,18 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
   )
 }
 
-/** Budgets of nodes that nobody has heard of, and nodes that have counted and have no budget for it. */
+/** Counts whose figures are not those that were written. */
+export async function unsoundCounts(reader: Reader, most: number): Promise<{ node: string; subject: string }[]> {
+  return reader.all(
+    `SELECT node, subject FROM usage_counts WHERE checksum <> ${checksumIn(countFigures)} ORDER BY 1, 2 LIMIT $1`,
+    [most],
+  )
+}
+
+/**
+ * Budgets of nodes that nobody has heard of, or that are not as they were written, and nodes that have counted and have
+ * no budget for it.
+ */
 export async function strayBudgets(
   reader: Reader,
   most: number,
@@ -194,6 +215,8 @@ export async function strayBudgets(
   return reader.all(
     `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
+     UNION ALL SELECT node, 'it is not what was last written' FROM usage_budgets
+     WHERE checksum <> ${checksumIn(['rest', 'at', `CASE purpose WHEN 'hosts' THEN 1 ELSE 0 END`])}
      UNION ALL SELECT DISTINCT node, 'the node has counted, and has none' FROM usage_counts AS counts
      WHERE NOT EXISTS (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = counts.node)
      UNION ALL SELECT DISTINCT node, 'the node has carried, and has none for it' FROM usage_leases AS lines

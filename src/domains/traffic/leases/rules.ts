@@ -25,6 +25,8 @@ export type Carried = AccountKey & { readonly received: bigint; readonly sent: b
 export type LeaseReport = {
   readonly node: string
   readonly boot: string
+  /** Earlier boots of the node that go on beside this one, and keep what they hold. */
+  readonly beside?: readonly string[] | undefined
   readonly counts: readonly Carried[]
   readonly wishes: readonly Wish[]
 }

@@ -21,6 +21,8 @@ import {
 import * as store from './store.ts'
 
 const mostWishes = 1000
+/** Each boot that is open may leave one lease unpaid, so there are not many. */
+const mostBeside = 3
 
 /** What an intake needs: a way to count, and a way to move the bytes that a step of a lease asks for. */
 export type IntakeParts = {
@@ -130,6 +132,7 @@ export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts
 async function takeCounts(tx: Tx, report: LeaseReport, { counts, nowMs }: IntakeParts) {
   const { node, boot } = report
   const holder = await store.lockNode(tx, node, boot, nowMs)
+  const standing = await store.standingOf(tx, node, boot)
   const noted = report.counts.map((each) => ({
     subject: subjectOf(each),
     received: bytes(each.received),
@@ -138,12 +141,13 @@ async function takeCounts(tx: Tx, report: LeaseReport, { counts, nowMs }: Intake
   const added = await counts.take(tx, { node, boot, counts: noted })
   if (noted.length === 0) await counts.heard(tx, node, boot)
   // Boots are named so that a later one sorts later: an old one's message that comes late must not displace the new
-  // one.
-  const replaced = boot < holder || (await store.isClosed(tx, node, boot))
+  // one. Of the earlier ones those are open that the later one has named as going on beside it; all that were known
+  // then are closed, and one that nobody had heard of by then comes too late.
+  const replaced = standing === 'closed' || (boot < holder && standing === 'unknown')
   if (replaced) store.closeBoot(tx, node, boot, nowMs)
-  else if (holder !== boot && report.wishes.some((wish) => wish.want === 'lease')) {
+  else if (holder < boot && report.wishes.some((wish) => wish.want === 'lease')) {
     store.holdWith(tx, node, boot, nowMs)
-    store.closeBoot(tx, node, holder, nowMs)
+    await store.closeEarlier(tx, node, boot, (report.beside ?? []).slice(0, mostBeside), nowMs)
   }
   return { added, replaced }
 }

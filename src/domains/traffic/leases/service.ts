@@ -55,7 +55,7 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
   async function takeBack(tx: Tx, { node, boot }: Boot): Promise<number> {
     await store.lockNode(tx, node, boot, clock())
     if (!(await store.isSilent(tx, node, boot, clock() - terms.leaseLastsMs))) return 0
-    const closed = await store.isClosed(tx, node, boot)
+    const closed = (await store.standingOf(tx, node, boot)) === 'closed'
     const subjects = await store.openSubjects(tx, node, boot, lapseAtOnce)
     if (subjects.length === 0) return 0
     const lines = await store.lockLines(tx, node, boot, subjects)

@@ -1,3 +1,4 @@
+import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { Line } from './rules.ts'
@@ -20,8 +21,20 @@ type Row = {
 
 const toLine = (row: Row): Line => ({ ...row, turn: Number(row.turn) })
 
-const columns = `node, boot, subject, turn, granted, returned, lapsed, settled, late, claimable,
-  quarantined, counted, aside`
+const figures = [
+  'turn',
+  'granted',
+  'returned',
+  'lapsed',
+  'settled',
+  'late',
+  'claimable',
+  'quarantined',
+  'counted',
+  'aside',
+] as const
+
+const columns = `node, boot, subject, ${figures.join(', ')}`
 
 /** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
 export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
@@ -50,12 +63,31 @@ export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): vo
   ])
 }
 
-export async function isClosed(tx: Tx, node: string, boot: string): Promise<boolean> {
+/** Of a node's boots before this one those stay open that go on beside it; all others that are known claim no more. */
+export async function closeEarlier(
+  tx: Tx,
+  node: string,
+  boot: string,
+  beside: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const others = beside.length === 0 ? '' : `AND boot NOT IN (${list(beside.length, 3)})`
+  await tx.run(`UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`, [
+    node,
+    boot,
+    nowMs,
+    ...beside,
+  ])
+}
+
+/** What is known of a boot before its report is taken in. */
+export async function standingOf(tx: Tx, node: string, boot: string): Promise<'unknown' | 'open' | 'closed'> {
   const row = await tx.first<{ closed_at: bigint | null }>(
     'SELECT closed_at FROM usage_boots WHERE node = $1 AND boot = $2',
     [node, boot],
   )
-  return row !== undefined && row.closed_at !== null
+  if (!row) return 'unknown'
+  return row.closed_at === null ? 'open' : 'closed'
 }
 
 /** The lines of these subjects, locked until the transaction ends. The node's own row keeps new ones from appearing. */
@@ -76,27 +108,15 @@ export async function lockLines(
 export function writeLines(tx: Tx, lines: readonly Line[], nowMs: number): void {
   sendRows(
     tx,
-    `INSERT INTO usage_leases (${columns}, changed_at)`,
-    lines.map((line) => [
-      line.node,
-      line.boot,
-      line.subject,
-      line.turn,
-      line.granted,
-      line.returned,
-      line.lapsed,
-      line.settled,
-      line.late,
-      line.claimable,
-      line.quarantined,
-      line.counted,
-      line.aside,
-      nowMs,
-    ]),
+    `INSERT INTO usage_leases (${columns}, changed_at, checksum)`,
+    lines.map((line) => {
+      const written = [...figures.map((name) => line[name]), nowMs]
+      return [line.node, line.boot, line.subject, ...written, checksumOf(written)]
+    }),
     `ON CONFLICT (node, boot, subject) DO UPDATE SET turn = excluded.turn, granted = excluded.granted,
        returned = excluded.returned, lapsed = excluded.lapsed, settled = excluded.settled, late = excluded.late,
        claimable = excluded.claimable, quarantined = excluded.quarantined, counted = excluded.counted,
-       aside = excluded.aside, changed_at = excluded.changed_at`,
+       aside = excluded.aside, changed_at = excluded.changed_at, checksum = excluded.checksum`,
   )
 }
 
@@ -262,6 +282,15 @@ export async function strayCounts(reader: Reader, prefix: string, most: number):
 }
 
 type StrayCount = { readonly node: string; readonly boot: string; readonly subject: string; readonly problem: string }
+
+/** Lines whose figures are not those that were written. */
+export async function unsoundLines(reader: Reader, most: number): Promise<{ node: string; subject: string }[]> {
+  return reader.all(
+    `SELECT node, subject FROM usage_leases WHERE checksum <> ${checksumIn([...figures, 'changed_at'])}
+     ORDER BY 1, 2 LIMIT $1`,
+    [most],
+  )
+}
 
 /** Lines whose count is not what their node has reported, or that were billed for more than is believed of it. */
 export async function miscounted(

@@ -24,6 +24,8 @@ export type ConnectionDeps = {
   readonly tunnel: CarryTunnel
   readonly clock: () => number
   readonly patience: Patience
+  /** Another process has taken over: a connection that could rest here is closed after its answer. */
+  readonly isLeaving: () => boolean
   readonly onClosed: (connection: Connection) => void
   /** A bug of ours, to be written down. */
   readonly onFault: (fault: unknown) => void
@@ -211,7 +213,8 @@ export class Connection implements SideOwner, Talker {
     })
   }
 
-  private openForward(request: ForwardRequest): void {
+  private openForward(asked: ForwardRequest): void {
+    const request = this.deps.isLeaving() ? { ...asked, keepAlive: false } : asked
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
     // Its body and its end may have come with it, and are taken first.

@@ -42,6 +42,7 @@ export function createCore(deps: EngineDeps & Movement) {
   let mainPort = 0
   let isStopping = false
   let isShutOut = false
+  let isLeaving = false
   let nowMs = clock()
 
   const moment = (): Moment => ({ nowMs: clock(), lastContactAt: deps.lastContactAt() })
@@ -54,7 +55,7 @@ export function createCore(deps: EngineDeps & Movement) {
   const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
   const metering = createMetering<Side>({
     agent: deps.agent,
-    watch: (side) => sockets.watch(side.descriptor),
+    watch: (side) => side.watch(sockets),
     clock,
     after,
     ...(deps.speeds && { speeds: deps.speeds }),
@@ -115,6 +116,7 @@ export function createCore(deps: EngineDeps & Movement) {
     tunnel: deps.tunnel,
     clock: () => nowMs,
     patience: limits,
+    isLeaving: () => isLeaving,
     onClosed: forget,
     onFault: deps.onFault,
   }
@@ -210,6 +212,9 @@ export function createCore(deps: EngineDeps & Movement) {
       isShutOut = yes
       if (yes) open.cutAll()
     },
+
+    /** Whoever comes back is another's, and is told so after each answer. */
+    leave: (): void => void (isLeaving = true),
 
     /** Nobody new is carried. */
     beginStop(): void {

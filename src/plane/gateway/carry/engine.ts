@@ -1,6 +1,7 @@
 import type { Found } from '../../../wire/node/state.ts'
 import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Speeds } from '../count/speed-limit.ts'
 import type { Ask } from '../decide/admission.ts'
 import type { ExitWord } from '../decide/exit-health.ts'
@@ -65,8 +66,23 @@ export type Engine = {
   readonly carrier: Carrier
   /**
    * Begins to serve. Returns the port, for whoever asked for any. Throws what the system says when it cannot listen.
+   * Ports that were `inherited` are open already, by number and descriptor: nobody who waits there is lost. They are
+   * the engine's from now on; those that stand for nobody are closed.
    */
-  start(at: { readonly hostname: string; readonly port: number }): number
+  start(at: {
+    readonly hostname: string
+    readonly port: number
+    readonly inherited?: ReadonlyMap<number, number>
+  }): number
+  /** The ports that it listens on, with the system's numbers for them, for another process to listen on as well. */
+  listeners(): readonly { readonly port: number; readonly descriptor: number }[]
+  /**
+   * Another process listens from now on. Whoever has come goes on as if nothing had happened; settles when nobody else
+   * can come.
+   */
+  leave(): Promise<void>
+  /** Serves somebody who came over TLS, as if he had come to the first port. Nothing was read from him yet. */
+  takeTls(tls: TlsSocket): void
   /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
   learn(found: Found): void
   /**

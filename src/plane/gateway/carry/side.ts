@@ -1,5 +1,6 @@
 import type { After } from '../../../kernel/time.ts'
-import type { Delivery } from '../count/tally.ts'
+import type { Delivery, Watch } from '../count/tally.ts'
+import type { Sockets } from './sockets.ts'
 
 /** Whoever looks after one end of a conversation. */
 export type SideOwner = {
@@ -26,6 +27,8 @@ export type SideSocket = {
   resume(): void
   setNoDelay(yes: boolean): unknown
   readonly localPort: number
+  /** Follows what was written in a way of its own; as the system tells of the descriptor, unless said. */
+  follow?(): Watch | undefined
 }
 
 /** What all sides of one engine share. */
@@ -83,6 +86,11 @@ export class Side {
   /** The system's number for the socket. Bun's have it and do not declare it. */
   get descriptor(): number {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
+  }
+
+  /** What tells how much of all that was written has arrived. */
+  watch(sockets: Sockets): Watch | undefined {
+    return this.socket?.follow ? this.socket.follow() : sockets.watch(this.descriptor)
   }
 
   /** Whatever moves its bytes. */

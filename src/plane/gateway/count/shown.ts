@@ -25,6 +25,16 @@ export function shownOf(transmission: Transmission): number {
   return acknowledged + Math.min(beyond, selectedSegments * segmentBytes)
 }
 
+/**
+ * The same of what was meant, where so many bytes were put around all that was written: those count as having gone out
+ * first, so that nobody is billed for what he did not get.
+ */
+export const unwrapped = (transmission: Transmission, wrapping: number): Transmission => ({
+  ...transmission,
+  acknowledged: Math.max(0, transmission.acknowledged - wrapping),
+  sent: Math.max(0, transmission.sent - wrapping),
+})
+
 /** Of a descriptor that is not a connection's any more. */
 export const nothingShown: Transmission = {
   acknowledged: 0,

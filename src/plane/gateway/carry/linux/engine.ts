@@ -2,6 +2,7 @@ import type { Carrier } from '../../../agent/carrier.ts'
 import { noLimit, type Speeds } from '../../count/speed-limit.ts'
 import { createLookup } from '../../reach/resolve.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
+import { createSockets } from '../sockets.ts'
 import { createKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import type { FromReactor } from './messages.ts'
@@ -10,9 +11,11 @@ import { createPorts } from './ports.ts'
 import { createStateFeed } from './state-feed.ts'
 import type { Processor } from './structures.ts'
 import { createThread, type ReactorThread } from './thread.ts'
+import { createTlsLines } from './tls-lines.ts'
 
 const tickMs = 250
 const drainStepMs = 20
+const closeStepMs = 5
 /** How long a reactor may take for its last words. */
 const stopWithinMs = 5000
 
@@ -45,10 +48,12 @@ export function createLinuxEngine(
       carriedBefore += thread.memory.carried
       relayedBefore += thread.memory.relayed
       mirror.restart()
+      lines.reactorDied()
       deps.onRestart?.(fault)
     },
     onBirth: () => brief(),
   })
+  const lines = createTlsLines({ kernel, thread, sockets: createSockets(process.platform) })
   const ports = createPorts(kernel, thread, deps.limits.ports)
   let policy = deps.policy()
   let speeds: Speeds = noLimit
@@ -58,6 +63,7 @@ export function createLinuxEngine(
   let relayedBefore = 0
   let hasStarted = false
   let isStopping = false
+  let isLeaving = false
   let ticker: ReturnType<typeof setInterval> | undefined
   let onStopped: () => void = () => {}
 
@@ -67,6 +73,7 @@ export function createLinuxEngine(
     thread.post({ type: 'policy', policy })
     thread.post({ type: 'speeds', speeds })
     if (isShutOut) thread.post({ type: 'shut-out', yes: true })
+    if (isLeaving) thread.post({ type: 'leave' })
     for (const change of feed.whole()) thread.post({ type: 'state', change })
     ports.announce()
   }
@@ -92,6 +99,7 @@ export function createLinuxEngine(
     } else if (message.type === 'want-lease') agent.wantLease(message.id, message.pool)
     else if (message.type === 'give-back') agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') ports.close(message.descriptor)
+    else if (message.type === 'tls-taken') lines.taken(message.descriptor)
     else if (message.type === 'exit') deps.onExit(message.word)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') onStopped()
@@ -142,8 +150,10 @@ export function createLinuxEngine(
       thread.post({ type: 'learn', found })
     },
 
+    takeTls: (tls) => lines.take(tls),
+
     start(at) {
-      const port = ports.openMain(at.hostname, at.port)
+      const port = ports.openMain(at.hostname, at.port, at.inherited)
       hasStarted = true
       thread.start()
       ticker = setInterval(lookAround, tickMs)
@@ -154,12 +164,21 @@ export function createLinuxEngine(
       if (!hasStarted) return
       lookAround()
       for (const each of feed.changed(change)) thread.post({ type: 'state', change: each })
-      if (change.ports && !isStopping) ports.openThese(new Set(snapshot.ports()), onPortFailure)
+      if (change.ports && !isStopping && !isLeaving) ports.openThese(new Set(snapshot.ports()), onPortFailure)
     },
 
     shutOut(yes) {
       isShutOut = yes
       thread.post({ type: 'shut-out', yes })
+    },
+
+    listeners: () => ports.list(),
+
+    async leave() {
+      isLeaving = true
+      thread.post({ type: 'leave' })
+      ports.closeAll()
+      while (ports.closing > 0 && thread.isRunning) await Bun.sleep(closeStepMs)
     },
 
     async stop(drainMs) {
@@ -181,6 +200,7 @@ export function createLinuxEngine(
       thread.retire()
       thread.post({ type: 'end-stop' })
       await Promise.race([stopped, Bun.sleep(stopWithinMs)])
+      lines.stop()
     },
 
     get standing() {

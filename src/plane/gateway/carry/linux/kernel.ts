@@ -150,6 +150,15 @@ export function createKernel(libc: Libc, processor: Processor) {
       return pipe
     },
 
+    /** Two sockets that are connected with one another, and with nobody else; or an error. */
+    openPair(): readonly [number, number] | number {
+      const made = orError(libc.socketpair(n.AF_UNIX, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0, base + pairAt))
+      return made < 0 ? made : [view.getInt32(pairAt, true), view.getInt32(pairAt + 4, true)]
+    },
+
+    /** Another descriptor of the same socket. */
+    duplicate: (descriptor: number): number => orError(libc.fcntl(descriptor, n.F_DUPFD_CLOEXEC, 0)),
+
     shutWrite: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_WR),
     shutBoth: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_RDWR),
     close: (descriptor: number): void => void libc.close(descriptor),
@@ -175,6 +184,13 @@ export function createKernel(libc: Libc, processor: Processor) {
       if (bound < 0) return failed(descriptor, bound)
       const listening = orError(libc.listen(descriptor, backlog))
       return listening < 0 ? failed(descriptor, listening) : descriptor
+    },
+
+    /** A socket that listens already, opened by another process: it is made like one of ours. */
+    adopt(descriptor: number, backlog: number): number {
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+      return orError(libc.listen(descriptor, backlog))
     },
 
     /** Whether the machine has an address: 0 if a socket can be bound to it. */

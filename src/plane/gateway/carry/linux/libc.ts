@@ -5,12 +5,15 @@ import { dlopen, type Pointer, toArrayBuffer } from 'bun:ffi'
  * `i32`: no call here moves 2 GiB.
  */
 const symbols = {
+  socketpair: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
   socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
   bind: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
   listen: { args: ['i32', 'i32'], returns: 'i32' },
   accept4: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   connect: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
   recv: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
+  sendmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
+  recvmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
   send: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   read: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
   write: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },

@@ -7,6 +7,7 @@ import type { Policy } from '../../decide/policy.ts'
 import type { Lookup } from '../../reach/resolve.ts'
 import { createCore, tickMs } from '../core.ts'
 import { createHeldGauge } from '../held-gauge.ts'
+import { patient, Side } from '../side.ts'
 import { createReports } from './counts.ts'
 import { Descriptors } from './descriptors.ts'
 import { createKernel } from './kernel.ts'
@@ -18,6 +19,8 @@ import { PipePool } from './pipes.ts'
 import { Reactor } from './reactor.ts'
 import { viewMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
+import { TlsChannel } from './tls-channel.ts'
+import { viewTlsMemory } from './tls-memory.ts'
 
 /** Once stopped, connections that linger may take this long to be closed by the other side. */
 const lingerMs = 35_000
@@ -78,6 +81,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const listeners = new Map<number, Listener>()
   let policy = nothingAllowed
   let speeds = noLimit
+  let mainPort = 0
   let endAt: number | undefined
   let heard = 0
 
@@ -132,6 +136,17 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     post({ type: 'unlistened', descriptor })
   }
 
+  function takeTls({ descriptor, source, memory: shared }: Extract<ToReactor, { type: 'tls' }>): void {
+    const own = kernel.duplicate(descriptor)
+    post({ type: 'tls-taken', descriptor })
+    if (own < 0 || !descriptors.own(own)) return
+    const side = new Side(patient, around)
+    const channel = new TlsChannel(reactor, own, side, mainPort, () => core.departed(), viewTlsMemory(shared))
+    side.attach(channel)
+    core.accepted(side, source)
+    if (!side.isClosed) channel.watch()
+  }
+
   function obey(message: ToReactor): void {
     if (message.type === 'asked') asking.answer(message.ticket, message.answer)
     else if (message.type === 'looked-up') lookingUp.answer(message.ticket, message.answer)
@@ -142,10 +157,15 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     else if (message.type === 'speeds') speeds = message.speeds
     else if (message.type === 'shut-out') core.shutOut(message.yes)
     else if (message.type === 'unlisten') unlisten(message.descriptor)
+    else if (message.type === 'tls') takeTls(message)
     else if (message.type === 'listen') {
-      if (message.isMain) core.setMainPort(message.port)
+      if (message.isMain) {
+        mainPort = message.port
+        core.setMainPort(mainPort)
+      }
       listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
-    } else if (message.type === 'begin-stop') core.beginStop()
+    } else if (message.type === 'leave') core.leave()
+    else if (message.type === 'begin-stop') core.beginStop()
     else {
       core.endStop()
       endAt = performance.now() + lingerMs

@@ -38,6 +38,8 @@ type Addresses = Awaited<ReturnType<Lookup>>
 export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
   | { readonly type: 'unlisten'; readonly descriptor: number }
+  /** Somebody who came over TLS: the plain end of his connection. The reactor takes a descriptor of its own. */
+  | { readonly type: 'tls'; readonly descriptor: number; readonly source: string; readonly memory: SharedArrayBuffer }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }
@@ -46,6 +48,7 @@ export type ToReactor =
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'shut-out'; readonly yes: boolean }
+  | { readonly type: 'leave' }
   | { readonly type: 'begin-stop' }
   | { readonly type: 'end-stop' }
 
@@ -54,6 +57,7 @@ export type FromReactor =
   | { readonly type: 'ask'; readonly ticket: number; readonly question: Question; readonly source: string }
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }
+  | { readonly type: 'tls-taken'; readonly descriptor: number }
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
   | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
   | CountsMessage

@@ -1,5 +1,6 @@
 /** Numbers of the Linux kernel's interface, the same on x64 and arm64, by the names of its headers. */
 
+export const AF_UNIX = 1
 export const AF_INET = 2
 export const AF_INET6 = 10
 export const SOCK_STREAM = 1
@@ -24,8 +25,10 @@ export const IPV6_V6ONLY = 26
 export const SHUT_WR = 1
 export const SHUT_RDWR = 2
 export const MSG_PEEK = 0x2
+export const MSG_DONTWAIT = 0x40
 export const MSG_NOSIGNAL = 0x4000
 export const MSG_MORE = 0x8000
+export const MSG_CMSG_CLOEXEC = 0x40000000
 
 export const EPOLL_CTL_ADD = 1
 export const EPOLL_CTL_DEL = 2
@@ -39,6 +42,7 @@ export const EPOLLET = 0x80000000 | 0
 export const SPLICE_F_MOVE = 1
 export const SPLICE_F_NONBLOCK = 2
 export const F_SETPIPE_SZ = 1031
+export const F_DUPFD_CLOEXEC = 1030
 
 export const EINTR = 4
 export const EAGAIN = 11

@@ -14,12 +14,20 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
   /** Descriptors by port, and below those that a reactor has still to let go of. */
   const open = new Map<number, number>()
   const leaving = new Set<number>()
+  /** Opened by the process before this one, and not asked for yet. */
+  const inherited = new Map<number, number>()
   let hostname = ''
   let mainPort = 0
 
   function listen(port: number): number {
     const address = readAddress(hostname)
     if (!address) throw systemError('EINVAL', `${hostname} is not an address`)
+    const handed = inherited.get(port)
+    inherited.delete(port)
+    if (handed !== undefined && kernel.adopt(handed, backlog) === 0) {
+      open.set(port, handed)
+      return port
+    }
     const descriptor = kernel.listen(address, port, backlog)
     if (descriptor < 0) throw systemError(nameOf(-descriptor), `cannot listen on ${hostname} port ${port}`)
     const opened = port === 0 ? kernel.portOf(descriptor) : port
@@ -41,8 +49,9 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
   }
 
   return {
-    openMain(at: string, port: number): number {
+    openMain(at: string, port: number, handed: ReadonlyMap<number, number> = new Map()): number {
       hostname = at
+      for (const [each, descriptor] of handed) inherited.set(each, descriptor)
       mainPort = listen(port)
       return mainPort
     },
@@ -68,7 +77,12 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
         }
       }
       if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, most))
+      // Whoever these stood for is gone.
+      for (const descriptor of inherited.values()) kernel.close(descriptor)
+      inherited.clear()
     },
+
+    list: () => [...open].map(([port, descriptor]) => ({ port, descriptor })),
 
     closeAll(): void {
       for (const [port, descriptor] of open) drop(port, descriptor)
@@ -81,6 +95,11 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
 
     get count(): number {
       return open.size
+    },
+
+    /** Those that a reactor has still to let go of. */
+    get closing(): number {
+      return leaving.size
     },
   }
 }

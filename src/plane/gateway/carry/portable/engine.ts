@@ -1,20 +1,32 @@
 import type { Socket, TCPSocketListener } from 'bun'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { createCore, tickMs } from '../core.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createHeldGauge } from '../held-gauge.ts'
 import { noRoom } from '../no-room.ts'
 import { Relay } from '../relay.ts'
+import { noteHandshake, SecuredSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
+import { createAccepter, type Listening } from './accepter.ts'
 import { after, handlers } from './bun-sockets.ts'
 import { createDialler } from './dialler.ts'
 
 const drainStepMs = 20
 
+/** Bun's listeners have a descriptor and do not declare it. */
+const listenWithBun = (listener: TCPSocketListener<Side>): Listening => ({
+  port: listener.port,
+  descriptor: (listener as { readonly fd?: number }).fd ?? -1,
+  stop: () => listener.stop(false),
+})
+
 /** The engine on Bun's sockets, for any system that Bun runs on. */
 export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): Engine {
   const { snapshot, clock } = deps
-  const listeners = new Map<number, TCPSocketListener<Side>>()
+  const listeners = new Map<number, Listening>()
+  const inherited = new Map<number, number>()
+  let isLeaving = false
   let mainPort = 0
   let hostname = ''
   let ticker: ReturnType<typeof setInterval> | undefined
@@ -43,10 +55,30 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     },
   }
 
-  function listen(port: number): TCPSocketListener<Side> {
-    const listener = Bun.listen<Side>({ hostname, port, allowHalfOpen: true, exclusive: true, socket: listening })
+  /** Somebody who came to a port that Bun did not open. */
+  function take(descriptor: number, source: string): void {
+    const side = new Side(patient, around)
+    const socket = {
+      ...listening,
+      open(opened: Socket<Side>) {
+        side.attach(opened)
+        core.accepted(side, source)
+      },
+    }
+    void Bun.connect<Side>({ fd: descriptor, allowHalfOpen: true, data: side, socket } as never)
+  }
+
+  const accepter = createAccepter(take)
+
+  function listen(port: number): number {
+    const handed = inherited.get(port)
+    inherited.delete(port)
+    const listener =
+      handed === undefined
+        ? listenWithBun(Bun.listen<Side>({ hostname, port, allowHalfOpen: true, exclusive: true, socket: listening }))
+        : accepter.open(handed, port)
     listeners.set(listener.port, listener)
-    return listener
+    return listener.port
   }
 
   /** Opens the ports that stand for somebody, and closes those that no longer do. */
@@ -55,7 +87,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     for (const [port, listener] of listeners) {
       if (port === mainPort || wanted.has(port)) continue
       listeners.delete(port)
-      listener.stop(false)
+      listener.stop()
     }
     const missing = [...wanted].filter((port) => !listeners.has(port))
     const room = Math.max(0, deps.limits.ports - (listeners.size - 1))
@@ -67,16 +99,42 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
       }
     }
     if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, deps.limits.ports))
+    // Whoever these stood for is gone.
+    for (const [port, descriptor] of inherited) accepter.open(descriptor, port).stop()
+    inherited.clear()
+  }
+
+  function stopListening(): void {
+    for (const listener of listeners.values()) listener.stop()
+    accepter.end()
+  }
+
+  function takeTls(tls: TlsSocket): void {
+    const side = new Side(patient, around)
+    noteHandshake(tls, deps.sockets)
+    tls.owner = {
+      onSocketData: (bytes) => side.onSocketData(bytes),
+      onSocketDrain: () => side.onSocketDrain(),
+      onSocketEnd: () => side.onSocketEnd(),
+      onSocketClose() {
+        core.departed()
+        side.onSocketClose()
+      },
+    }
+    side.attach(new SecuredSocket(tls, mainPort, deps.sockets))
+    core.accepted(side, tls.source)
   }
 
   return {
+    takeTls,
     carrier: core.carrier,
     learn: core.learn,
     shutOut: (yes) => core.shutOut(yes),
 
     start(at) {
       hostname = at.hostname
-      mainPort = listen(at.port).port
+      for (const [port, descriptor] of at.inherited ?? []) inherited.set(port, descriptor)
+      mainPort = listen(at.port)
       core.setMainPort(mainPort)
       ticker = setInterval(() => core.tick(), tickMs)
       return mainPort
@@ -84,12 +142,21 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
 
     changed(change, onPortFailure) {
       core.changed(change)
-      if (change.ports && mainPort !== 0 && !core.isStopping) listenOnPorts(onPortFailure)
+      if (change.ports && mainPort !== 0 && !core.isStopping && !isLeaving) listenOnPorts(onPortFailure)
+    },
+
+    listeners: () => [...listeners.values()].map(({ port, descriptor }) => ({ port, descriptor })),
+
+    async leave() {
+      isLeaving = true
+      core.leave()
+      stopListening()
+      listeners.clear()
     },
 
     async stop(drainMs) {
       core.beginStop()
-      for (const listener of listeners.values()) listener.stop(false)
+      stopListening()
       const giveUpAt = performance.now() + drainMs
       while (core.standing.passages > 0 && performance.now() < giveUpAt) await Bun.sleep(drainStepMs)
       core.endStop()

@@ -1,0 +1,71 @@
+import type { Words } from '../shared/language.tsx'
+
+const en = {
+  title: 'Payments',
+  about: 'What customers have paid in or are about to, and what no payment explains.',
+  state: 'State',
+  any: 'Any',
+  states: {
+    new: 'Begun',
+    pending: 'Waits for the money',
+    paid: 'Paid',
+    expired: 'Out of time',
+    cancelled: 'Cancelled',
+    refunded: 'Gone back',
+  } as Readonly<Record<string, string>>,
+  payment: 'Payment',
+  method: 'Method',
+  back: 'Gone back',
+  act: 'What to do',
+  markPaid: 'Mark as paid',
+  markPaidAbout: 'The money is on your account or in your hand. It is credited at once, and once only.',
+  refund: 'Give back',
+  refundAbout:
+    'Goes back to whoever paid, whole unless you say how much, and off the balance. ' +
+    'A bonus or a share that came with it goes back too.',
+  refundAmount: 'Amount, ₽; all of it unless said',
+  intoDebt: 'Even if it was spent: the customer owes it then',
+  unmatched: 'What no payment explains',
+  allMatched: 'Everything is explained',
+  allMatchedAbout: 'What a provider says and no payment explains will stand here.',
+  provider: 'Provider',
+  why: 'What it is',
+  resolve: 'Deal with it',
+  resolveAbout: 'Say what was done about it. A customer who is named is credited the amount.',
+  creditTo: 'Credit to, cus_…; nobody unless said',
+}
+const ru: typeof en = {
+  title: 'Платежи',
+  about: 'Что покупатели внесли или вот-вот внесут и что не объясняется ни одним платежом.',
+  state: 'Состояние',
+  any: 'Любое',
+  states: {
+    new: 'Начат',
+    pending: 'Ждёт денег',
+    paid: 'Оплачен',
+    expired: 'Время вышло',
+    cancelled: 'Отменён',
+    refunded: 'Возвращён',
+  },
+  payment: 'Платёж',
+  method: 'Способ',
+  back: 'Возвращено',
+  act: 'Что сделать',
+  markPaid: 'Отметить оплаченным',
+  markPaidAbout: 'Деньги у вас на счёте или на руках. Зачисляются сразу и только один раз.',
+  refund: 'Вернуть',
+  refundAbout:
+    'Возвращается тому, кто платил, целиком, если не сказано сколько, и снимается с баланса. ' +
+    'Бонус и доля, пришедшие с ним, тоже.',
+  refundAmount: 'Сумма, ₽; если не сказано, вся',
+  intoDebt: 'Даже если потрачено: тогда покупатель это должен',
+  unmatched: 'Что не объясняется платежами',
+  allMatched: 'Всё объясняется',
+  allMatchedAbout: 'Здесь будет то, что говорит провайдер и не объясняет ни один платёж.',
+  provider: 'Провайдер',
+  why: 'Что это',
+  resolve: 'Разобраться',
+  resolveAbout: 'Скажите, что сделано. Названному покупателю зачисляется сумма.',
+  creditTo: 'Зачислить, cus_…; никому, если не сказано',
+}
+export const paymentsWords: Words<typeof en> = { en, ru }

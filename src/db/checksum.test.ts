@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { engines, openTestDatabase } from '../../test/harness/database.ts'
+import { checksumIn, checksumOf } from './checksum.ts'
+
+const most = 2n ** 63n - 1n
+
+describe.each([...engines])('a checksum on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+  })
+  afterAll(() => opened.close())
+
+  const inDatabase = async (figures: readonly bigint[]): Promise<bigint | undefined> => {
+    const columns = figures.map((_, at) => `CAST($${at + 1} AS BIGINT)`)
+    return (await opened.db.first<{ sum: bigint }>(`SELECT ${checksumIn(columns)} AS sum`, figures))?.sum
+  }
+
+  test('is the same whoever computes it, however large the figures are', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.bigInt({ min: 0n, max: most }), { minLength: 1, maxLength: 11 }),
+        async (figures) => {
+          expect(await inDatabase(figures)).toBe(checksumOf(figures))
+        },
+      ),
+      { numRuns: 50, examples: [[Array.from({ length: 11 }, () => most)]] },
+    )
+  })
+})
+
+test('any one figure that is another, and any two that change places, make another checksum', () => {
+  const figures = fc.array(fc.integer({ min: 0, max: 2 ** 31 }), { minLength: 2, maxLength: 11 })
+  fc.assert(
+    fc.property(figures, fc.integer({ min: 1, max: 2 ** 31 }), fc.nat(), (row, more, place) => {
+      const at = place % (row.length - 1)
+      const raised = row.with(at, (row[at] ?? 0) + more)
+      expect(checksumOf(raised)).not.toBe(checksumOf(row))
+      const swapped = row.with(at, row[at + 1] ?? 0).with(at + 1, row[at] ?? 0)
+      if (row[at] !== row[at + 1]) expect(checksumOf(swapped) === checksumOf(row)).toBe(false)
+    }),
+  )
+})
+
+test('more figures than there are weights for are a fault, not a checksum that leaves some out', () => {
+  expect(() => checksumOf(Array.from({ length: 12 }, () => 1n))).toThrow(RangeError)
+})

@@ -1,0 +1,215 @@
+import { sameBytes } from '../kernel/token-text.ts'
+import type { Covered } from './row-history.ts'
+import type { Database, Reader, Tx } from './transaction.ts'
+
+/** What an erased version says in place of its content. */
+const erasedContent = 'erased'
+
+/** How many unstamped versions, or keys, one transaction takes at most. */
+const atOnce = 500
+
+/** Rows whose history tells of a customer, `$1`: the name it goes by there, and which keys are theirs. */
+export type Trace = {
+  readonly table: string
+  readonly keys: string
+  /** Whether the key itself tells of him, and has to go too. */
+  readonly isKeyPersonal?: true
+}
+
+/** One thing that an erasure made of a checkpoint's versions. */
+export type Amendment = {
+  readonly number: number
+  readonly versions: number
+  readonly before: Uint8Array
+  readonly after: Uint8Array
+}
+
+type AmendmentRow = { number: bigint; versions: bigint; digest_before: Uint8Array; digest_after: Uint8Array }
+
+/** What a checkpoint covers is not what it was made over: whoever blanked it now would hide that. */
+export class HistoryDiffers extends Error {
+  constructor(readonly checkpoint: number) {
+    super(`the versions of rows under checkpoint ${checkpoint} are not those it was made over`)
+  }
+}
+
+/** What was made of a checkpoint's versions since it was written, in order. */
+export async function amendmentsOf(reader: Reader, checkpoint: number): Promise<Amendment[]> {
+  const rows = await reader.all<AmendmentRow>(
+    `SELECT number, versions, digest_before, digest_after FROM checkpoint_amendments
+     WHERE checkpoint = $1 ORDER BY number`,
+    [checkpoint],
+  )
+  return rows.map((row) => ({
+    number: Number(row.number),
+    versions: Number(row.versions),
+    before: row.digest_before,
+    after: row.digest_after,
+  }))
+}
+
+/** How many of a checkpoint's versions are blank. */
+export async function countErased(reader: Reader, checkpoint: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2',
+    [checkpoint, erasedContent],
+  )
+  return Number(row?.n ?? 0n)
+}
+
+/** A version that is not the row's last word, and says something still. */
+const blankable = `version > 0 AND content IS NOT NULL AND content <> '${erasedContent}' AND EXISTS
+  (SELECT 1 FROM row_history AS later WHERE later.of_table = row_history.of_table
+   AND later.row_key = row_history.row_key AND later.version = row_history.version + 1)`
+
+/**
+ * Takes what earlier versions of a customer's rows said out of the history. Each transaction is bounded; whoever is
+ * interrupted begins again and goes on where it stopped. The last version of a row stays: it is what the row says now.
+ */
+export function createRowErasure(deps: {
+  readonly db: Database
+  readonly history: { readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered> }
+}) {
+  const { db, history } = deps
+
+  /** Changes versions under a checkpoint, and writes down what that made of their digest. */
+  async function amend(tx: Tx, of: Where, change: () => Promise<number>): Promise<number> {
+    const { checkpoint, customer, nowMs } = of
+    const made = await tx.first<{ versions_digest: Uint8Array | null }>(
+      'SELECT versions_digest FROM checkpoints WHERE number = $1 FOR UPDATE',
+      [checkpoint],
+    )
+    const earlier = await amendmentsOf(tx, checkpoint)
+    const known = earlier.at(-1)?.after ?? made?.versions_digest
+    const before = (await history.digestOf(tx, checkpoint)).digest
+    if (!known || !sameBytes(known, before)) throw new HistoryDiffers(checkpoint)
+    const versions = await change()
+    const after = (await history.digestOf(tx, checkpoint)).digest
+    if (sameBytes(before, after)) return 0
+    await tx.run(
+      `INSERT INTO checkpoint_amendments (checkpoint, number, customer_id, versions, digest_before, digest_after, at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      [checkpoint, (earlier.at(-1)?.number ?? 0) + 1, customer, versions, before, after, nowMs],
+    )
+    return versions
+  }
+
+  /** What no checkpoint covers yet is blanked without ado, a bounded number of each kind at a time. */
+  const eraseUnstamped = (traces: readonly Trace[], customer: string): Promise<number[]> =>
+    db.transact(async (tx) => {
+      const counts: number[] = []
+      for (const { table, keys } of traces) {
+        const erased = await tx.run(
+          `UPDATE row_history SET content = '${erasedContent}'
+           WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
+             (SELECT of_table, row_key, version FROM row_history
+              WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce})`,
+          [customer, table],
+        )
+        counts.push(erased)
+      }
+      return counts
+    })
+
+  /** The checkpoints that cover something of his that can be blanked. */
+  async function findCovering(traces: readonly Trace[], customer: string): Promise<number[]> {
+    const found = new Set<number>()
+    for (const { table, keys } of traces) {
+      const rows = await db.all<{ checkpoint: bigint }>(
+        `SELECT DISTINCT checkpoint FROM row_history
+         WHERE of_table = $2 AND ${keys} AND checkpoint IS NOT NULL AND ${blankable}`,
+        [customer, table],
+      )
+      for (const row of rows) found.add(Number(row.checkpoint))
+    }
+    return [...found].toSorted((a, b) => a - b)
+  }
+
+  /** All that a checkpoint covers of him, in one transaction: its versions are digested twice for that. */
+  const eraseUnder = (checkpoint: number, traces: readonly Trace[], customer: string, nowMs: number): Promise<number> =>
+    db.transactLong((tx) =>
+      amend(tx, { checkpoint, customer, nowMs }, async () => {
+        let erased = 0
+        for (const { table, keys } of traces) {
+          erased += await tx.run(
+            `UPDATE row_history SET content = '${erasedContent}'
+             WHERE of_table = $2 AND ${keys} AND checkpoint = $3 AND ${blankable}`,
+            [customer, table, checkpoint],
+          )
+        }
+        return erased
+      }),
+    )
+
+  /** One key with all of its versions, at once: half of them under another name would look like versions lost. */
+  async function renameKey(table: string, key: string, to: string, customer: string, nowMs: number): Promise<number> {
+    return db.transactLong(async (tx) => {
+      const change = (checkpoint: number | null) =>
+        tx.run(
+          `UPDATE row_history SET row_key = $3,
+             content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
+           WHERE of_table = $1 AND row_key = $2 AND COALESCE(checkpoint, 0) = $4`,
+          [table, key, to, checkpoint ?? 0],
+        )
+      const told = async (checkpoint: number): Promise<number> => {
+        const row = await tx.first<{ n: bigint }>(
+          `SELECT COUNT(*) AS n FROM row_history
+           WHERE of_table = $1 AND row_key = $2 AND checkpoint = $3 AND content IS NOT NULL
+             AND content <> '${erasedContent}'`,
+          [table, key, checkpoint],
+        )
+        return Number(row?.n ?? 0n)
+      }
+      // Locked, so that no checkpoint takes some of them in meanwhile.
+      const versions = await tx.all<{ checkpoint: bigint | null }>(
+        'SELECT checkpoint FROM row_history WHERE of_table = $1 AND row_key = $2 ORDER BY version FOR UPDATE',
+        [table, key],
+      )
+      const covering = new Set(versions.flatMap((each) => (each.checkpoint === null ? [] : Number(each.checkpoint))))
+      let erased = 0
+      for (const checkpoint of [...covering].toSorted((a, b) => a - b)) {
+        erased += await amend(tx, { checkpoint, customer, nowMs }, async () => {
+          const contents = await told(checkpoint)
+          await change(checkpoint)
+          return contents
+        })
+      }
+      return erased + (await change(null))
+    })
+  }
+
+  async function eraseKeys(trace: Trace, customer: string, nowMs: number, newName: () => string): Promise<number> {
+    let erased = 0
+    for (;;) {
+      const keys = await db.all<{ row_key: string }>(
+        `SELECT DISTINCT row_key FROM row_history
+         WHERE of_table = $2 AND ${trace.keys} AND row_key NOT LIKE '% erased %' LIMIT ${atOnce}`,
+        [customer, trace.table],
+      )
+      for (const { row_key: key } of keys) {
+        const to = `${key.slice(0, key.indexOf(' '))} erased ${newName()}`
+        erased += await renameKey(trace.table, key, to, customer, nowMs)
+      }
+      if (keys.length < atOnce) return erased
+    }
+  }
+
+  return {
+    /** Tells how many versions were blanked. */
+    async erase(traces: readonly Trace[], customer: string, nowMs: number, newName: () => string): Promise<number> {
+      const [keyed, plain] = [traces.filter((each) => each.isKeyPersonal), traces.filter((each) => !each.isKeyPersonal)]
+      let erased = 0
+      for (let counts = [atOnce]; counts.includes(atOnce); ) {
+        counts = await eraseUnstamped(plain, customer)
+        erased += counts.reduce((sum, count) => sum + count, 0)
+      }
+      for (const checkpoint of await findCovering(plain, customer)) {
+        erased += await eraseUnder(checkpoint, plain, customer, nowMs)
+      }
+      for (const trace of keyed) erased += await eraseKeys(trace, customer, nowMs, newName)
+      return erased
+    },
+  }
+}
+
+type Where = { readonly checkpoint: number; readonly customer: string; readonly nowMs: number }

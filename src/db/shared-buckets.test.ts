@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../test/harness/clock.ts'
+import { makePlace, type Place } from '../../test/harness/database.ts'
+import type { SharedBuckets } from '../kernel/buckets.ts'
+import { createDrawnBuckets } from '../kernel/drawn-buckets.ts'
+import { readMigrations } from '../main/shop/database.ts'
+import { migrate } from './migrate.ts'
+import { openDatabase } from './open.ts'
+import { forgetBuckets, shareBuckets } from './shared-buckets.ts'
+import type { Database } from './transaction.ts'
+
+/** So slow that nothing comes back while a test runs. */
+const rate = { perSecond: 1 / 3600, burst: 200 }
+
+describe('buckets that several shops share', () => {
+  let place: Place
+  let shops: Database[]
+  beforeAll(async () => {
+    place = await makePlace('postgres')
+    shops = Array.from({ length: 3 }, () => openDatabase(place.address))
+    await migrate(shops[0] as Database, readMigrations())
+  })
+  afterAll(async () => {
+    await Promise.all(shops.map((each) => each.close()))
+    await place.remove()
+  })
+  const clock = new HandClock()
+  const buckets = (purpose: string, of = rate) => shops.map((db) => shareBuckets(db, () => clock.nowMs)(purpose, of))
+
+  test('give out together what one holds, and not one more', async () => {
+    const drawn = buckets('reads').map((each) => createDrawnBuckets(each, rate, () => clock.nowMs))
+    const asked = Array.from({ length: 600 }, (_, index) => drawn[index % 3]?.take('token'))
+    const answers = await Promise.all(asked)
+    expect(answers.filter((each) => each?.isAllowed)).toHaveLength(rate.burst)
+    for (const each of drawn) expect(await each.take('token')).toMatchObject({ isAllowed: false })
+    expect(await drawn[0]?.take('another')).toEqual({ isAllowed: true, level: rate.burst - 1 })
+  })
+
+  test('draw a twentieth at a time, so that most requests ask nobody', async () => {
+    const [shared] = buckets('few')
+    if (!shared) throw new Error('no bucket')
+    let draws = 0
+    const counted: SharedBuckets = {
+      ...shared,
+      take(name, want) {
+        draws += 1
+        return shared.take(name, want)
+      },
+    }
+    const drawn = createDrawnBuckets(counted, rate, () => clock.nowMs)
+    for (let turn = 0; turn < rate.burst; turn += 1)
+      expect(await drawn.take('token')).toMatchObject({ isAllowed: true })
+    expect(draws).toBe(20)
+    // Whoever floods an empty one is refused from memory.
+    for (let turn = 0; turn < 1000; turn += 1) await drawn.take('token')
+    expect(draws).toBeLessThanOrEqual(21)
+  })
+
+  test('grow full again with time, and what is put back is there for every shop', async () => {
+    const fast = { perSecond: 100, burst: 10 }
+    const [one, other] = buckets('fast', fast)
+    expect((await one?.take('x', 50))?.taken).toBe(10)
+    expect((await other?.take('x', 50))?.taken).toBe(0)
+    clock.advance(100)
+    expect((await other?.take('x', 50))?.taken).toBe(10)
+    const [slow, same] = buckets('slow')
+    await slow?.take('y', rate.burst)
+    await slow?.give('y')
+    expect((await same?.take('y', 5))?.taken).toBe(1)
+  })
+
+  test('that are full are forgotten, and no others', async () => {
+    const [one] = buckets('forgotten', { perSecond: 1000, burst: 1 })
+    await one?.take('soon full', 1)
+    const [slow] = buckets('kept')
+    await slow?.take('in use', 5)
+    clock.advance(20)
+    await forgetBuckets(shops[0] as Database, clock.nowMs, 1000)
+    const names = await (shops[0] as Database).all<{ name: string }>('SELECT name FROM rate_buckets ORDER BY name')
+    expect(names.map((each) => each.name)).toContain('kept in use')
+    expect(names.map((each) => each.name)).not.toContain('forgotten soon full')
+  })
+})

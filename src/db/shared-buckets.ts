@@ -1,0 +1,65 @@
+import { type BucketRate, bucketsOfOne, type ShareBuckets, type SharedBuckets } from '../kernel/buckets.ts'
+import type { Clock } from '../kernel/time.ts'
+import type { Database, Tx } from './transaction.ts'
+
+/**
+ * Buckets that all shops on one PostgreSQL draw from. A SQLite file is one shop's, which keeps them in its memory. A
+ * bucket is one moment: when all that was taken will have come back. A shop whose clock is ahead of the others' gives
+ * out what comes back in that time too early, once.
+ */
+export function shareBuckets(db: Database, clock: Clock): ShareBuckets {
+  if (db.engine === 'sqlite') return bucketsOfOne(clock)
+  return (purpose, rate) => bucketsIn(db, clock, purpose, rate)
+}
+
+function bucketsIn(db: Database, clock: Clock, purpose: string, rate: BucketRate): SharedBuckets {
+  const eachUs = BigInt(Math.round(1_000_000 / rate.perSecond))
+  const fullUs = eachUs * BigInt(Math.floor(rate.burst))
+
+  async function move(name: string, want: number): Promise<{ taken: number; level: number }> {
+    return db.transact(async (tx) => {
+      // Lost with the server's power, it is a limit that begins anew.
+      tx.send('SET LOCAL synchronous_commit = off')
+      const backAt = await lockBucket(tx, `${purpose} ${name}`)
+      const nowUs = toUs(clock())
+      const from = backAt > nowUs ? backAt : nowUs
+      const free = (nowUs + fullUs - from) / eachUs
+      const most = free > 0n ? free : 0n
+      const taken = want < most ? BigInt(want) : most
+      tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [`${purpose} ${name}`, from + taken * eachUs])
+      return { taken: Number(taken), level: Number(nowUs + fullUs - from - taken * eachUs) / Number(eachUs) }
+    })
+  }
+
+  return {
+    take: move,
+    async give(name) {
+      await move(name, -1)
+    },
+  }
+}
+
+const toUs = (ms: number): bigint => BigInt(Math.round(ms * 1000))
+
+/** Whoever takes from a bucket at the same time takes turns on its row. */
+async function lockBucket(tx: Tx, name: string): Promise<bigint> {
+  const row = await tx.first<{ back_at: bigint }>(
+    `INSERT INTO rate_buckets (name, back_at) VALUES ($1, 0)
+     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING back_at`,
+    [name],
+  )
+  if (!row) throw new Error('a bucket that was just written is not there')
+  return row.back_at
+}
+
+/** Forgets buckets that are full: they say no more than none. */
+export async function forgetBuckets(db: Database, nowMs: number, most: number): Promise<number> {
+  if (db.engine === 'sqlite') return 0
+  return db.transact((tx) =>
+    tx.run(
+      `DELETE FROM rate_buckets WHERE name IN
+         (SELECT name FROM rate_buckets WHERE back_at < $1 LIMIT $2)`,
+      [toUs(nowMs), most],
+    ),
+  )
+}

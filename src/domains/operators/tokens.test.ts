@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { failureOf } from '../../../test/harness/failure.ts'
+import { wire } from '../../../test/harness/wired.ts'
+import type { Services } from '../../main/shop/services.ts'
+
+describe.each([...engines])('an operator’s token on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let services: Services
+  const clock = new HandClock()
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    services = wire(opened.db, clock)
+    await opened.db.transact((tx) => services.operators.add(tx, 'olga', 'support'))
+  })
+  afterAll(() => opened.close())
+
+  test('opens until its end and not at it, whoever remembers it', async () => {
+    const endsAt = clock.nowMs + 5000
+    const { text, token } = await services.operators.issueToken('olga', { name: 'short', expiresAt: endsAt })
+    clock.advance(4999)
+    expect(await services.operators.authenticate(text)).toMatchObject({ operator: { name: 'olga' }, token: token.id })
+    clock.advance(1)
+    expect(await failureOf(services.operators.authenticate(text))).toMatchObject({ code: 'invalid_token' })
+  })
+
+  test('without an end opens as long as nobody revokes it', async () => {
+    const { text, token } = await services.operators.issueToken('olga', { name: 'long', expiresAt: null })
+    clock.advance(10 * 365 * 86_400_000)
+    expect(await services.operators.authenticate(text)).toMatchObject({ operator: { role: 'support' } })
+    await services.operators.revokeToken(token.id)
+    clock.advance(2000)
+    expect(await failureOf(services.operators.authenticate(text))).toMatchObject({ code: 'invalid_token' })
+  })
+})

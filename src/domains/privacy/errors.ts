@@ -1,0 +1,39 @@
+import { Refusal } from '../../kernel/refusal.ts'
+
+/** What goes with a customer, as it is told. */
+export type LostDetails = {
+  readonly balance_rub: number
+  readonly proxies: number
+  readonly vpn_subscriptions: number
+  readonly traffic_bytes: number
+  readonly open_payments: number
+}
+
+/** Nobody is erased by mistake: whoever wants it sees first what is lost with it. */
+export const notConfirmed = (lost: LostDetails): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `This cannot be undone, and takes with it ${lost.balance_rub} RUB, ${lost.proxies} proxies, ` +
+      `${lost.vpn_subscriptions} VPN subscriptions and ${lost.traffic_bytes} bytes of traffic. Say that it is meant.`,
+    lost,
+  )
+
+export const paymentsOpen = (lost: LostDetails): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `${lost.open_payments} payments are under way, whose money would be nobody's. Wait until they are over.`,
+    lost,
+  )
+
+export const historyDiffers = (checkpoint: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `The history of checkpoint ${checkpoint} is not what it was made over, so it is not blanked. ` +
+      'Run "turnpike verify"; what is left is erased once that is clean.',
+  )
+
+export const badCursor = (): Refusal =>
+  new Refusal('malformed', 'invalid_request', 'The cursor is not one that was handed out.')

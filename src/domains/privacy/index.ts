@@ -1,0 +1,5 @@
+export { historyDiffers } from './errors.ts'
+export { createErasing, type Erasing } from './service.ts'
+export { createExporting, type Exporting } from './service-export.ts'
+export { createRetaining, type Retaining } from './service-retention.ts'
+export { traces } from './store-holdings.ts'

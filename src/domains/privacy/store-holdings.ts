@@ -1,0 +1,150 @@
+import type { Trace } from '../../db/row-erasure.ts'
+
+/** Rows of a table that tell of a customer, and what becomes of them when he goes. */
+export type Holding = {
+  readonly table: string
+  /** Which rows are about the customer `$1`. */
+  readonly of: string
+  /** What they are sorted by; unique among them. */
+  readonly key: readonly string[]
+  /** What is not handed out: secrets, digests, and who else is named. */
+  readonly hidden?: readonly string[]
+  /** Columns that operators are told and he is not. */
+  readonly forOperators?: readonly string[] | 'all'
+}
+
+const own = (table: string): string => `SELECT id FROM ${table} WHERE customer_id = $1`
+const subscriptions = 'SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1'
+
+/** All that is kept about a customer, in the order in which it is handed out. */
+export const holdings: readonly Holding[] = [
+  { table: 'customers', of: 'id = $1', key: ['id'], forOperators: ['note'] },
+  { table: 'identities', of: 'owner_id = $1', key: ['owner_id'], hidden: ['named', 'password', 'totp'] },
+  { table: 'tokens', of: 'customer_id = $1', key: ['id'], hidden: ['digest'] },
+  { table: 'token_spending', of: `token_id IN (${own('tokens')})`, key: ['token_id'] },
+  {
+    table: 'console_sessions',
+    of: `owner_id = $1 AND kind = 'customer'`,
+    key: ['id'],
+    hidden: ['digest', 'opened_by'],
+  },
+  { table: 'console_links', of: 'owner_id = $1', key: ['id'], hidden: ['digest', 'payload'] },
+  { table: 'erasures', of: 'customer_id = $1', key: ['customer_id'] },
+  { table: 'accounts', of: 'customer_id = $1', key: ['customer_id'], hidden: ['head'] },
+  { table: 'postings', of: 'customer_id = $1', key: ['seq'], hidden: ['hash'] },
+  { table: 'orders', of: 'customer_id = $1', key: ['id'] },
+  { table: 'answers', of: 'customer_id = $1', key: ['key'], hidden: ['request', 'body'] },
+  { table: 'events', of: 'customer_id = $1', key: ['seq'] },
+  { table: 'payments', of: 'customer_id = $1', key: ['id'], hidden: ['request'] },
+  { table: 'payment_changes', of: `payment_id IN (${own('payments')})`, key: ['payment_id', 'number'] },
+  { table: 'payment_notices', of: `payment_id IN (${own('payments')})`, key: ['id'], forOperators: 'all' },
+  { table: 'referrals', of: 'customer_id = $1', key: ['customer_id'], hidden: ['referrer_id'] },
+  { table: 'proxies', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'password_digest'] },
+  { table: 'leases', of: `proxy_id IN (${own('proxies')})`, key: ['place_id', 'started_at'] },
+  { table: 'proxy_outages', of: `proxy_id IN (${own('proxies')})`, key: ['proxy_id', 'from_at'] },
+  { table: 'vpn_subscriptions', of: 'customer_id = $1', key: ['uuid'], hidden: ['link_digest', 'link_secret'] },
+  { table: 'vpn_terms', of: `subscription_uuid IN (${subscriptions})`, key: ['subscription_uuid', 'seq'] },
+  { table: 'vpn_peers', of: `subscription_uuid IN (${subscriptions})`, key: ['id'], hidden: ['private_key'] },
+  { table: 'subusers', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'digest'] },
+  { table: 'whitelist_entries', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'prefix'] },
+  { table: 'gateway_ports', of: `subuser_id IN (${own('subusers')})`, key: ['port'] },
+  {
+    table: 'traffic_accounts',
+    of: `subuser_id IN (${own('subusers')})`,
+    key: ['subuser_id', 'pool'],
+    hidden: ['head'],
+  },
+  { table: 'traffic_lots', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'pool', 'order_id'] },
+  {
+    table: 'traffic_movements',
+    of: `subuser_id IN (${own('subusers')})`,
+    key: ['subuser_id', 'pool', 'seq'],
+    hidden: ['hash'],
+  },
+  { table: 'traffic_hours', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'pool', 'hour'] },
+  { table: 'traffic_hosts', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'pool', 'hour', 'host'] },
+  {
+    table: 'audit_log',
+    of: `request LIKE '%' || CAST($1 AS TEXT) || '%'`,
+    key: ['seq'],
+    hidden: ['operator_id', 'name', 'role', 'source', 'hash'],
+    forOperators: 'all',
+  },
+  {
+    table: 'operator_answers',
+    of: `(request LIKE '%' || CAST($1 AS TEXT) || '%' OR answer LIKE '%' || CAST($1 AS TEXT) || '%')`,
+    key: ['key'],
+    forOperators: 'all',
+  },
+]
+
+/** Tables in which nothing tells of a customer but by number, or nothing at all, and why. */
+export const impersonal: Readonly<Record<string, string>> = {
+  shop: 'the shop itself',
+  migrations: 'the schema',
+  closed_shop: 'the shop itself',
+  catalogues: 'price lists',
+  counters: 'numbers to give out',
+  checkpoints: 'digests',
+  checkpoint_amendments: 'digests, and whose erasure made them',
+  audit_redactions: 'digests, and whose erasure made them',
+  audit_log_end: 'a digest',
+  row_history: 'earlier versions of the rows above, blanked with them',
+  event_numbers: 'how many events a customer was told',
+  payment_providers: 'the shop’s own',
+  payment_codes: 'the shop’s own',
+  referral_terms: 'the shop’s own',
+  operators: 'who runs the shop',
+  operator_tokens: 'who runs the shop',
+  nodes: 'machines',
+  exits: 'addresses to leave from',
+  exit_words: 'machines',
+  exit_counts: 'sums over all customers',
+  exit_days: 'sums over all customers',
+  stock: 'addresses; who held them stands in leases',
+  stock_prefixes: 'addresses',
+  stock_ranges: 'addresses',
+  stock_trials: 'machines',
+  gateway_ports_resting: 'numbers of ports',
+  gateway_port_next: 'a number',
+  vpn_addresses: 'addresses; who held them stands in vpn_peers',
+  usage_boots: 'machines',
+  usage_nodes: 'machines',
+  usage_budgets: 'machines',
+  usage_leases: 'bytes by sub-user and machine, of which traffic_movements tells',
+  usage_counts: 'bytes by thing and machine; those by host go with traffic_hosts',
+}
+
+const named = (table: string, rows: string): Trace => ({ table, keys: `row_key IN (${rows})` })
+const ids = (table: string): string => `SELECT CAST(id AS TEXT) FROM ${table} WHERE customer_id = $1`
+
+/** Where the history of rows tells of a customer. Sessions and links are gone by then: their versions name him. */
+export const traces: readonly Trace[] = [
+  { table: 'customers', keys: 'row_key = $1' },
+  { table: 'identities', keys: 'row_key = $1' },
+  named('tokens', ids('tokens')),
+  ...['console_sessions', 'console_links'].map((table) => ({
+    table,
+    keys: `row_key IN (SELECT row_key FROM row_history AS known
+      WHERE known.of_table = '${table}' AND known.content LIKE '%''' || CAST($1 AS TEXT) || '''%')`,
+  })),
+  named('proxies', ids('proxies')),
+  named('proxies, entrance', ids('proxies')),
+  named('vpn_peers', `SELECT id FROM vpn_peers WHERE subscription_uuid IN (${subscriptions})`),
+  named('subusers', ids('subusers')),
+  named('gateway_ports', `SELECT CAST(port AS TEXT) FROM gateway_ports WHERE subuser_id IN (${own('subusers')})`),
+  named('payments', ids('payments')),
+  named('payments, purchase', ids('payments')),
+  named(
+    'operator_answers',
+    `SELECT key FROM operator_answers
+     WHERE request LIKE '%' || CAST($1 AS TEXT) || '%' OR answer LIKE '%' || CAST($1 AS TEXT) || '%'`,
+  ),
+  ...['whitelist_entries', 'whitelist_entries, last use'].map(
+    (table): Trace => ({
+      table,
+      keys: `SUBSTR(row_key, 1, 30) IN (${own('subusers')})`,
+      isKeyPersonal: true,
+    }),
+  ),
+]

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'bun:test'
+import { readConfig } from './config.ts'
+
+const acme = { TURNPIKE_ACME_NAMES: 'shop.example.net', TURNPIKE_ACME_TERMS: 'agreed' }
+const files = { TURNPIKE_TLS_CERT: '/a.crt', TURNPIKE_TLS_KEY: '/a.key' }
+
+describe('settings about TLS', () => {
+  test('say in one line what is wrong with them', () => {
+    const cases: [Record<string, string>, string][] = [
+      [{ TURNPIKE_TLS_CERT: '/a.crt' }, 'TURNPIKE_TLS_KEY (--tls-key) must be given too'],
+      [{ TURNPIKE_TLS_KEY: '/a.key' }, 'TURNPIKE_TLS_CERT (--tls-cert) must be given too'],
+      [{ ...files, ...acme }, 'cannot stand beside TURNPIKE_TLS_CERT'],
+      [{ TURNPIKE_ACME_NAMES: 'shop.example.net' }, 'TURNPIKE_ACME_TERMS (--acme-terms) must be "agreed"'],
+      [{ ...acme, TURNPIKE_ACME_TERMS: 'yes' }, 'must be "agreed"'],
+      [{ ...acme, TURNPIKE_ACME_CONTACT: 'a@b.example?cc=c@d.example' }, 'must be an e-mail address'],
+      [{ ...acme, TURNPIKE_ACME_DIRECTORY: 'http://127.0.0.1/' }, 'must be an https:// address'],
+      [{ ...acme, TURNPIKE_ACME_LISTEN: '80' }, 'like 0.0.0.0:80 or [::]:80'],
+      [{ ...acme, TURNPIKE_PUBLIC_URL: 'http://shop.example.net' }, 'must begin with https://'],
+      [{ TURNPIKE_GATEWAY_TLS_PORT: '10443' }, 'needs a certificate'],
+      [{ ...files, TURNPIKE_GATEWAY_TLS_PORT: '10800' }, 'must be another port than TURNPIKE_GATEWAY_PORT'],
+    ]
+    for (const name of ['*.example.net', '192.0.2.1', 'localhost', 'a..b', '-a.example', 'a_b.example', 'a.example/']) {
+      cases.push([{ ...acme, TURNPIKE_ACME_NAMES: name }, 'no addresses, no *'])
+    }
+    for (const [env, says] of cases) expect(() => readConfig(env)).toThrow(says)
+  })
+
+  test('make https the scheme of the shop, and its name the one in the certificate', () => {
+    expect(readConfig({}).publicUrl).toBeUndefined()
+    expect(readConfig({ ...acme, TURNPIKE_PORT: '443' }).publicUrl).toBe('https://shop.example.net')
+    expect(readConfig({ ...acme, TURNPIKE_PORT: '8443' }).publicUrl).toBe('https://shop.example.net:8443')
+    const named = { ...acme, TURNPIKE_PUBLIC_URL: 'https://www.example.net' }
+    expect(readConfig(named).publicUrl).toBe('https://www.example.net')
+  })
+
+  test('take names in any case, each once', () => {
+    const env = { ...acme, TURNPIKE_ACME_NAMES: 'Shop.Example.net, proxy.example.net,shop.example.net' }
+    expect(readConfig(env).acmeNames).toEqual(['shop.example.net', 'proxy.example.net'])
+  })
+})

@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import manifest from '../../package.json' with { type: 'json' }
+import { raiseFileLimit } from '../adapters/file-limit.ts'
+import type { Log } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
+import { createAuthority } from '../plane/tls/acme/authority.ts'
+import { type ChallengeServer, serveChallenges } from '../plane/tls/acme/challenge-server.ts'
+import { keepRenewed, type Renewal } from '../plane/tls/acme/renewal.ts'
+import { BadCertificate, type Certificate } from '../plane/tls/certificate.ts'
+import { type Entrance, openEntrance } from '../plane/tls/entrance.ts'
+import { keepCertificate, readFiles } from '../plane/tls/keeper.ts'
+import { type Config, localShopUrl, shopUrl } from './settings/config.ts'
+import { listening, withIpv6OrWithout } from './settings/listening.ts'
+import { BadSetting } from './settings/reading.ts'
+import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
+
+/** The certificate of a role, and whoever keeps it fresh. */
+export type Tls = {
+  readonly current: () => Certificate | undefined
+  /** Reads the files again, now. */
+  readonly look: () => void
+  addMetrics(metrics: Metrics): void
+  stop(): Promise<void>
+}
+
+/**
+ * Opens what the settings say about TLS; undefined where they say nothing. Files that cannot be served stop the start.
+ * By ACME, the shop asks the authority, and a gateway of the same data folder takes what the shop got.
+ */
+export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls | undefined {
+  const files = certificateFilesOf(config)
+  if (!files) return undefined
+  if (config.tlsCert !== undefined) assertServable(config)
+  const keeper = keepCertificate({ files, log, clock: Date.now })
+  const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
+  const isAsking = config.acmeNames.length > 0 && (role === 'shop' || !isBesideShop)
+  const renewal = isAsking ? openRenewal(config, role, log, () => keeper.look()) : undefined
+  return {
+    current: keeper.current,
+    look: keeper.look,
+    addMetrics(metrics) {
+      const gauge = (name: string, help: string, read: (of: Certificate) => number): void =>
+        metrics.gauge(name, help, () => {
+          const certificate = keeper.current()
+          return certificate && read(certificate) / 1000
+        })
+      gauge(
+        'turnpike_tls_certificate_expires_timestamp_seconds',
+        'When the certificate ends, since 1970.',
+        (of) => of.endsAt,
+      )
+      gauge(
+        'turnpike_tls_certificate_begins_timestamp_seconds',
+        'When the certificate began, since 1970.',
+        (of) => of.beginsAt,
+      )
+      const asked = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
+      metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
+    },
+    async stop() {
+      keeper.stop()
+      await renewal?.stop()
+    },
+  }
+}
+
+/** What an operator names has to be there and fit together. */
+function assertServable(config: Config): void {
+  try {
+    readFiles({ cert: config.tlsCert ?? '', key: config.tlsKey ?? '' })
+  } catch (error) {
+    if (!(error instanceof BadCertificate)) throw error
+    throw new BadSetting(
+      `TURNPIKE_TLS_CERT (--tls-cert) and TURNPIKE_TLS_KEY (--tls-key) cannot be used: ${error.message}.`,
+    )
+  }
+}
+
+function openRenewal(config: Config, role: 'shop' | 'gateway', log: Log, onRenewed: () => void) {
+  const challenges = openChallenges(config, role)
+  const authority = createAuthority({
+    directory: config.acmeDirectory,
+    ca: config.acmeCa === undefined ? undefined : readCa(config.acmeCa),
+    agent: `turnpike/${manifest.version}`,
+  })
+  const renewal: Renewal = keepRenewed({
+    folder: acmeFolder(config.folder),
+    names: config.acmeNames,
+    directory: config.acmeDirectory,
+    contact: config.acmeContact,
+    authority,
+    challenges,
+    clock: Date.now,
+    log,
+    onRenewed,
+  })
+  void renewal.look()
+  return {
+    get failures() {
+      return renewal.failures
+    },
+    async stop() {
+      await renewal.stop()
+      await challenges.stop()
+    },
+  }
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new BadSetting(`TURNPIKE_ACME_CA (--acme-ca) is a file that cannot be read: ${path}.`)
+  }
+}
+
+function openChallenges(config: Config, role: 'shop' | 'gateway'): ChallengeServer {
+  const { host, port } = config.acmeListen
+  const to = role === 'shop' ? shopUrl(config) : undefined
+  return listening(host, port, 'ACME listener (TURNPIKE_ACME_LISTEN)', () =>
+    withIpv6OrWithout(host, (hostname) => serveChallenges({ hostname, port, to })),
+  )
+}
+
+/** Each connection is three files: the customer's, and both ends of the plain one behind it. */
+const filesOfConnection = 3
+const mostConnections = 10_000
+
+/** The shop's port, over TLS, with the server of this process behind it. */
+export function openShopEntrance(
+  { current }: Tls,
+  { hostname, port, inner, log }: { hostname: string; port: number; inner: () => number; log: Log },
+): Entrance {
+  const files = raiseFileLimit(process.platform)
+  const most = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
+  return listening(hostname, port, 'shop', () =>
+    openEntrance({ hostname, port, certificate: current, most, inner, log }),
+  )
+}

@@ -1,0 +1,99 @@
+import { ptr } from 'bun:ffi'
+import { openLibc } from './libc.ts'
+import {
+  AF_UNIX,
+  CLOEXEC,
+  EAGAIN,
+  MSG_CMSG_CLOEXEC,
+  MSG_DONTWAIT,
+  MSG_NOSIGNAL,
+  SOCK_STREAM,
+  SOL_SOCKET,
+} from './numbers.ts'
+
+const SCM_RIGHTS = 1
+/** The system takes 253 in one message. */
+export const mostAtOnce = 200
+const mostBytes = 64 * 1024
+/** `struct msghdr` and `struct cmsghdr` of 64-bit systems that count from the little end; musl's differ in padding. */
+const messageBytes = 56
+const headBytes = 16
+const mostPathBytes = 107
+
+export type Received = { readonly bytes: Uint8Array; readonly descriptors: readonly number[] }
+export type Passing = ReturnType<typeof createPassing>
+
+/** Hands descriptors from one process to another over a socket of the file system (unix(7), SCM_RIGHTS). */
+export function createPassing() {
+  const libc = openLibc()
+  const orError = (result: number): number => (result < 0 ? -(libc.errno[0] ?? 0) : result)
+
+  /** Everything that the system is pointed to lives as long as the call: it is held by what is returned. */
+  function describe(payload: Uint8Array, control: Uint8Array) {
+    const vector = BigUint64Array.of(BigInt(ptr(payload)), BigInt(payload.length))
+    const message = new DataView(new ArrayBuffer(messageBytes))
+    message.setBigUint64(16, BigInt(ptr(vector)), true)
+    message.setBigUint64(24, 1n, true)
+    if (control.length > 0) {
+      message.setBigUint64(32, BigInt(ptr(control)), true)
+      message.setBigUint64(40, BigInt(control.length), true)
+    }
+    return { message, held: { payload, control, vector } }
+  }
+
+  return {
+    /** Connects; the descriptor, or, negative, the system's number for what is in the way. */
+    connect(path: string): number {
+      const bytes = new TextEncoder().encode(path)
+      if (bytes.length > mostPathBytes)
+        throw new Error(`the path of a socket has at most ${mostPathBytes} bytes: ${path}`)
+      const address = new Uint8Array(3 + bytes.length)
+      address[0] = AF_UNIX
+      address.set(bytes, 2)
+      const descriptor = orError(libc.socket(AF_UNIX, SOCK_STREAM | CLOEXEC, 0))
+      if (descriptor < 0) return descriptor
+      const failed = orError(libc.connect(descriptor, Number(ptr(address)), address.length))
+      if (failed < 0) libc.close(descriptor)
+      return failed < 0 ? failed : descriptor
+    },
+
+    /** Sends a few bytes, and descriptors with them; whether all of it went. */
+    send(over: number, bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
+      if (descriptors.length > mostAtOnce) throw new Error('too many descriptors for one message')
+      const dataBytes = descriptors.length * 4
+      const control = new Uint8Array(dataBytes === 0 ? 0 : headBytes + Math.ceil(dataBytes / 8) * 8)
+      if (dataBytes > 0) {
+        const head = new DataView(control.buffer)
+        head.setBigUint64(0, BigInt(headBytes + dataBytes), true)
+        head.setInt32(8, SOL_SOCKET, true)
+        head.setInt32(12, SCM_RIGHTS, true)
+        for (const [index, each] of descriptors.entries()) head.setInt32(headBytes + index * 4, each, true)
+      }
+      const { message, held } = describe(bytes, control)
+      const sent = libc.sendmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_NOSIGNAL)
+      return sent === held.payload.length
+    },
+
+    /** What has come; undefined when nothing has yet, no bytes when nothing more comes. */
+    receive(over: number): Received | undefined {
+      const { message, held } = describe(new Uint8Array(mostBytes), new Uint8Array(headBytes + mostAtOnce * 4))
+      const got = orError(libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
+      if (got === -EAGAIN) return undefined
+      if (got < 0) throw new Error(`recvmsg failed with ${-got}`)
+      return {
+        bytes: held.payload.slice(0, got),
+        descriptors: readRights(held.control, Number(message.getBigUint64(40, true))),
+      }
+    },
+
+    close: (descriptor: number): void => void libc.close(descriptor),
+  }
+}
+
+function readRights(control: Uint8Array, length: number): number[] {
+  if (length < headBytes) return []
+  const head = new DataView(control.buffer)
+  if (head.getInt32(8, true) !== SOL_SOCKET || head.getInt32(12, true) !== SCM_RIGHTS) return []
+  const count = (Number(head.getBigUint64(0, true)) - headBytes) / 4
+  return Array.from({ length: count }, (_, index) => head.getInt32(headBytes + index * 4, true))
+}

@@ -1,0 +1,57 @@
+import { Worker } from 'node:worker_threads'
+import { createKernel, type Kernel } from '../linux/kernel.ts'
+import { openLibc } from '../linux/libc.ts'
+import { EPOLLIN } from '../linux/numbers.ts'
+import type { Processor } from '../linux/structures.ts'
+import type { Accepted, AccepterTerms } from './accepter-worker.ts'
+
+/** A port that customers come to. */
+export type Listening = { readonly port: number; readonly descriptor: number; stop(): void }
+
+const backlog = 4096
+
+/**
+ * Takes customers in from sockets that another process has opened. Bun listens only to what it has opened itself, so a
+ * thread waits at these and hands on whoever has come. It is started with the first one.
+ */
+export function createAccepter(onAccepted: (descriptor: number, source: string) => void) {
+  let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined
+
+  function start() {
+    const kernel = createKernel(openLibc(), process.arch as Processor)
+    const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
+    if (poll < 0 || bell < 0) throw new Error('the system has no descriptor left to listen with')
+    kernel.watch(poll, bell, EPOLLIN, 0)
+    const terms: AccepterTerms = { poll, bell }
+    const worker = new Worker(new URL('./accepter-worker.ts', import.meta.url), { workerData: terms })
+    worker.on('message', ({ descriptor, source }: Accepted) => onAccepted(descriptor, source))
+    worker.on('exit', () => {
+      kernel.close(poll)
+      kernel.close(bell)
+    })
+    return { kernel, poll, bell }
+  }
+
+  return {
+    open(descriptor: number, port: number): Listening {
+      running ??= start()
+      const { kernel, poll } = running
+      kernel.adopt(descriptor, backlog)
+      kernel.watch(poll, descriptor, EPOLLIN, port)
+      return {
+        port,
+        descriptor,
+        stop() {
+          kernel.unwatch(poll, descriptor)
+          kernel.close(descriptor)
+        },
+      }
+    },
+
+    /** After all were stopped. */
+    end(): void {
+      if (running) running.kernel.ring(running.bell)
+      running = undefined
+    },
+  }
+}

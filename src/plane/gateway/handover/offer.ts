@@ -1,0 +1,86 @@
+import type { Socket } from 'bun'
+import { parseJson } from '../../agent/json.ts'
+import { runningSocket } from '../../agent/running.ts'
+import { createPassing, mostAtOnce, type Passing } from '../carry/linux/descriptor-passing.ts'
+import { type Answer, questionSchema, type Who } from './words.ts'
+
+/** No question is longer. */
+const mostLineBytes = 1000
+
+type Asking = { text: string }
+type Listener = { readonly port: number; readonly descriptor: number }
+
+/** Speaks for a gateway that runs, to a later process that is to take over from it. */
+export function openOffer(deps: {
+  readonly folder: string
+  readonly boot: string
+  readonly who: () => Who
+  /** Why it cannot be taken over from now, if so. */
+  readonly findObstacle: () => string | undefined
+  readonly listeners: () => readonly Listener[]
+  /** Another process listens from now on. */
+  readonly leave: () => Promise<void>
+  readonly onFault: (fault: unknown) => void
+}) {
+  let passing: Passing | undefined
+  /** Whoever has its listeners already. */
+  let taker: Socket<Asking> | undefined
+
+  async function answer(socket: Socket<Asking>, line: string): Promise<void> {
+    const read = questionSchema.safeParse(parseJson(line))
+    if (!read.success) return say(socket, { no: 'That makes no sense to this version.' })
+    const question = read.data
+    if (question.ask === 'who') return say(socket, deps.who())
+    const obstacle = taker && taker !== socket ? 'Another process takes over already.' : deps.findObstacle()
+    if (obstacle !== undefined) return say(socket, { no: obstacle })
+    taker = socket
+    if (question.ask === 'listeners') return share(socket, question.from)
+    await deps.leave()
+    say(socket, { left: true })
+  }
+
+  function share(socket: Socket<Asking>, from: number): void {
+    const all = deps.listeners().toSorted((a, b) => a.port - b.port)
+    const some = all.slice(from, from + mostAtOnce)
+    const more = from + mostAtOnce < all.length
+    const descriptors = some.map((each) => each.descriptor)
+    say(socket, { ports: some.map((each) => each.port), more }, descriptors)
+  }
+
+  /** Not by Bun, which cannot send descriptors. Each answer is small, and the asker waits for it. */
+  function say(socket: Socket<Asking>, word: Answer, descriptors: readonly number[] = []): void {
+    passing ??= createPassing()
+    const { fd } = socket as unknown as { readonly fd: number }
+    if (!passing.send(fd, new TextEncoder().encode(`${JSON.stringify(word)}\n`), descriptors)) socket.terminate()
+  }
+
+  const listener = Bun.listen<Asking>({
+    unix: runningSocket(deps.folder, deps.boot),
+    socket: {
+      open(socket) {
+        socket.data = { text: '' }
+      },
+      data(socket, bytes) {
+        socket.data.text += bytes.toString('utf8')
+        if (socket.data.text.length > mostLineBytes) return void socket.terminate()
+        const lines = socket.data.text.split('\n')
+        socket.data.text = lines.pop() ?? ''
+        for (const line of lines) {
+          answer(socket, line).catch((fault: unknown) => {
+            deps.onFault(fault)
+            socket.terminate()
+          })
+        }
+      },
+      close(socket) {
+        if (taker === socket) taker = undefined
+      },
+      error() {},
+    },
+  })
+
+  return {
+    /** It runs no more, as far as others can tell. */
+    close: (): void => listener.stop(true),
+  }
+}

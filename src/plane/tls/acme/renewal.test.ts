@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Pebble, startPebble } from '../../../../test/harness/pebble.ts'
+import { readCertificate } from '../certificate.ts'
+import { acmeFiles } from '../files.ts'
+import { AcmeProblem, createAuthority } from './authority.ts'
+import { type ChallengeServer, serveChallenges } from './challenge-server.ts'
+import { keepRenewed, pauseAfter, renewAt } from './renewal.ts'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const made = { cert: '', key: '', names: ['a.example'], beginsAt: 0, endsAt: 90 * dayMs, digest: '' }
+
+test('a certificate is renewed with a third of its life left, or when it is not for all names', () => {
+  expect(renewAt(undefined, ['a.example'])).toBe(0)
+  expect(renewAt(made, ['a.example'])).toBe(60 * dayMs)
+  expect(renewAt({ ...made, endsAt: 6 * dayMs }, ['a.example'])).toBe(4 * dayMs)
+  expect(renewAt(made, ['a.example', 'b.example'])).toBe(0)
+})
+
+test('an authority that gives none is asked ever less often, and never before it wants to be', () => {
+  const pauses = [1, 2, 3, 8, 10, 100].map((failures) => pauseAfter(failures, new Error('down')) / 60_000)
+  expect(pauses).toEqual([2, 4, 8, 256, 720, 720])
+  expect(pauseAfter(1, new AcmeProblem('', 'rateLimited', undefined))).toBe(hourMs)
+  expect(pauseAfter(1, new AcmeProblem('', 'rateLimited', 40 * hourMs))).toBe(40 * hourMs)
+})
+
+describe('an authority', () => {
+  const folders: string[] = []
+  const lines: [string, Record<string, unknown> | undefined][] = []
+  let pebble: Pebble
+  let challenges: ChallengeServer
+  let nowMs = Date.now()
+  let asked = 0
+  beforeAll(async () => {
+    pebble = await startPebble()
+    challenges = serveChallenges({ hostname: '127.0.0.1', port: pebble.challengePort, to: undefined })
+  })
+  afterAll(async () => {
+    await Promise.all([pebble.stop(), challenges.stop()])
+    for (const folder of folders) rmSync(folder, { recursive: true })
+  })
+  afterEach(() => {
+    nowMs = Date.now()
+    lines.length = 0
+  })
+
+  function newFolder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'turnpike-acme-'))
+    folders.push(folder)
+    return folder
+  }
+
+  function open(folder: string, more: { names?: string[]; directory?: string; put?: typeof challenges.put } = {}) {
+    const directory = more.directory ?? pebble.directory
+    const authority = createAuthority({ directory, ca: readFileSync(pebble.caFile, 'utf8'), agent: 'turnpike' })
+    const note = (event: string, fields?: Record<string, unknown>): void => void lines.push([event, fields])
+    return keepRenewed({
+      folder,
+      names: more.names ?? ['shop.test'],
+      directory,
+      contact: 'operator@shop.test',
+      authority: {
+        ...authority,
+        post(...request) {
+          asked += 1
+          return authority.post(...request)
+        },
+      },
+      challenges: { put: more.put ?? challenges.put, remove: challenges.remove },
+      clock: () => nowMs,
+      log: { error: note, warn: note, info: note, debug: note },
+      onRenewed() {},
+    })
+  }
+
+  const held = (folder: string) => {
+    const { cert, key } = acmeFiles(folder)
+    return readCertificate(readFileSync(cert, 'utf8'), readFileSync(key, 'utf8'))
+  }
+
+  test('gives a certificate, and another with a new key when two thirds of its life are over', async () => {
+    const folder = newFolder()
+    const renewal = open(folder, { names: ['shop.test', 'proxy.shop.test'] })
+    await renewal.look()
+    const first = held(folder)
+    expect(first.names.toSorted()).toEqual(['proxy.shop.test', 'shop.test'])
+    const account = readFileSync(join(folder, 'account.json'), 'utf8')
+    const before = asked
+    nowMs = renewAt(first, ['shop.test']) - 1000
+    await renewal.look()
+    expect(asked).toBe(before)
+    nowMs += 2000
+    await renewal.look()
+    const second = held(folder)
+    expect(second.digest).not.toBe(first.digest)
+    expect(second.key).not.toBe(first.key)
+    expect(readFileSync(join(folder, 'account.json'), 'utf8')).toBe(account)
+    await renewal.stop()
+  })
+
+  test('that cannot prove a name is left alone, also by a process that is started again', async () => {
+    const folder = newFolder()
+    const broken = open(folder, { put: (token) => challenges.put(token, 'something else') })
+    await broken.look()
+    expect(lines).toContainEqual([
+      'certificate not renewed',
+      expect.objectContaining({ failures: 1, again_in_ms: 120_000 }),
+    ])
+    expect(String(lines.at(-1)?.[1]?.['reason'])).toContain('shop.test was not proven: unauthorized')
+    await broken.stop()
+    const before = asked
+    const again = open(folder)
+    await again.look()
+    expect({ asked, failures: again.failures }).toEqual({ asked: before, failures: 1 })
+    nowMs += 120_000
+    await again.look()
+    expect({ failures: again.failures, names: held(folder).names }).toEqual({ failures: 0, names: ['shop.test'] })
+    await again.stop()
+  })
+
+  test('that is not there, or is somebody else, costs the certificate nothing that is held', async () => {
+    const folder = newFolder()
+    const good = open(folder)
+    await good.look()
+    await good.stop()
+    const { digest } = held(folder)
+    nowMs = renewAt(held(folder), ['shop.test']) + 1
+    const gone = open(folder, { directory: 'https://127.0.0.1:9/dir' })
+    await gone.look()
+    expect(lines.at(-1)?.[0]).toBe('certificate not renewed')
+    expect(held(folder).digest).toBe(digest)
+    await gone.stop()
+    const stranger = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('<html>') })
+    const plain = open(newFolder(), { directory: `http://127.0.0.1:${stranger.port}/` })
+    await plain.look()
+    expect(lines.at(-1)?.[1]?.['reason']).toContain('not https')
+    await plain.stop()
+    await stranger.stop(true)
+  })
+})

@@ -1,0 +1,51 @@
+import type { Log } from '../../kernel/log.ts'
+import { Bridge, innerHandlers } from './bridge.ts'
+import type { Certificate } from './certificate.ts'
+import { type Front, openFront } from './front.ts'
+import type { TlsSocket } from './tls-socket.ts'
+
+export type Entrance = Front & {
+  /** Who is behind a plain connection that comes from this port of loopback; undefined for a stranger. */
+  readonly sourceOf: (port: number) => string | undefined
+}
+
+/**
+ * An entrance over TLS to a server of this process that listens on loopback. The server asks it who is behind a
+ * connection: whoever else on this machine finds the port is nobody.
+ */
+export function openEntrance(deps: {
+  readonly hostname: string
+  readonly port: number
+  readonly certificate: () => Certificate | undefined
+  readonly most: number
+  readonly handshakeMs?: number
+  /** Where the server is; it may open later than the entrance. */
+  readonly inner: () => number
+  readonly log: Log
+}): Entrance {
+  const sources = new Map<number, string>()
+  const onFault = (fault: unknown): void => deps.log.error('fault', { fault })
+
+  function join(tls: TlsSocket): void {
+    const bridge = new Bridge(tls)
+    const handlers = {
+      ...innerHandlers,
+      open(socket: Parameters<NonNullable<typeof innerHandlers.open>>[0]) {
+        sources.set(socket.localPort, tls.source)
+        bridge.onInnerOpen(socket)
+      },
+      close(socket: Parameters<NonNullable<typeof innerHandlers.close>>[0]) {
+        sources.delete(socket.localPort)
+        bridge.onInnerClose()
+      },
+    }
+    const options = { hostname: '127.0.0.1', port: deps.inner(), allowHalfOpen: true, data: bridge, socket: handlers }
+    void Bun.connect<Bridge>(options).catch((fault: unknown) => {
+      onFault(fault)
+      bridge.breakOff()
+    })
+  }
+
+  const front = openFront({ ...deps, onTls: join, onFault })
+  return Object.assign(front, { sourceOf: (port: number) => sources.get(port) })
+}

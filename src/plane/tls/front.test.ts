@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
+import { selfSigned } from '../../../test/harness/self-signed.ts'
+import { until } from '../../../test/harness/until.ts'
+import { WireClient } from '../../../test/harness/wire-client.ts'
+import { serve } from '../../api/serve.ts'
+import { readCertificate } from './certificate.ts'
+import { type Entrance, openEntrance } from './entrance.ts'
+
+const log = { error() {}, warn() {}, info() {}, debug() {} }
+const trusting: object = { tls: { ca: selfSigned.cert } }
+
+describe('an entrance over TLS', () => {
+  let entrance: Entrance
+  let server: ReturnType<typeof serve>
+  let hasCertificate = true
+  beforeAll(() => {
+    const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+    entrance = openEntrance({
+      hostname: '127.0.0.1',
+      port: 0,
+      certificate: () => (hasCertificate ? certificate : undefined),
+      most: 200,
+      handshakeMs: 1000,
+      inner: () => server.port,
+      log,
+    })
+    server = serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      behind: entrance.sourceOf,
+      trustedProxies: [],
+      toNodes: () => Promise.reject(new Error('nobody is a node')),
+      onChange() {},
+      async toCustomers(request, from) {
+        const sent = (await request.arrayBuffer()).byteLength
+        const bytes = Number(new URL(request.url).searchParams.get('bytes') ?? 0)
+        return bytes > 0 ? new Response(new Uint8Array(bytes)) : Response.json({ from: from?.bytes.join('.'), sent })
+      },
+    })
+  })
+  afterAll(async () => {
+    entrance.close()
+    await server.stop(0)
+    entrance.end()
+  })
+
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(`https://127.0.0.1:${entrance.port}${path}`, { ...trusting, ...init, headers: { Connection: 'close' } })
+
+  test('tells the server who is behind it, and lets nobody else of this machine in', async () => {
+    const client = await WireClient.connect(entrance.port, '127.0.0.1', '127.9.9.9', true)
+    await client.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n'))
+    await client.until(() => client.kept.includes('}'))
+    expect(client.kept.toString()).toContain('{"from":"127.9.9.9","sent":0}')
+    client.close()
+    expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(403)
+  })
+
+  test('carries large bodies both ways, and many at once', async () => {
+    const sent = 5_000_000
+    const all = Array.from({ length: 8 }, async () => {
+      expect(await (await ask('/', { method: 'POST', body: new Uint8Array(sent) })).json()).toMatchObject({ sent })
+      expect((await (await ask(`/?bytes=${sent}`)).arrayBuffer()).byteLength).toBe(sent)
+    })
+    await Promise.all(all)
+    await until(() => entrance.shaking === 0)
+  })
+
+  test('holds little for a client that asks and does not read', async () => {
+    const client = await WireClient.connect(entrance.port, '127.0.0.1', undefined, true)
+    client.readOnly(1000)
+    const before = process.memoryUsage().rss
+    await client.send(Buffer.from('GET /?bytes=30000000 HTTP/1.1\r\nHost: a\r\n\r\n'))
+    await client.until(() => client.total > 0)
+    client.readOn()
+    await client.until(() => client.total >= 30_000_000)
+    expect(process.memoryUsage().rss - before).toBeLessThan(200e6)
+    client.close()
+  })
+
+  test('closes what is no handshake at once, and what never ends one in time', async () => {
+    const failed = entrance.failed
+    const plain = await WireClient.connect(entrance.port)
+    await plain.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'))
+    await plain.until(() => plain.isClosed)
+    const slow = connect(entrance.port, '127.0.0.1')
+    const opened = performance.now()
+    const hello = await clientHello()
+    // A byte now and then would keep it for minutes.
+    let at = 0
+    const drip = setInterval(() => slow.write(hello.subarray(at, ++at)), 100)
+    await new Promise<void>((resolve) => slow.once('error', () => {}).once('close', () => resolve()))
+    clearInterval(drip)
+    expect(performance.now() - opened).toBeWithin(900, 10_000)
+    expect(entrance.failed).toBe(failed + 2)
+  })
+
+  test('turns a crowd of half-open handshakes away, and serves those who come from elsewhere', async () => {
+    const before = entrance.turnedAway
+    const crowd = await Promise.all(Array.from({ length: 150 }, () => WireClient.connect(entrance.port)))
+    await until(() => entrance.turnedAway > before)
+    expect(entrance.shaking).toBeLessThanOrEqual(50)
+    for (const each of crowd) each.close()
+    await until(() => entrance.shaking === 0)
+    expect((await ask('/')).status).toBe(200)
+  })
+
+  test('serves nobody while there is no certificate, and everybody once there is', async () => {
+    hasCertificate = false
+    expect(await ask('/').catch(() => 'refused')).toBe('refused')
+    hasCertificate = true
+    expect((await ask('/')).status).toBe(200)
+  })
+})
+
+/** What a client says first. */
+async function clientHello(): Promise<Uint8Array> {
+  const said = Promise.withResolvers<Uint8Array>()
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (_, bytes) => said.resolve(bytes.slice()) },
+  })
+  const client = connectSecurely({ host: '127.0.0.1', port: server.port }).on('error', () => {})
+  const hello = await said.promise
+  client.destroy()
+  server.stop(true)
+  return hello
+}

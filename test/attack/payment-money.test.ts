@@ -1,0 +1,276 @@
+// What the API calls it; nothing here is a promise.
+/* oxlint-disable unicorn/no-thenable */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { CustomerId, PaymentId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { engines } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/wired.ts'
+import type { Bill } from '../providers/other-side.ts'
+import { type Introduced, introduce } from '../providers/shop.ts'
+
+setDefaultTimeout(60_000)
+
+const dayMs = 86_400_000
+
+describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) => {
+  let shop: Service
+  let card: Introduced
+  beforeAll(async () => {
+    shop = await startService(engine)
+    card = await introduce(shop.services, 'yookassa', { now: shop.clock.read })
+  })
+  afterAll(async () => {
+    await card.side.stop()
+    await shop.stop()
+  })
+
+  const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
+  const press = (url: string) => fetch(url, { method: 'POST' })
+
+  async function begin(token: string, amount: number, also: object = {}) {
+    const { data } = await shop.post('/payments', { amount_rub: amount, method: 'sandbox', ...also }, { token })
+    return { id: data.payment_id as PaymentId, pay: () => press(data.pay_url) }
+  }
+  async function topUp(token: string, amount: number, also: object = {}): Promise<PaymentId> {
+    const { id, pay } = await begin(token, amount, also)
+    await pay()
+    return id
+  }
+  async function beginByCard(token: string, amount: number): Promise<Bill> {
+    const { data } = await shop.post('/payments', { amount_rub: amount, method: 'card' }, { token })
+    const bill = [...card.side.bills.values()].find((each) => each.mark === data.payment_id)
+    if (!bill) throw new Error('nothing was opened')
+    return bill
+  }
+  async function tell(id: string): Promise<void> {
+    const { headers, body } = card.side.tell(id)
+    const told = await fetch(`${shop.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
+    expect(told.status).toBe(200)
+  }
+  const refund = (id: PaymentId, roubles: bigint | 'all', intoDebt = true) => {
+    const amount = roubles === 'all' ? roubles : kopecks(roubles * 100n)
+    return shop.services.paymentOperator.refund(id, { amount, intoDebt, note: 'back' })
+  }
+  const addCode = (code: string, uses: number | null) =>
+    shop.services.codes.add({
+      code,
+      kind: 'percent',
+      value: 1000n,
+      least: kopecks(0n),
+      uses,
+      untilAt: null,
+      note: '',
+    })
+  /** Two customers, the second of whom the first has brought. */
+  async function newPair() {
+    const anna = await shop.newCustomer()
+    shop.clock.advance(5)
+    const boris = await shop.newCustomer()
+    await shop.services.referrals.add(boris.customer, anna.customer)
+    return { anna, boris }
+  }
+
+  test('keeps no bonus of a top-up of which a part has gone back', async () => {
+    await addCode('PART', null)
+    const { token } = await shop.newCustomer()
+    const id = await topUp(token, 1000, { code: 'PART' })
+    expect(await balanceOf(token)).toBe(1100)
+    await refund(id, 999n)
+    expect(await balanceOf(token)).toBe(1)
+    await refund(id, 'all')
+    expect(await balanceOf(token)).toBe(0)
+  })
+
+  test('keeps no share of such a top-up either, and is told of no payment of somebody else', async () => {
+    const { anna, boris } = await newPair()
+    await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
+    const id = await topUp(boris.token, 1000)
+    await shop.services.referrals.set({ hundredths: 0, topUps: 1 })
+    expect(await balanceOf(anna.token)).toBe(100)
+    const { data } = await shop.get('/transactions', { token: anna.token })
+    expect(data.transactions).toMatchObject([{ amount_rub: 100, payment_id: null }])
+    await refund(id, 999n)
+    expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([0, 1])
+  })
+
+  test('is asked about first by the operator whose refund would take a bonus or a share that is spent', async () => {
+    await addCode('SPENT', null)
+    const { anna, boris } = await newPair()
+    await shop.services.referrals.set({ hundredths: 1000, topUps: 9 })
+    const id = await topUp(boris.token, 1000, { code: 'SPENT' })
+    const other = await topUp(boris.token, 500)
+    await shop.services.referrals.set({ hundredths: 0, topUps: 1 })
+    const spend = (customer: CustomerId, roubles: bigint) =>
+      shop.services.db.transact((tx) =>
+        shop.services.ledger.adjust(tx, customer, {
+          kind: 'debit',
+          amount: kopecks(roubles * 100n),
+          note: '',
+          key: null,
+          reference: null,
+        }),
+      )
+    await spend(boris.customer, 550n)
+    expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([150, 1050])
+    expect((await failureOf(refund(id, 'all', false))).message).toContain('bonus of 100.00 RUB goes back too')
+    await spend(anna.customer, 120n)
+    expect((await failureOf(refund(other, 'all', false))).message).toContain(anna.customer)
+    expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([30, 1050])
+    await refund(other, 'all')
+    expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([-20, 550])
+  })
+
+  test('brings neither himself nor whoever was there before', async () => {
+    const { anna, boris } = await newPair()
+    const { referrals } = shop.services
+    expect((await failureOf(referrals.add(anna.customer, anna.customer))).message).toContain('before')
+    expect((await failureOf(referrals.add(anna.customer, boris.customer))).message).toContain('before')
+  })
+
+  test('uses the last use of a code once, however many ask at the same time', async () => {
+    await addCode('LAST', 1)
+    const customers = await Promise.all(Array.from({ length: 6 }, () => shop.newCustomer()))
+    const wish = { amount_rub: 100, method: 'sandbox', code: 'LAST' }
+    const asked = customers.flatMap(({ token }) => [
+      shop.post('/payments', wish, { token }),
+      shop.post('/payments', wish, { token }),
+    ])
+    const answers = await Promise.all(asked)
+    expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
+  })
+
+  test('has nothing bought with money that he has had back, at the price of then or any other', async () => {
+    const { purchases } = shop.services
+    const { token } = await shop.newCustomer(5000n)
+    const { carryOut } = purchases
+    // Nothing can be bought for a moment, as when a process dies.
+    purchases.carryOut = async () => undefined
+    const id = await topUp(token, 1000, { then: { product: 'vpn', period: 1 } })
+    purchases.carryOut = carryOut
+    await refund(id, 'all')
+    await purchases.carryOutAll(100)
+    expect((await shop.get(`/payments/${id}`, { token })).data.then).toMatchObject({ state: 'lapsed', order_id: null })
+    expect([await balanceOf(token), (await shop.get('/orders', { token })).data.orders]).toEqual([5000, []])
+  })
+
+  test('is told of what was bought before he had it back, though whoever bought it died at once', async () => {
+    const { purchases, vpn } = shop.services
+    const { token, customer } = await shop.newCustomer()
+    const { carryOut } = purchases
+    purchases.carryOut = async () => undefined
+    const id = await topUp(token, 5000, { then: { product: 'vpn', period: 1 } })
+    purchases.carryOut = carryOut
+    const request = { by: { customer, token: null }, key: `then ${id}`, automatic: true as const }
+    await vpn.buy({ ...request, toBody: ({ order }) => order }, { months: 1 })
+    await refund(id, 'all')
+    await purchases.carryOutAll(100)
+    const { data } = await shop.get('/orders', { token })
+    const { then } = (await shop.get(`/payments/${id}`, { token })).data
+    expect(then).toMatchObject({ state: 'bought', order_id: data.orders[0].order_id })
+    expect(data.orders).toHaveLength(1)
+  })
+
+  test('renews nothing on a debt', async () => {
+    const { token } = await shop.newCustomer()
+    const id = await topUp(token, 5000)
+    expect((await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })).status).toBe(200)
+    await refund(id, 'all')
+    const owed = await balanceOf(token)
+    expect(owed).toBeLessThan(0)
+    const { data: before } = await shop.get('/vpn/info', { token })
+    shop.clock.advance(29.9 * dayMs)
+    await shop.services.vpn.renewDue()
+    expect(await balanceOf(token)).toBe(owed)
+    expect((await shop.get('/vpn/info', { token })).data.items[0].expires_at).toBe(before.items[0].expires_at)
+  })
+
+  test('and whoever paid, lose nothing by a no that was said before the money came', async () => {
+    const { token } = await shop.newCustomer()
+    const { id } = await beginByCard(token, 300)
+    card.side.end(id)
+    shop.clock.advance(20_000)
+    const { connection } = await shop.services.providers.load('yookassa')
+    if (!connection) throw new Error('nobody is asked')
+    const find = connection.find.bind(connection)
+    let isLate = true
+    Object.assign(connection, {
+      async find(providerId: string) {
+        const seen = await find(providerId)
+        if (!isLate || providerId !== id) return seen
+        isLate = false
+        card.side.pay(id)
+        await tell(id)
+        return seen
+      },
+    })
+    await shop.services.paymentWatch.lookAgain(100)
+    Object.assign(connection, { find })
+    expect([isLate, await balanceOf(token)]).toEqual([false, 300])
+    await shop.services.paymentWatch.lookAgain(100)
+    expect(await balanceOf(token)).toBe(300)
+  })
+
+  test('and whose payment nobody can make sense of, keep no others from theirs', async () => {
+    const { token } = await shop.newCustomer()
+    const bills = [await beginByCard(token, 300), await beginByCard(token, 400)]
+    for (const { id } of bills) card.side.pay(id)
+    shop.clock.advance(20_000)
+    const { connection } = await shop.services.providers.load('yookassa')
+    if (!connection) throw new Error('nobody is asked')
+    const find = connection.find.bind(connection)
+    const failing = (providerId: string) => {
+      if (providerId === bills[0]?.id) throw new Error('a fault of ours')
+      return find(providerId)
+    }
+    Object.assign(connection, { find: async (providerId: string) => failing(providerId) })
+    expect((await failureOf(shop.services.paymentWatch.lookAgain(100))).message).toBe('a fault of ours')
+    Object.assign(connection, { find })
+    expect(await balanceOf(token)).toBe(400)
+    shop.clock.advance(300_000)
+    await shop.services.paymentWatch.lookAgain(100)
+    expect(await balanceOf(token)).toBe(700)
+  })
+
+  test('gets a second payment credited by hand, and that he had it back is told to the operator', async () => {
+    const { paymentOperator } = shop.services
+    const { token, customer } = await shop.newCustomer()
+    const bill = await beginByCard(token, 300)
+    Object.assign(bill, { hundredths: 20_000 })
+    card.side.pay(bill.id)
+    await tell(bill.id)
+    const noticed = async () =>
+      (await paymentOperator.unmatched(false, 500)).filter((each) => each.providerId === bill.id)
+    const [first] = await noticed()
+    if (!first) throw new Error('nobody was told')
+    await paymentOperator.resolve(first.id, { customer, note: 'paid too little' })
+    expect([first.reason, await balanceOf(token), await noticed()]).toEqual(['amount', 200, []])
+    card.side.giveBack(bill.id, 20_000)
+    await tell(bill.id)
+    const [second] = await noticed()
+    expect(second).toMatchObject({ reason: 'excess' })
+    const wrong = paymentOperator.resolve(second?.id ?? first.id, { customer, note: 'no' })
+    expect((await failureOf(wrong)).message).toContain('Credit the customer by itself')
+    expect(await balanceOf(token)).toBe(200)
+  })
+
+  test('has a payment marked, paid, refunded and expired all at once, and it counts once each', async () => {
+    const { paymentOperator, paymentWatch } = shop.services
+    const { token } = await shop.newCustomer()
+    const { id, pay } = await begin(token, 400)
+    shop.clock.advance(3_600_000)
+    const mark = () => paymentOperator.markPaid(id, 'came', undefined)
+    const back = () => refund(id, 'all').catch(() => undefined)
+    await Promise.all([pay(), mark(), back(), paymentWatch.lookAgain(50), pay(), mark(), back(), back()])
+    await mark()
+    await back()
+    const { data } = await shop.get(`/payments/${id}`, { token })
+    expect([data.status, data.refunded_rub, await balanceOf(token)]).toEqual(['refunded', 400, 0])
+    expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
+  })
+
+  test('leaves books that add up', async () => {
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+})

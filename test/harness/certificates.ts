@@ -1,0 +1,46 @@
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { run } from './clients.ts'
+
+/** Certificates for this machine that openssl makes, each of its own name. */
+export type Made = { readonly cert: string; readonly key: string }
+
+export async function makeCertificate(name: string): Promise<Made> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-certificate-'))
+  const [cert, key] = [join(folder, 'a.crt'), join(folder, 'a.key')]
+  const asked = 'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30'.split(' ')
+  const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,DNS:shop.test,IP:127.0.0.1']
+  const ran = await run(...asked, ...names, '-keyout', key, '-out', cert)
+  if (ran.exit !== 0) throw new Error(ran.err)
+  const made = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
+  rmSync(folder, { recursive: true })
+  return made
+}
+
+/** A certificate in files, as an operator has one. */
+export function putCertificate(made: Made) {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-tls-'))
+  const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }
+  const write = (path: string, text: string): void => {
+    writeFileSync(`${path}.new`, text, { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  }
+  function replace({ cert, key }: Made): void {
+    write(files.cert, cert)
+    write(files.key, key)
+  }
+  replace(made)
+  return {
+    ...files,
+    env: { TURNPIKE_TLS_CERT: files.cert, TURNPIKE_TLS_KEY: files.key },
+    replace,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** The name in the certificate that somebody is served with at this port; undefined for nobody. */
+export async function servedAt(port: number, ...more: readonly string[]): Promise<string | undefined> {
+  const { out } = await run('openssl', 's_client', '-connect', `127.0.0.1:${port}`, ...more)
+  return /^subject=\s*CN\s*=\s*(\S+)/m.exec(out)?.[1]
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { tablesOf } from '../../src/db/carry/tables.ts'
+import { settings } from '../../src/main/settings/config.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
+
+const root = join(import.meta.dir, '../..')
+const folder = join(root, 'docs/operate')
+const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8')
+const pages = readdirSync(folder).filter((name) => name.endsWith('.md'))
+
+/** What stands in code in the first cells of a page's tables. */
+const firstCells = (page: string): string[] =>
+  [...textOf(page).matchAll(/^\| ((?:`[^`]+`(?:, )?)+) \|/gm)].flatMap((row) =>
+    [...(row[1] ?? '').matchAll(/`([^`]+)`/g)].map((cell) => cell[1] ?? ''),
+  )
+
+/** The promises that `verify` names in its findings, read from its sources. */
+function promisesInSources(): string[] {
+  const found = new Set<string>()
+  for (const file of new Bun.Glob('src/**/*.ts').scanSync({ cwd: root })) {
+    if (file.endsWith('.test.ts')) continue
+    const text = readFileSync(join(root, file), 'utf8')
+    for (const each of text.matchAll(/promise: '([a-z -]+)'/g)) found.add(each[1] ?? '')
+    if (!text.includes('(promise: string')) continue
+    for (const each of text.matchAll(/found\(\s*'([a-z-]+)'/g)) found.add(each[1] ?? '')
+  }
+  return [...found].toSorted()
+}
+
+describe('whoever is woken at night', () => {
+  test('finds each alert, and none that there is not', () => {
+    const alerts = [...textOf('alerts.yml').matchAll(/- alert: (\w+)/g)].map((each) => each[1] ?? '')
+    const told = firstCells('incidents.md').filter((each) => each.startsWith('Turnpike'))
+    expect(told.toSorted()).toEqual(alerts.toSorted())
+  })
+
+  test('finds each thing that verify can find', () => {
+    const promises = promisesInSources()
+    expect(promises.length).toBeGreaterThan(30)
+    const told = firstCells('incidents.md').filter((each) => !each.startsWith('Turnpike'))
+    expect(told.toSorted()).toEqual(promises)
+  })
+})
+
+describe('the pages for operators', () => {
+  test('are all to be found from the first one', () => {
+    const index = textOf('README.md')
+    expect(pages.filter((page) => page !== 'README.md' && !index.includes(`](${page}`))).toEqual([])
+  })
+
+  test.each(pages)('%s links to pages and headings that there are', (page) => {
+    const dead: string[] = []
+    for (const [, target = ''] of textOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [path = '', heading] = target.split('#')
+      const file = path === '' ? join(folder, page) : join(dirname(join(folder, page)), path)
+      const isThere = existsSync(file) && (heading === undefined || headingsOf(file).includes(heading))
+      if (!isThere) dead.push(target)
+    }
+    expect(dead).toEqual([])
+  })
+
+  test('say of every table what it has of customers, and of every setting of retention how long', async () => {
+    const page = textOf('privacy.md')
+    const tables = (await tablesOf(readMigrations())).map((table) => table.name)
+    expect(tables.filter((table) => !page.includes(`\`${table}\``))).toEqual([])
+    for (const { env, fallback } of Object.values(settings)) {
+      if (!/^TURNPIKE_(KEEP_|PREMIUM_HOST_DAYS)/.test(env)) continue
+      expect(page).toContain(`\`${env}\` (${fallback})`)
+    }
+  })
+})
+
+/** Headings as they are linked to. */
+const headingsOf = (file: string): string[] =>
+  [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map((each) =>
+    (each[1] ?? '')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openByteOrigin } from '../harness/byte-origin.ts'
+import { type Made, makeCertificate, putCertificate, servedAt } from '../harness/certificates.ts'
+import { curl, expectNoTrace, run } from '../harness/clients.ts'
+import { type BoughtProxy, endIn, freePort, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { scaled } from '../harness/scale.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { addUsers, usedBy } from '../harness/traffic.ts'
+import { drawFrom, openTunnel, passRequests, passTunnel } from '../harness/transfers.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { WireClient } from '../harness/wire-client.ts'
+
+/** How many of one network may be at their handshake. */
+const mostOfNetwork = 128
+
+describe('proxies over TLS', () => {
+  const tlsPort = freePort()
+  let first: Made
+  let second: Made
+  let files: ReturnType<typeof putCertificate>
+  let road: Road
+  let plain: ReturnType<typeof startOrigin>
+  let secure: ReturnType<typeof startOrigin>
+  let proxy: BoughtProxy
+  beforeAll(async () => {
+    ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
+    files = putCertificate(first)
+    const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort) }
+    road = await openRoad('sqlite', { gateway })
+    plain = startOrigin()
+    secure = startOrigin('127.0.0.1', { tls: selfSigned })
+    ;[proxy] = (await road.buyProxies()) as [BoughtProxy]
+  })
+  afterAll(async () => {
+    await Promise.all([plain, secure].map((each) => each.stop()))
+    await road.stop()
+    files.remove()
+  })
+
+  const at = (of: { username: string; password: string } = proxy): string =>
+    `https://${of.username}:${of.password}@127.0.0.1:${tlsPort}`
+  const through = (url: string, ...more: readonly string[]) =>
+    curl('--proxy-cacert', files.cert, '-x', at(), ...more, url)
+
+  test('carry curl as plain ones do, and the origin sees no trace', async () => {
+    expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
+    expect(await through(plain.url, '-d', 'x'.repeat(70_000))).toMatchObject({
+      body: expect.stringContaining('"sent":70000'),
+    })
+    expect(await through(plain.url, '-p')).toMatchObject({ exit: 0, status: 200, connect: 200 })
+    expect(await through(secure.url)).toMatchObject({ exit: 0, status: 200, connect: 200 })
+    expect(await through(`${secure.url}/?bytes=3000000`)).toMatchObject({ exit: 0, status: 200 })
+    for (const { from, headers } of [...plain.seen, ...secure.seen]) {
+      expect(from).toBe(proxy.exit_ip)
+      expectNoTrace(headers)
+    }
+  })
+
+  test('refuse whoever is refused elsewhere, and whoever speaks something else', async () => {
+    const wrong = await curl('--proxy-cacert', files.cert, '-x', at({ ...proxy, password: 'wrong' }), plain.url)
+    expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })
+    // The port stands for nobody: without a name nobody is let in, wherever he comes from.
+    const nameless = await curl('--proxy-cacert', files.cert, '-x', `https://127.0.0.1:${tlsPort}`, plain.url)
+    expect(nameless).toMatchObject({ status: 407, error: 'credentials_required' })
+    expect((await curl('-x', at().replace('https', 'http'), plain.url)).exit).not.toBe(0)
+    expect(await servedAt(tlsPort, '-tls1_1', '-cipher', 'ALL:@SECLEVEL=0')).toBeUndefined()
+    expect(await servedAt(tlsPort, '-tls1_2')).toBe('first')
+    expect(await servedAt(tlsPort, '-servername', 'somebody.else.example')).toBe('first')
+  })
+
+  test('carry a program of Node’s that speaks TLS to the proxy and TLS within', async () => {
+    const { exit, out, err } = await run('node', '-e', nodeProgram, at(), secure.url)
+    expect({ exit, out: out.trim(), err }).toEqual({ exit: 0, out: '200', err: '' })
+  })
+
+  test('bill every byte that was meant, none that TLS adds, and no more than has come', async () => {
+    const origin = openByteOrigin()
+    const users = (await addUsers(road, 3, 1)).map((each) => ({ ...each, port: tlsPort, isTls: true }))
+    const real = users.map(() => 0)
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    const lane = async (index: number): Promise<void> => {
+      const draw = drawFrom(seed + index)
+      const pass = users[index]
+      if (!pass) return
+      for (let left = scaled(40); left > 0; left -= 1) {
+        const { sent, received } = await (draw.upTo(2) === 0 ? passRequests : passTunnel)(pass, origin, draw)
+        real[index] = (real[index] ?? 0) + sent + received
+      }
+    }
+    await Promise.all(users.map((_, index) => lane(index)))
+    const billed = () => Promise.all(users.map((each) => usedBy(road, each.subuser)))
+    await untilTrue(async () => Bun.deepEquals(await billed(), real))
+    expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: real })
+    origin.stop()
+  })
+
+  test('bill no more than has come to somebody who resets in the middle', async () => {
+    const origin = openByteOrigin()
+    const [user] = await addUsers(road, 1, 1)
+    if (!user) throw new Error('there is no user')
+    origin.expect({ id: 'cut', up: 4, down: 20_000_000, afterwards: 'stay' })
+    const [host = '', port = ''] = origin.host.split(':')
+    const pass = { ...user, port: tlsPort, isTls: true }
+    const { client, handshake } = await openTunnel(pass, 'connect', { host, port: Number(port) })
+    client.readOnly(1000)
+    await client.send(Buffer.from('cut\n'))
+    await client.until(() => client.total > handshake + 1000)
+    const ciphertext = await client.reset()
+    await untilTrue(async () => (await usedBy(road, user.subuser)) > 4)
+    const used = await usedBy(road, user.subuser)
+    expect(used).toBeLessThanOrEqual(4 + ciphertext)
+    expect(used).toBeGreaterThan(ciphertext * 0.9 - 300_000)
+    origin.stop()
+  })
+
+  test('are cut off when they expire, in the middle of what they carry', async () => {
+    const [other] = (await road.buyProxies()) as [BoughtProxy]
+    const origin = openByteOrigin()
+    origin.expect({ id: 'long', up: 5, down: 1_000_000_000, afterwards: 'stay' })
+    const [host = '', port = ''] = origin.host.split(':')
+    const { client } = await openTunnel({ ...other, port: tlsPort, isTls: true }, 'connect', {
+      host,
+      port: Number(port),
+    })
+    await client.send(Buffer.from('long\n'))
+    await client.until(() => client.total > 1_000_000)
+    await endIn(road, other, 1)
+    const cutAt = performance.now()
+    await client.until(() => client.isClosed || client.hasEnded)
+    expect(performance.now() - cutAt).toBeLessThan(2000)
+    origin.stop()
+  })
+
+  test('get a new certificate while a tunnel carries, and a broken one leaves the old in force', async () => {
+    const origin = openByteOrigin()
+    origin.expect({ id: 'steady', up: 7, down: 30_000_000, afterwards: 'end' })
+    const [host = '', port = ''] = origin.host.split(':')
+    const { client, handshake } = await openTunnel({ ...proxy, port: tlsPort, isTls: true }, 'connect', {
+      host,
+      port: Number(port),
+    })
+    client.readOnly(100_000)
+    await client.send(Buffer.from('steady\n'))
+    await client.until(() => client.total > 100_000)
+    files.replace({ cert: second.cert, key: first.key })
+    road.gateway.onHangUp?.()
+    expect(await servedAt(tlsPort)).toBe('first')
+    expect(road.gatewayLog.join('')).toContain('the key does not belong to the certificate')
+    files.replace(second)
+    road.gateway.onHangUp?.()
+    expect(await servedAt(tlsPort)).toBe('second')
+    client.readOn()
+    await client.untilEnd()
+    expect(client.total - handshake).toBe(30_000_000)
+    client.close()
+    expect(road.gatewayLog.join('')).not.toContain('PRIVATE KEY')
+    files.replace(first)
+    road.gateway.onHangUp?.()
+    origin.stop()
+  })
+
+  test('keep a place for others when somebody opens handshakes and says nothing', async () => {
+    const quiet = await Promise.all(Array.from({ length: 300 }, () => WireClient.connect(tlsPort)))
+    await untilTrue(() => quiet.filter((each) => each.isClosed).length >= 300 - mostOfNetwork)
+    expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
+    for (const each of quiet) each.close()
+  })
+})
+
+/** CONNECT over TLS, and TLS within it, as a library would. */
+const nodeProgram = `
+const tls = require('node:tls')
+const https = require('node:https')
+const [proxy, there] = process.argv.slice(1).map((each) => new URL(each))
+const outer = tls.connect({ host: proxy.hostname, port: proxy.port, rejectUnauthorized: false }, () => {
+  const basic = Buffer.from(proxy.username + ':' + proxy.password).toString('base64')
+  outer.write('CONNECT ' + there.host + ' HTTP/1.1\\r\\nHost: ' + there.host + '\\r\\nProxy-Authorization: Basic ' + basic + '\\r\\n\\r\\n')
+  outer.once('data', () => {
+    https.get({ host: there.hostname, port: there.port, path: '/?bytes=1000000', rejectUnauthorized: false, agent: false,
+      createConnection: (options) => tls.connect({ ...options, socket: outer }) }, (answer) => {
+      let bytes = 0
+      answer.on('data', (part) => (bytes += part.length))
+      answer.on('end', () => { console.log(bytes === 1000000 ? answer.statusCode : bytes); outer.destroy() })
+    })
+  })
+})
+`

@@ -1,0 +1,327 @@
+import { Database as Sqlite } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tablesOf } from '../../src/db/carry/tables.ts'
+import { copySqlite } from '../../src/db/sqlite-file.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import { toHex } from '../../src/domains/ledger/rules.ts'
+import { toolActor } from '../../src/domains/operators/rules.ts'
+import { holdings, impersonal } from '../../src/domains/privacy/store-holdings.ts'
+import { readAddress, readPrefix } from '../../src/kernel/address.ts'
+import { auditOf } from '../../src/kernel/finding.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
+import type { Services } from '../../src/main/shop/services.ts'
+import { HandClock } from '../harness/clock.ts'
+import { engines, openTestDatabase } from '../harness/database.ts'
+import { failureOf, refusalOf } from '../harness/failure.ts'
+import { fillShop, wireFilled } from '../harness/filled.ts'
+
+setDefaultTimeout(120_000)
+
+/** Everything of hers begins with this, or is one of these addresses. */
+const personal = ['zinaida', '91.121.44.77', '91.121.44.78', '91.121.44.200', '91.121.44.79']
+const visitor = { source: '91.121.44.200', household: 'h', agent: 'zinaida-browser' }
+const password = 'correct horse battery'
+
+const findingsOf = async (services: Services): Promise<string[]> => {
+  const audits = await Promise.all(services.verifiers.map((each) => auditOf(each)))
+  return audits.flatMap(({ findings }) => findings).map((each) => `${each.promise}: ${each.where}: ${each.problem}`)
+}
+
+/** Every table whose any column has one of these texts in it, bytes read as text too. */
+async function tablesWith(db: Database, texts: readonly string[]): Promise<string[]> {
+  const found = new Set<string>()
+  for (const { name } of await tablesOf(readMigrations())) {
+    for (const row of await db.all<Record<string, unknown>>(`SELECT * FROM ${name}`)) {
+      for (const [column, value] of Object.entries(row)) {
+        const text = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value)
+        for (const each of texts) if (text.toLowerCase().includes(each)) found.add(`${name}.${column}: ${each}`)
+      }
+    }
+  }
+  return [...found].toSorted()
+}
+
+/** A customer about whom there is something in every table that can have it, some of it years of checkpoints ago. */
+async function addZinaida(services: Services, clock: HandClock): Promise<CustomerId> {
+  const { acting, customers, db, dedicated, identities, ledger, ledgerAudit, payments, premium, signIn, vpn } = services
+  const act = <Result>(operation: string, request: object, work: () => Promise<Result>) =>
+    acting.act({ actor: toolActor, operation, request: JSON.stringify(request) }, work)
+  const { id } = await act('createCustomer', { words: ['Zinaida Petrova'] }, () => customers.create('Zinaida Petrova'))
+  await act('noteCustomer', { customer_id: id, note: 'zinaida note' }, () => customers.setNote(id, 'zinaida note'))
+  await db.transact((tx) => ledger.credit(tx, id, kopecks(5_000_000n), 'operator', 'top-up'))
+  const from = readPrefix('91.121.44.77/32')
+  const { token, text } = await customers.issueToken(id, { name: 'zinaida token', allowedFrom: from ? [from] : [] })
+  await customers.authenticate(text, readAddress('91.121.44.77'), 'read')
+  await customers.noteUses()
+  const owner = { kind: 'customer', id } as const
+  const login = 'zinaida@example.com'
+  await identities.setPassword(owner, { login, current: undefined, password, household: 'h' }, null)
+  await signIn.byPassword('customer', { login, password }, visitor)
+  const payload = JSON.stringify({ email: login, password: 'none' })
+  await db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }))
+  await db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: id, purpose: 'reset' }))
+  clock.advance(5 * 60_000)
+  await ledgerAudit.makeCheckpoint()
+  const by = { customer: id, token: { id: token.id, cap: null } }
+  const request = (key: string) => ({ by, key, toBody: () => '{}' })
+  await dedicated.buy(request('zinaida-key'), { country: 'DE' as never, ipv: 4, period: 30, count: 2 })
+  const [proxy] = await db.all<{ id: bigint }>('SELECT id FROM proxies WHERE customer_id = $1 ORDER BY id', [id])
+  const proxyId = Number(proxy?.id)
+  await dedicated.setComment(id, [proxyId], 'zinaida-comment')
+  await dedicated.allowSource(id, [proxyId], '91.121.44.79')
+  await dedicated.setRenewal(id, [proxyId], 7, token.id)
+  const vpnNode = await services.fleet.findByName('vpn-1')
+  if (vpnNode) await services.fleet.seen(vpnNode.id, { version: '0.1.1' })
+  await vpn.buy(request('zinaida-vpn'), { months: 1, name: 'zinaida-phone' })
+  const subuser = await premium.subusers.create(id, { name: 'zinaida-sub', login: 'zinaidalogin' })
+  await premium.whitelist.add(id, subuser.id, '91.121.44.78', 'zinaida-home')
+  clock.advance(5 * 60_000)
+  await ledgerAudit.makeCheckpoint()
+  await premium.whitelist.add(id, subuser.id, '91.121.44.77', 'zinaida-work')
+  await premium.whitelist.remove(id, subuser.id, '91.121.44.77')
+  const places = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
+  const ports = { pool: 'residential', places, protocol: 'http', quantity: 2, template: '{host}:{port}' } as const
+  for (const node of await services.fleet.nodes('gateway')) {
+    const said = { isUp: true, sinceAt: 1, reason: '' }
+    const exits = await db.all<{ id: string }>('SELECT id FROM exits WHERE drained_at IS NULL')
+    await premium.exits.takeWords(
+      node.id,
+      exits.map((exit) => ({ exit: exit.id as never, ...said })),
+    )
+  }
+  await premium.generate(id, { ...ports, subuser: subuser.id, type: 'sticky', ttlMinutes: 30 })
+  await premium.subusers.update(id, subuser.id, { name: 'zinaida-second', limits: {} })
+  await premium.intake.report({
+    node: 'gate-1',
+    boot: '2027-01',
+    counts: [],
+    wishes: [],
+    hosts: [{ subuser: subuser.id, pool: 'residential', host: 'zinaida.example.net', received: 1000n, sent: 100n }],
+  })
+  const wish = { amount: kopecks(70_000n), method: 'transfer', returnUrl: 'https://zinaida.example/', email: login }
+  const { payment } = await payments.begin(by, 'zinaida-pay', wish, 'https://shop.example')
+  const marked = { payment_id: payment.id, note: 'zinaida paid' }
+  await act('markPaid', marked, () => services.paymentOperator.markPaid(payment.id, 'came', 'mark 1'))
+  await act('replaceProxy', { words: [String(proxyId)], note: 'zinaida asked' }, () =>
+    services.proxyOperator.replace(proxyId, { note: 'zinaida asked', key: 'replace 1' }),
+  )
+  clock.advance(5 * 60_000)
+  await ledgerAudit.makeCheckpoint()
+  await dedicated.setComment(id, [proxyId], 'zinaida-later')
+  return id
+}
+
+describe.each([...engines])('a customer who is erased on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let services: Services
+  let id: CustomerId
+  const clock = new HandClock()
+  const kept: { number: number; hash: string }[] = []
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    services = wireFilled(opened.db, clock)
+    await fillShop({ services, clock })
+    id = await addZinaida(services, clock)
+    for (const row of await opened.db.all<{ number: bigint; hash: Uint8Array }>(
+      'SELECT number, hash FROM checkpoints',
+    )) {
+      kept.push({ number: Number(row.number), hash: toHex(row.hash) })
+    }
+  })
+  afterAll(async () => {
+    await opened.close()
+  })
+
+  test('is handed out whole before: every table that tells of her is in it, and no secret', async () => {
+    expect(await findingsOf(services)).toEqual([])
+    const tables = new Set<string>()
+    const texts: string[] = []
+    for (let cursor: string | undefined; ; ) {
+      const page = await services.exporting.page(id, 'operator', cursor, 7)
+      for (const item of page.items) tables.add(item.table)
+      texts.push(JSON.stringify(page.items))
+      if (page.next === undefined) break
+      cursor = page.next
+    }
+    const whole = texts.join('')
+    for (const each of [
+      'Zinaida Petrova',
+      'zinaida note',
+      'zinaida@example.com',
+      'zinaida-later',
+      'zinaida-phone',
+      'zinaida-home',
+    ]) {
+      expect(whole).toContain(each)
+    }
+    expect(whole).not.toMatch(/digest|password"|private_key|"hash"|Anna/)
+    const named = (await tablesWith(opened.db, [id, ...personal])).map((each) => each.split('.')[0] ?? '')
+    for (const table of ['traffic_hosts', 'usage_counts', 'gateway_ports', 'orders', 'payments', 'operator_answers']) {
+      expect(named).toContain(table)
+    }
+    const told = new Set([...holdings.map((each) => each.table), ...Object.keys(impersonal)])
+    expect(named.filter((table) => !told.has(table))).toEqual([])
+    for (const table of new Set(named)) if (!(table in impersonal)) expect(tables).toContain(table)
+  })
+
+  test('sees all but what operators noted of her, when she asks for it herself', async () => {
+    const page = await services.exporting.page(id, 'customer', undefined, 500)
+    const text = JSON.stringify(page)
+    expect(text).toContain('zinaida@example.com')
+    expect(text).not.toContain('zinaida note')
+    expect(page.items.filter((item) => ['audit_log', 'operator_answers'].includes(item.table))).toEqual([])
+  })
+
+  test('is not erased unless it is meant, and whoever asks is told what goes with her', async () => {
+    const refused = services.erasing.erase(id, { by: 'operator', isConfirmed: () => false })
+    expect(await refusalOf(refused)).toMatchObject({
+      kind: 'conflict',
+      details: { proxies: 2, vpn_subscriptions: 1, open_payments: 0 },
+    })
+    expect((await services.customers.load(id)).name).toBe('Zinaida Petrova')
+  })
+
+  test('is not erased while a payment of hers is under way', async () => {
+    const by = { customer: id, token: null }
+    const wish = { amount: kopecks(70_000n), method: 'transfer', returnUrl: undefined, email: undefined }
+    const { payment } = await services.payments.begin(by, undefined, wish, 'https://shop.example')
+    const refused = services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
+    expect(await refusalOf(refused)).toMatchObject({ kind: 'conflict', details: { open_payments: 1 } })
+    await services.paymentOperator.markPaid(payment.id, 'came', 'mark 2')
+  })
+
+  test('is in no table any more, nor in the file; books, checkpoints and promises hold', async () => {
+    const before = await services.ledger.balance(id)
+    const held = await services.proxyOperator.holdersOf(
+      readAddress(await addressOf(opened.db, id)) ?? never(),
+      clock.nowMs,
+      clock.nowMs,
+    )
+    expect(held.map((each) => each.customer)).toEqual([id])
+    const erased = await services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
+    expect(erased.versions).toBeGreaterThan(10)
+    expect(erased.entries).toBeGreaterThanOrEqual(4)
+    expect(await tablesWith(opened.db, personal)).toEqual([])
+    expect(await findingsOf(services)).toEqual([])
+    expect((await services.ledgerAudit.compareWith(kept)).findings).toEqual([])
+    expect((await services.ledger.balance(id)).balance).toBe(before.balance)
+    const still = await services.proxyOperator.holdersOf(
+      readAddress(await addressOf(opened.db, id)) ?? never(),
+      clock.nowMs,
+      clock.nowMs,
+    )
+    expect(still.map((each) => [each.customer, each.order])).toEqual(held.map((each) => [each.customer, each.order]))
+    clock.advance(5 * 60_000)
+    await services.ledgerAudit.makeCheckpoint()
+    expect(await findingsOf(services)).toEqual([])
+  })
+
+  test('is erased once more without effect, and stays blocked', async () => {
+    const again = await services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
+    expect(again).toMatchObject({ versions: 0, entries: 0, lost: { openPayments: 0 } })
+    expect((await refusalOf(services.setBlocked(id, false))).kind).toBe('missing')
+    expect(await findingsOf(services)).toEqual([])
+    expect(await services.erasing.resume()).toEqual({ finished: 0, refused: [] })
+  })
+
+  test('is erased to the end by the chore where something came in between', async () => {
+    const { id: other } = await services.customers.create('zinaida again')
+    clock.advance(5 * 60_000)
+    await services.ledgerAudit.makeCheckpoint()
+    await opened.db.transact(async (tx) => {
+      await tx.run(`INSERT INTO erasures (customer_id, asked_by, at) VALUES ($1, 'operator', $2)`, [other, clock.nowMs])
+      await tx.run(`UPDATE customers SET name = 'deleted' WHERE id = $1`, [other])
+    })
+    expect(await tablesWith(opened.db, ['zinaida'])).toEqual(['row_history.content: zinaida'])
+    expect(await services.erasing.resume()).toEqual({ finished: 1, refused: [] })
+    expect(await tablesWith(opened.db, ['zinaida'])).toEqual([])
+    expect(await findingsOf(services)).toEqual([])
+  })
+
+  test('does not hide that her history was tampered with before', async () => {
+    const { id: other } = await services.customers.create('zinaida third')
+    clock.advance(5 * 60_000)
+    const made = await services.ledgerAudit.makeCheckpoint()
+    const reword = (from: string, to: string) =>
+      tamper(opened, `UPDATE row_history SET content = REPLACE(content, '${from}', '${to}') WHERE row_key = '${other}'`)
+    await reword('zinaida third', 'somebody')
+    const refused = await refusalOf(services.erasing.erase(other, { by: 'operator', isConfirmed: () => true }))
+    expect(refused).toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining(`checkpoint ${made?.number}`),
+    })
+    expect((await findingsOf(services)).some((each) => each.includes(`checkpoint ${made?.number}`))).toBe(true)
+    await reword('somebody', 'zinaida third')
+    expect(await services.erasing.resume()).toEqual({ finished: 1, refused: [] })
+    expect(await findingsOf(services)).toEqual([])
+  })
+
+  test('history and the audit log are changed by nobody else', async () => {
+    for (const sql of [
+      `UPDATE row_history SET content = 'erased' WHERE version > 0`,
+      `UPDATE audit_log SET request = '{}'`,
+      'DELETE FROM checkpoint_amendments',
+      'DELETE FROM audit_redactions',
+    ]) {
+      expect((await failureOf(opened.db.transact((tx) => tx.run(sql)))).name).toBe('ConstraintViolation')
+    }
+  })
+
+  if (engine === 'sqlite') {
+    test('is in no byte of a backup, nor of the file once it is compacted', () => {
+      const copy = join(opened.place.folder, 'copy.db')
+      copySqlite(opened.place.address, copy)
+      expect(bytesWith(copy)).toEqual([])
+      const file = new Sqlite(opened.place.address, { readwrite: true })
+      file.run('VACUUM')
+      file.run('PRAGMA wal_checkpoint(TRUNCATE)')
+      file.close()
+      expect(bytesWith(opened.place.address)).toEqual([])
+    })
+  }
+})
+
+const never = (): never => {
+  throw new Error('no address')
+}
+
+const bytesWith = (path: string): string[] => {
+  const bytes = readFileSync(path).toString('latin1').toLowerCase()
+  return personal.filter((each) => bytes.includes(each))
+}
+
+async function addressOf(db: Database, id: CustomerId): Promise<string> {
+  const row = await db.first<{ address: string }>('SELECT address FROM proxies WHERE customer_id = $1 ORDER BY id', [
+    id,
+  ])
+  return row?.address ?? ''
+}
+
+/** Behind the database's back: no trigger stands in the way. */
+async function tamper(opened: Awaited<ReturnType<typeof openTestDatabase>>, sql: string): Promise<void> {
+  await opened.db.transact(async (tx) => {
+    if (opened.db.engine === 'postgres') {
+      await tx.run('ALTER TABLE row_history DISABLE TRIGGER row_history_stays')
+      await tx.run(sql)
+      await tx.run('ALTER TABLE row_history ENABLE TRIGGER row_history_stays')
+      return
+    }
+    const made = await tx.first<{ sql: string }>(`SELECT sql FROM sqlite_master WHERE name = 'row_history_stays'`)
+    await tx.run('DROP TRIGGER row_history_stays')
+    await tx.run(sql)
+    await tx.run(made?.sql ?? '')
+  })
+}
+
+test('every table of the schema is known to tell of customers, or not to', async () => {
+  const tables = (await tablesOf(readMigrations())).map((table) => table.name)
+  const known = [...holdings.map((each) => each.table), ...Object.keys(impersonal)]
+  expect(tables.filter((table) => !known.includes(table))).toEqual([])
+  expect(known.filter((table) => !tables.includes(table) && table !== 'closed_shop')).toEqual([])
+  const page = readFileSync(new URL('../../docs/operate/privacy.md', import.meta.url), 'utf8')
+  expect(tables.filter((table) => !page.includes(`\`${table}\``))).toEqual([])
+})

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createLog } from '../../src/adapters/log.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { realSurroundings } from '../../src/main/shop/services.ts'
+import { openShop, type Shop } from '../../src/main/shop/shop.ts'
+import { type Caller, createCaller } from '../harness/caller.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+
+const limits = { TURNPIKE_RATE_READS: '60', TURNPIKE_RATE_CHARGES: '40' }
+const secretKey = '34'.repeat(32)
+
+describe('two shops on one PostgreSQL', () => {
+  let first: Service
+  let second: Shop
+  let callers: readonly Caller[]
+  beforeAll(async () => {
+    const shared = { ...limits, TURNPIKE_SECRET_KEY: secretKey }
+    first = await startService('postgres', shared, realSurroundings)
+    const config = readConfig({
+      ...shared,
+      TURNPIKE_PORT: '0',
+      TURNPIKE_METRICS_LISTEN: '',
+      TURNPIKE_DATA: `${first.place.folder}/second`,
+      TURNPIKE_DATABASE_URL: first.place.address,
+    })
+    second = await openShop(
+      config,
+      createLog('error', 'shop', () => {}),
+    )
+    callers = [first, await createCaller(second.url, first.token)]
+  })
+  afterAll(async () => {
+    await second.stop()
+    await first.stop()
+  })
+  const at = (turn: number): Caller => callers[turn % callers.length] as Caller
+
+  test('let a token ask no more often than one would', async () => {
+    const { token } = await first.newCustomer(100n)
+    const answers = await Promise.all(Array.from({ length: 120 }, (_, turn) => at(turn).get('/balance', { token })))
+    const served = answers.filter((each) => each.status === 200).length
+    // One comes back each second.
+    expect(served).toBeGreaterThanOrEqual(60)
+    expect(served).toBeLessThan(70)
+    for (const caller of callers) {
+      const { status, headers } = await caller.get('/balance', { token })
+      if (status === 200) continue
+      expect(status).toBe(429)
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    const another = await first.newCustomer(100n)
+    expect((await at(1).get('/balance', { token: another.token })).status).toBe(200)
+  })
+
+  test('let nobody guess at a password more often than one would', async () => {
+    const outcomes: boolean[] = []
+    for (let turn = 0; turn < 30; turn += 1) {
+      const { signIn } = turn % 2 === 0 ? first.services : second.services
+      outcomes.push(
+        await signIn.attempt('customer anna', `198.51.100.${turn}`).then(
+          () => true,
+          () => false,
+        ),
+      )
+    }
+    expect(outcomes.filter((isLet) => isLet)).toHaveLength(20)
+    expect(outcomes.slice(0, 20)).not.toContain(false)
+  })
+
+  test('sell once under one key, whichever of them is asked, and both at once', async () => {
+    const { customer, token } = await first.newCustomer(10_000n)
+    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    for (let round = 0; round < 5; round += 1) {
+      const key = `twice-${round}`
+      const asked = [0, 1, 0, 1].map((turn) => at(turn).post('/dedicated/buy', wish, { token, key }))
+      const answers = await Promise.all(asked)
+      const codes = answers.filter((each) => each.status !== 200).map((each) => each.error?.code)
+      expect(codes.filter((code) => code !== 'request_in_progress')).toEqual([])
+      const texts = new Set(answers.filter((each) => each.status === 200).map((each) => each.text))
+      expect(texts.size).toBe(1)
+      const again = await at(round).post('/dedicated/buy', wish, { token, key })
+      expect(again.text).toBe([...texts][0] ?? '')
+    }
+    const rows = await first.services.db.all('SELECT id FROM proxies WHERE customer_id = $1', [customer])
+    expect(rows).toHaveLength(5)
+  })
+
+  test('know each other’s sessions and tokens, and a moment after one has ended them the other does too', async () => {
+    const { customer } = await first.newCustomer(100n)
+    const visitor = { source: '198.51.100.7', household: '198.51.100.7', agent: 'test' }
+    const owner = { kind: 'customer', id: customer } as const
+    const opened = await first.services.db.transact((tx) => first.services.signIn.open(tx, owner, visitor))
+    const isKnown = () =>
+      second.services.signIn.load('customer', opened.secret).then(
+        () => true,
+        () => false,
+      )
+    expect(await isKnown()).toBe(true)
+    await first.services.signIn.end(owner, opened.session.id)
+    const { token, id } = await issue(first)
+    expect((await at(1).get('/balance', { token })).status).toBe(200)
+    await first.services.customers.revokeToken(id)
+    expect(await untilTrue(async () => (await at(1).get('/balance', { token })).status === 401)).toBeTrue()
+    expect(await untilTrue(async () => !(await isKnown()))).toBeTrue()
+  })
+
+  async function issue({ services }: Service) {
+    const customer = await services.customers.create('passing')
+    const { text, token } = await services.customers.issueToken(customer.id, { name: 'test' })
+    return { token: text, id: token.id }
+  }
+})

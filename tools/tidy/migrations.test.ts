@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'bun:test'
+import { checkMigrations } from './migrations.ts'
+import { rulesBroken } from './planted.ts'
+
+const broken = (text: string, path = 'migrations/0031-next.sql') => rulesBroken(checkMigrations, path, text)
+
+const narrowing = [
+  'DROP TABLE orders;',
+  'ALTER TABLE orders DROP COLUMN note;',
+  'ALTER TABLE orders RENAME COLUMN note TO remark;',
+  'ALTER TABLE orders ALTER COLUMN note SET NOT NULL;',
+  'ALTER TABLE orders ADD CONSTRAINT short CHECK (note <> 1);',
+  'ALTER TABLE orders ADD COLUMN kind TEXT NOT NULL;',
+  'CREATE UNIQUE INDEX one_each ON orders (note);',
+  'DELETE FROM orders;',
+]
+
+describe('a migration', () => {
+  test('takes nothing from the version before, unless it says which one has stopped to use it', () => {
+    for (const statement of narrowing) {
+      expect({ statement, broken: broken(`${statement}\n`) }).toEqual({ statement, broken: ['migrations'] })
+      expect(broken(`-- contracts: 0.4 uses it no more\n${statement}\n`)).toEqual([])
+      expect(broken(`${statement}\n`, 'migrations/0026-before.sql')).toEqual([])
+      expect(broken(`-- @sqlite\n${statement}\n-- @both\n`)).toEqual([])
+    }
+  })
+
+  test('may add tables, columns, indexes, triggers and views', () => {
+    const adding = [
+      'CREATE TABLE things (id TEXT PRIMARY KEY, kind TEXT NOT NULL);',
+      'CREATE UNIQUE INDEX things_by_kind ON things (kind);',
+      'ALTER TABLE orders ADD COLUMN kind TEXT;',
+      "ALTER TABLE orders ADD COLUMN kind TEXT NOT NULL DEFAULT '';",
+      'CREATE INDEX orders_by_kind ON orders (kind);',
+      'DROP TRIGGER orders_written ON orders;',
+      'CREATE VIEW kinds AS SELECT kind FROM orders;',
+      'UPDATE orders SET kind = note;',
+    ]
+    expect(broken(`${adding.join('\n')}\n`)).toEqual([])
+  })
+})

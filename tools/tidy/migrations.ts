@@ -1,0 +1,49 @@
+import { statementsOf } from '../../src/db/migrate.ts'
+import { sectionFor } from '../../src/db/portable.ts'
+import type { Files, Violation } from './source.ts'
+
+/** From this one on; `src/db/migrate.ts` lets the version before run beside them. */
+const firstExpanding = 'migrations/0027'
+const contracts = /^-- contracts: \S/m
+
+/**
+ * What would break a shop of the version before, which runs on while this one begins. Only PostgreSQL has several
+ * shops; a SQLite file is opened by one.
+ */
+const narrowing: readonly { readonly pattern: RegExp; readonly why: string }[] = [
+  { pattern: /\bDROP\s+(TABLE|COLUMN|CONSTRAINT)\b/, why: 'drops what the version before uses' },
+  { pattern: /\bRENAME\b/, why: 'renames what the version before uses' },
+  { pattern: /\bALTER\s+COLUMN\b/, why: 'changes a column that the version before writes' },
+  {
+    pattern: /\bADD\s+(CONSTRAINT|CHECK|UNIQUE|FOREIGN|PRIMARY)\b/,
+    why: 'demands what the version before does not keep',
+  },
+  {
+    pattern: /\bADD\s+COLUMN\b(?=[\s\S]*\bNOT\s+NULL\b)(?![\s\S]*\bDEFAULT\b)/,
+    why: 'adds a column that must be filled',
+  },
+  { pattern: /\bTRUNCATE\b|\bDELETE\s+FROM\b/, why: 'deletes rows' },
+]
+
+/** A unique index on a table that this migration has not made. */
+function narrowsByIndex(statement: string, all: readonly string[]): boolean {
+  const table = /\bCREATE\s+UNIQUE\s+INDEX\b[\s\S]*?\bON\s+(\w+)/.exec(statement)?.[1]
+  return table !== undefined && !all.some((each) => new RegExp(`\\bTABLE\\s+${table}\\b`).test(each))
+}
+
+/** A migration only adds, or says which version has stopped to use what it takes away. */
+export function checkMigrations(files: Files): Violation[] {
+  return [...files].flatMap(([path, text]) => {
+    if (!/^migrations\/\d{4}-.*\.sql$/.test(path) || path < firstExpanding || contracts.test(text)) return []
+    const statements = statementsOf(sectionFor('postgres', text))
+    return statements.flatMap((statement) => {
+      const found = narrowing.find(({ pattern }) => pattern.test(statement))
+      const why =
+        found?.why ?? (narrowsByIndex(statement, statements) ? 'demands what was not unique before' : undefined)
+      if (why === undefined) return []
+      const line = text.slice(0, Math.max(0, text.indexOf(statement.split('\n')[0] ?? ''))).split('\n').length
+      const explanation = `it ${why}; that is for a later version, under "-- contracts: VERSION uses it no more"`
+      return [{ path, line, rule: 'migrations', explanation }]
+    })
+  })
+}
