@@ -15,6 +15,7 @@ import { hop } from './hop.ts'
 import { ledger } from './ledger.ts'
 import { describeMachine, measureBusy, toLines, versionOf } from './machine.ts'
 import { move } from './move.ts'
+import { packed } from './packed.ts'
 import { findPgbench } from './pgbench.ts'
 import { premium } from './premium.ts'
 import { purchase } from './purchase.ts'
@@ -36,6 +37,7 @@ const benches: readonly Bench[] = [
   premium,
   move,
   start,
+  packed,
   consoleBench,
   gateway,
   hop,

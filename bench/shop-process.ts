@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const program = join(import.meta.dir, '../bin/turnpike.mjs')
+/** The program as it is started from its sources. */
+export const fromSources: readonly string[] = ['node', join(import.meta.dir, '../bin/turnpike.mjs')]
 const openWithinMs = 30_000
 const stopWithinMs = 15_000
 
@@ -25,8 +26,8 @@ export const filesAllowed = (): number =>
   Number(Bun.spawnSync(withManyFiles(['sh', '-c', 'ulimit -n'])).stdout.toString()) || Number.POSITIVE_INFINITY
 
 /** Starts the operator's tool with nothing of this process's own settings. */
-export function spawnTurnpike(args: readonly string[], env: Record<string, string>) {
-  return Bun.spawn(withManyFiles(['node', program, ...args]), {
+export function spawnTurnpike(args: readonly string[], env: Record<string, string>, program = fromSources) {
+  return Bun.spawn(withManyFiles([...program, ...args]), {
     env: {
       PATH: process.env['PATH'] ?? '',
       TURNPIKE_RATE_READS: '0',

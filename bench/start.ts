@@ -3,7 +3,15 @@ import type { Bench } from './context.ts'
 import { findFreePort } from './free-port.ts'
 import { median } from './measure.ts'
 import { timeRow } from './report.ts'
-import { commandOf, familyOf, residentMb, spawnTurnpike, stopTurnpike, type TurnpikeProcess } from './shop-process.ts'
+import {
+  commandOf,
+  familyOf,
+  fromSources,
+  residentMb,
+  spawnTurnpike,
+  stopTurnpike,
+  type TurnpikeProcess,
+} from './shop-process.ts'
 import type { Stage } from './stage.ts'
 
 const starts = 5
@@ -37,10 +45,11 @@ export const start: Bench = {
   },
 }
 
-type Start = { readonly tookMs: number; readonly shopMb: number; readonly allMb: number }
+export type Start = { readonly tookMs: number; readonly shopMb: number; readonly allMb: number }
 
-async function measureStart(stage: Stage, folder: string): Promise<Start> {
-  const { tookMs, child, stop } = await startUp(folder)
+/** One start of `turnpike up`, and what it takes while nobody asks anything of it. */
+export async function measureStart(stage: Stage, folder: string, program = fromSources): Promise<Start> {
+  const { tookMs, child, stop } = await startUp(folder, program)
   stage.atEnd(stop)
   await Bun.sleep(idleMs)
   const family = familyOf(child.pid)
@@ -52,7 +61,7 @@ async function measureStart(stage: Stage, folder: string): Promise<Start> {
   return { tookMs, shopMb, allMb }
 }
 
-const memoryRow = (what: string, values: readonly number[], most?: number) => {
+export const memoryRow = (what: string, values: readonly number[], most?: number) => {
   const middle = median(values)
   return {
     what,
@@ -62,16 +71,20 @@ const memoryRow = (what: string, values: readonly number[], most?: number) => {
   }
 }
 
-async function startUp(folder: string): Promise<{ tookMs: number; child: TurnpikeProcess; stop: () => Promise<void> }> {
+async function startUp(
+  folder: string,
+  program: readonly string[],
+): Promise<{ tookMs: number; child: TurnpikeProcess; stop: () => Promise<void> }> {
   const port = await findFreePort()
   const gatewayPort = await findFreePort()
   const startedMs = performance.now()
-  const child = spawnTurnpike(['up'], {
+  const settings = {
     TURNPIKE_PORT: String(port),
     TURNPIKE_GATEWAY_PORT: String(gatewayPort),
     TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: 'bench-token-of-the-sandbox',
-  })
+  }
+  const child = spawnTurnpike(['up'], settings, program)
   const stop = () => stopTurnpike(child)
   while (!(await isHealthy(port))) {
     if (performance.now() - startedMs > answersWithinMs || child.exitCode !== null) {

@@ -1,6 +1,7 @@
 import type { Command } from '../cli/command.ts'
 import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
+import { readyCommand } from './ready.ts'
 import { shopCommand } from './shop/command.ts'
 import { toolCommands } from './tool.ts'
 import { upCommand } from './up.ts'
@@ -9,6 +10,7 @@ import { upCommand } from './up.ts'
 export const commands: readonly Command[] = [
   upCommand,
   shopCommand,
+  readyCommand,
   ...gatewayCommands,
   ...vpnNodeCommands,
   ...toolCommands,

@@ -3,6 +3,7 @@ import { redact } from '../adapters/log.ts'
 import { type Command, groupText, helpText, type Outcome, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { commonOptions } from './process.ts'
+import { readyCommand } from './ready.ts'
 import { BadSetting } from './settings/reading.ts'
 import { upCommand } from './up.ts'
 
@@ -34,6 +35,7 @@ async function main(typed: readonly string[]): Promise<number> {
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
+    if (typed[0] === 'ready') return [readyCommand]
     if (typed[0] === 'shop') return [(await import('./shop/command.ts')).shopCommand]
     if (typed[0] === 'gateway') return (await import('./node/gateway.ts')).gatewayCommands
     if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands

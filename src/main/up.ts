@@ -1,8 +1,8 @@
-import { join } from 'node:path'
 import type { Command } from '../cli/command.ts'
 import type { Log } from '../kernel/log.ts'
 import { realTiming } from '../plane/agent/surroundings.ts'
 import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
+import { toProcess } from './program.ts'
 import { localShopUrl } from './settings/config.ts'
 import { isTls } from './settings/tls.ts'
 import { assertNotTaken } from './shop/taken.ts'
@@ -16,9 +16,8 @@ const stopMs = 10_000
 const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
   name,
   async run(onOpen, stop) {
-    const command = [process.execPath, ...process.execArgv, join(import.meta.dir, 'turnpike.ts'), name, ...flags]
     // The standard input is the leash: should this process be killed outright, it breaks, and the child ends by itself.
-    const child = Bun.spawn(command, {
+    const child = Bun.spawn(toProcess([name, ...flags]), {
       stdin: 'pipe',
       stdout: 'inherit',
       stderr: 'inherit',

@@ -23,6 +23,7 @@ const onlyHere = [
   'gateway',
   'vpn-node',
   'vpn-node status',
+  'ready',
   'migrate',
   'backup',
   'restore',

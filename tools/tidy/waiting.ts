@@ -20,6 +20,7 @@ const mayWait: readonly string[] = [
   'test/harness/turnpike.ts',
   'test/harness/vpn-tunnel.ts',
   'test/journeys/dedicated-kill.test.ts',
+  'test/newcomer/',
   'test/storm/',
 ]
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Backups, backupChores } from '../../jobs/backups.ts'
 import type { Chore, Notes } from '../../jobs/chores.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { toProcess } from '../program.ts'
 import type { Config } from '../settings/config.ts'
 import { draftMark } from './backup.ts'
 import { filesOf } from './manifest.ts'
@@ -69,8 +70,7 @@ function removeDrafts(folder: string): void {
 
 /** In a process of its own: copying a large file would hold up every sale of this one. */
 async function writeApart(config: Config, folder: string, end: AbortSignal): Promise<void> {
-  const program = join(import.meta.dir, '../turnpike.ts')
-  const child = Bun.spawn([process.execPath, ...process.execArgv, program, 'backup', folder], {
+  const child = Bun.spawn(toProcess(['backup', folder]), {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'pipe',

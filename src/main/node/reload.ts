@@ -1,9 +1,9 @@
-import { join } from 'node:path'
 import type { Command } from '../../cli/command.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { findPredecessor } from '../../plane/gateway/handover/take-over.ts'
 import { configOf } from '../process.ts'
+import { toProcess } from '../program.ts'
 import { nodeFolder } from './agent.ts'
 
 /** How long the new process may take to take over. */
@@ -32,8 +32,7 @@ export const reloadCommand: Command = {
     const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
       flag === 'json' ? [] : [`--${flag}=${value}`],
     )
-    const program = join(import.meta.dir, '../turnpike.ts')
-    const child = Bun.spawn([process.execPath, ...process.execArgv, program, 'gateway', '--take-over', ...flags], {
+    const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
       stdin: 'ignore',
       stdout: 'inherit',
       stderr: 'inherit',

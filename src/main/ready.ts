@@ -1,0 +1,27 @@
+import type { Command } from '../cli/command.ts'
+import { configOf } from './process.ts'
+import { listenUrl } from './settings/config.ts'
+
+const withinMs = 4_000
+
+/** For whoever looks after a container that has no other program to ask with. It loads nothing of the shop. */
+export const readyCommand: Command = {
+  name: 'ready',
+  summary: 'Asks the shop of these settings whether it is ready; ends with 0 if it is, and with 1 if not.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const url = `${listenUrl(configOf(given))}/readyz`
+    // The shop's certificate is for its name; here it is asked at its address, and told nothing.
+    const asked = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
+    const ready = await fetch(url, asked).then(
+      (answer) => answer.ok,
+      () => false,
+    )
+    return {
+      json: { ready },
+      lines: [ready ? 'The shop is ready.' : `The shop does not say that it is ready at ${url}.`],
+      exit: ready ? 0 : 1,
+    }
+  },
+}

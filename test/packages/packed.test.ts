@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
+import { docsPaths } from '../../src/api/docs.ts'
+import { buildBinary, entries } from '../../tools/package/binary.ts'
+import { ownTarget } from '../../tools/package/targets.ts'
+import { freePort } from '../harness/gateway.ts'
+import { until } from '../harness/until.ts'
+
+const root = join(import.meta.dir, '../..')
+const withinMs = 60_000
+
+/** A program that was packed, alone in a folder far from its sources. */
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-packed-'))
+const program = join(folder, 'turnpike')
+const [port, gatewayPort, metricsPort] = [freePort(), freePort(), freePort()]
+const url = `http://127.0.0.1:${port}`
+const token = 'tp_test_of_the_packed_program'
+const env = {
+  PATH: '/usr/bin:/bin',
+  TURNPIKE_DATA: join(folder, 'data'),
+  TURNPIKE_PORT: String(port),
+  TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+  TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
+  TURNPIKE_SANDBOX_TOKEN: token,
+  TURNPIKE_LOG: 'debug',
+}
+
+async function runPacked(...words: readonly string[]): Promise<{ exit: number; out: string; err: string }> {
+  const child = Bun.spawn([program, ...words], { cwd: '/', env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { exit: await child.exited, out, err }
+}
+
+describe('packed into one file', () => {
+  let up: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
+  let said = ''
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    for await (const chunk of stream) said += Buffer.from(chunk).toString()
+  }
+  beforeAll(async () => {
+    await buildBinary(ownTarget(), program)
+    up = Bun.spawn([program, 'up'], { cwd: '/', env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+    void read(up.stdout)
+    void read(up.stderr)
+    await until(() => said.includes('Turnpike is open at') || up.exitCode !== null, withinMs)
+    expect(said).toContain('Turnpike is open at')
+  }, 120_000)
+  afterAll(async () => {
+    up.kill('SIGTERM')
+    await up.exited
+    rmSync(folder, { recursive: true, force: true })
+  }, 60_000)
+
+  const authorization = `Bearer ${token}`
+  const buy = () =>
+    fetch(`${url}/api/v1/dedicated/buy`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json', 'idempotency-key': 'packed' },
+      body: JSON.stringify({ country_code: 'DE', period: 30, count: 1, ipv: 4 }),
+    })
+
+  test('the program sells a proxy and carries it, on the fast engine where there is one', async () => {
+    const bought = (await (await buy()).json()) as { data: { proxies: Record<string, string>[] } }
+    const proxy = bought.data.proxies[0] ?? {}
+    const carried = await fetch(`${url}/healthz`, {
+      proxy: `http://${proxy['username']}:${proxy['password']}@${proxy['ip']}:${proxy['port']}`,
+    })
+    expect(await carried.json()).toEqual({ ok: true, version: manifest.version })
+    expect(said).not.toContain('portable engine')
+    expect(said).not.toContain('reactor started again')
+  })
+
+  test('it has its console, with every file that the page names, and every page of its docs', async () => {
+    const page = await (await fetch(`${url}/`)).text()
+    const named = [...page.matchAll(/\/console\/[\w.-]+/g)].map(([path]) => path)
+    expect(named.length).toBeGreaterThan(2)
+    for (const path of [...named, ...docsPaths]) {
+      const answer = await fetch(url + path)
+      expect([path, answer.status, (await answer.text()).length > 100]).toEqual([path, 200, true])
+    }
+    const built = readdirSync(join(root, 'dist/console')).filter((name) => name.endsWith('.js'))
+    for (const name of built) expect((await fetch(`${url}/console/${name}`)).status).toBe(200)
+  })
+
+  test('it has every migration', () => {
+    for (const file of readdirSync(join(root, 'migrations'))) expect(said).toContain(file.replace('.sql', ''))
+  })
+
+  test('the operator’s tool is the same file, and says its version and whether the shop is ready', async () => {
+    expect(await runPacked('--version')).toEqual({ exit: 0, out: `${manifest.version}\n`, err: '' })
+    expect(await runPacked('ready')).toMatchObject({ exit: 0, out: 'The shop is ready.\n' })
+    expect(JSON.parse((await runPacked('customer', 'list', '--json')).out)).toHaveLength(1)
+    expect(await runPacked('verify')).toMatchObject({ exit: 0 })
+  })
+
+  test('replaced by another version while it runs, it starts what died from the new file', async () => {
+    const [, pid = ''] = /"part":"gateway","pid":(\d+)/.exec(said) ?? []
+    await Bun.write(`${program}.new`, Bun.file(program))
+    chmodSync(`${program}.new`, 0o755)
+    renameSync(`${program}.new`, program)
+    process.kill(Number(pid), 'SIGKILL')
+    await until(() => said.includes('"event":"open again","part":"gateway"'), withinMs)
+    expect((await buy()).headers.get('idempotent-replayed')).toBe('true')
+  }, 60_000)
+})
+
+describe('what a packed program needs to be told', () => {
+  const code = [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: root })].filter((path) => !path.endsWith('.test.ts'))
+  const naming = (words: RegExp) => code.filter((path) => words.test(readFileSync(join(root, path), 'utf8'))).toSorted()
+
+  test('nothing reads files of its own but what is known to be packed along', () => {
+    // Whoever is new here: see that tools/package/binary.ts has what it reads, and let a test above read it.
+    expect(naming(/\bimport\.meta\b/)).toEqual([
+      'src/api/docs.ts',
+      'src/main/program.ts',
+      'src/main/shop/database.ts',
+      'src/main/shop/shop.ts',
+      'src/plane/gateway/carry/linux/thread.ts',
+      'src/plane/gateway/carry/portable/accepter.ts',
+    ])
+    expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
+  })
+
+  test('every thread that is started is packed along', () => {
+    const started = code.flatMap((path) => {
+      const text = readFileSync(join(root, path), 'utf8')
+      const found = [...text.matchAll(/new Worker\(new URL\('([^']+)', import\.meta\.url\)/g)]
+      return found.map(([, name = '']) => join(dirname(path), name))
+    })
+    expect(started.toSorted()).toEqual(entries.slice(1).toSorted())
+  })
+
+  test('and one place starts processes of the program itself', () => {
+    expect(naming(/\bprocess\s*\.\s*execPath\b/)).toEqual(['src/main/program.ts'])
+  })
+})

@@ -1,0 +1,103 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { run } from './place.ts'
+import type { Entry } from './tar.ts'
+import type { Target } from './targets.ts'
+
+/** What an image has besides the program: the C library, and the programs that a VPN node runs. */
+const wanted = ['libc6', 'iproute2', 'nftables', 'wireguard-tools']
+
+/** They come along as dependencies of how packages are installed, not of what runs. */
+const unneeded = /^(?:adduser|base-files|cdebconf|debconf.*|dpkg|install-info|libc-bin|libdebconf.*|passwd|perl.*|tar)$/
+
+/** Of a package, what a program runs with, and the terms that it is given under. */
+const kept = [
+  /^(?:usr\/)?lib(?:64)?\/(?:[^/]+\/)?[^/]+\.so[^/]*$/,
+  /^(?:usr\/)?s?bin\/(?:ip|nft|tc|wg)$/,
+  /^usr\/share\/doc\/[^/]+\/copyright$/,
+]
+
+export type Base = { readonly entries: readonly Entry[]; readonly packages: readonly string[] }
+
+/**
+ * Files of Debian's packages for a processor, from the sources of packages that this machine has. They are of the
+ * Debian that this machine runs; nothing is installed on it.
+ */
+export async function readBase(target: Target): Promise<Base> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-base-'))
+  try {
+    const archives = await download(target, folder)
+    const tree = join(folder, 'tree')
+    mkdirSync(tree)
+    const packages: string[] = []
+    for (const archive of archives) {
+      const [name = '', release = ''] = (await run(['dpkg-deb', '--show', join(folder, 'archives', archive)]))
+        .trim()
+        .split('\t')
+      if (unneeded.test(name)) continue
+      await run(['dpkg-deb', '--extract', join(folder, 'archives', archive), tree])
+      packages.push(`${name} ${release}`)
+    }
+    return { entries: entriesOf(tree), packages: packages.toSorted() }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Asks apt as if nothing were installed, in places of its own. */
+async function download(target: Target, folder: string): Promise<string[]> {
+  for (const place of ['state/lists/partial', 'archives/partial']) mkdirSync(join(folder, place), { recursive: true })
+  writeFileSync(join(folder, 'status'), '')
+  const settings = {
+    'APT::Architecture': target.debian,
+    'APT::Architectures': target.debian,
+    'APT::Sandbox::User': 'root',
+    'Dir::State': join(folder, 'state'),
+    'Dir::State::status': join(folder, 'status'),
+    'Dir::Cache': folder,
+    'Dir::Cache::archives': join(folder, 'archives'),
+  }
+  // Others' packages are not for an image: of all sources, Debian's own.
+  const own = '/etc/apt/sources.list.d/debian.sources'
+  if (existsSync(own)) Object.assign(settings, { 'Dir::Etc::sourcelist': own, 'Dir::Etc::sourceparts': '-' })
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
+  await run(['apt-get', '-q', ...options, 'update'])
+  await run(['apt-get', '-qy', ...options, 'install', '--download-only', '--no-install-recommends', ...wanted])
+  return readdirSync(join(folder, 'archives'))
+    .filter((name) => name.endsWith('.deb'))
+    .toSorted()
+}
+
+/** The tree as Debian has it since 12: what was in /lib and /sbin is below /usr, and links stand in the old places. */
+function entriesOf(tree: string): Entry[] {
+  const found = readdirSync(tree, { recursive: true, withFileTypes: true }).map((entry) => ({
+    entry,
+    path: join(entry.parentPath, entry.name).slice(tree.length + 1),
+  }))
+  const inUsr = (path: string) => (path.startsWith('usr/') ? path : `usr/${path}`)
+  const files = found
+    .filter(({ path }) => kept.some((pattern) => pattern.test(path)))
+    .flatMap(({ entry, path }): Entry[] => {
+      if (entry.isSymbolicLink()) {
+        const to = readlinkSync(join(tree, path))
+        return [{ kind: 'link', path: inUsr(path), mode: 0o777, to }]
+      }
+      if (!entry.isFile()) return []
+      const mode = path.endsWith('/copyright') ? 0o644 : 0o755
+      return [{ kind: 'file', path: inUsr(path), mode, content: readFileSync(join(tree, path)) }]
+    })
+  const merged = ['bin', 'sbin', 'lib', 'lib64'].map(
+    (name): Entry => ({ kind: 'link', path: name, mode: 0o777, to: `usr/${name}` }),
+  )
+  return [...merged, ...files]
+}

@@ -1,0 +1,113 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { toManual } from './manual.ts'
+import { root, run, version, writtenAtSeconds } from './place.ts'
+import type { Target } from './targets.ts'
+import { installedProgram, packagedUnits } from './units.ts'
+
+const source = join(import.meta.dir, 'debian')
+
+/** As Debian orders versions: what comes before a release sorts before it, and the last number is the packaging's. */
+export const debianVersion = (of: string): string => `${of.replace('-', '~')}-1`
+
+/** What belongs to the operator: dpkg asks before it replaces one that he has changed. */
+const settingsFile = 'etc/turnpike/turnpike.env'
+
+/** Makes the package around a program that was built. Needs dpkg-deb, which every Debian has. */
+export async function buildDeb(target: Target, binary: string, outfile: string, of = version): Promise<void> {
+  const tree = mkdtempSync(join(tmpdir(), 'turnpike-deb-'))
+  try {
+    chmodSync(tree, 0o755)
+    const seconds = await writtenAtSeconds()
+    await fill(tree, target, binary, of, seconds)
+    const env = { SOURCE_DATE_EPOCH: String(seconds) }
+    await run(['dpkg-deb', '--build', '--root-owner-group', '-Zgzip', '-z6', tree, outfile], root, env)
+  } finally {
+    rmSync(tree, { recursive: true, force: true })
+  }
+}
+
+async function fill(tree: string, target: Target, binary: string, of: string, seconds: number): Promise<void> {
+  const units = packagedUnits()
+  const write = (path: string, content: string | Uint8Array, mode = 0o644) => put(tree, path, content, mode)
+  const text = (name: string) => Bun.file(join(source, name)).text()
+  const at = new Date(seconds * 1000)
+  await write(installedProgram, await Bun.file(binary).bytes(), 0o755)
+  await write('usr/bin/turnpike', await text('turnpike.sh'), 0o755)
+  await write(settingsFile, await text('turnpike.env'), 0o600)
+  for (const { name, text: unit } of units) await write(`usr/lib/systemd/system/${name}`, unit)
+  await write('usr/share/man/man1/turnpike.1.gz', zipped(toManual(at.toISOString().slice(0, 10))))
+  await fillDocs(tree, toChangelog(of, at))
+  await write('usr/share/lintian/overrides/turnpike', await text('lintian-overrides'))
+  const kilobytes = Math.ceil(sizeOf(tree) / 1024)
+  const control = (await text('control'))
+    .replace('@version@', debianVersion(of))
+    .replace('@architecture@', target.debian)
+    .replace('@size@', String(kilobytes))
+    .replace('@libc@', await leastLibc(binary))
+  await write('DEBIAN/control', control)
+  await write('DEBIAN/conffiles', `/${settingsFile}\n`)
+  await write('DEBIAN/md5sums', await digestsOf(tree))
+  const names = units.map((unit) => unit.name)
+  const fields = {
+    '@units@': names.join(' '),
+    '@restarted@': names.filter((name) => name !== 'turnpike-gateway.service').join(' '),
+  }
+  for (const script of ['postinst', 'prerm', 'postrm']) {
+    await write(
+      `DEBIAN/${script}`,
+      (await text(script)).replace(/@\w+@/g, (field) => fields[field as keyof typeof fields]),
+      0o755,
+    )
+  }
+}
+
+/** Everything that is written for operators and customers, and what may be copied from it. */
+async function fillDocs(tree: string, changelog: string): Promise<void> {
+  const folder = 'usr/share/doc/turnpike'
+  const written = [...new Bun.Glob('**/*.{md,yml,yaml,json,conf}').scanSync(join(root, 'docs'))]
+  for (const path of written.filter((each) => !each.startsWith('adr/'))) {
+    await put(tree, `${folder}/${path}`, await Bun.file(join(root, 'docs', path)).bytes(), 0o644)
+  }
+  await put(tree, `${folder}/copyright`, await Bun.file(join(source, 'copyright')).text(), 0o644)
+  await put(tree, `${folder}/changelog.gz`, zipped(await Bun.file(join(root, 'CHANGELOG.md')).text()), 0o644)
+  await put(tree, `${folder}/changelog.Debian.gz`, zipped(changelog), 0o644)
+}
+
+const toChangelog = (of: string, at: Date): string =>
+  `turnpike (${debianVersion(of)}) stable; urgency=medium\n\n  * Version ${of}; changelog.gz tells what is new.\n\n` +
+  ` -- Turnpike maintainers <turnpike@packages.invalid>  ${at.toUTCString().replace('GMT', '+0000')}\n`
+
+/** The same bytes for the same text: without a name and a time in it. */
+const zipped = (content: string): Uint8Array => gzipSync(content, { level: 9 })
+
+async function put(tree: string, path: string, content: string | Uint8Array, mode: number): Promise<void> {
+  const whole = join(tree, path)
+  mkdirSync(dirname(whole), { recursive: true, mode: 0o755 })
+  await Bun.write(whole, content)
+  chmodSync(whole, mode)
+}
+
+const filesIn = (tree: string): string[] =>
+  readdirSync(tree, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(tree.length + 1))
+    .toSorted()
+
+const sizeOf = (tree: string): number => filesIn(tree).reduce((sum, path) => sum + statSync(join(tree, path)).size, 0)
+
+async function digestsOf(tree: string): Promise<string> {
+  const lines = filesIn(tree)
+    .filter((path) => !path.startsWith('DEBIAN/') && path !== settingsFile)
+    .map(async (path) => `${Bun.MD5.hash(await Bun.file(join(tree, path)).bytes(), 'hex')}  ${path}\n`)
+  return (await Promise.all(lines)).join('')
+}
+
+/** The oldest C library that has all that the program asks for. */
+async function leastLibc(binary: string): Promise<string> {
+  const named = await run(['grep', '-aoE', 'GLIBC_2\\.[0-9]+', binary])
+  const newest = Math.max(...[...named.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor)))
+  return `2.${newest}`
+}

@@ -1,0 +1,24 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './place.ts'
+
+const folder = join(root, 'docs/operate/systemd')
+
+/** Where a package has the program. */
+export const installedProgram = 'usr/lib/turnpike/turnpike'
+
+/**
+ * The units of the docs, as a package has them: with its program, a user that stays, since the operator's tool runs as
+ * the same, and one file of settings for all roles before each role's own.
+ */
+export const packagedUnits = (): { readonly name: string; readonly text: string }[] =>
+  readdirSync(folder).map((name) => ({ name, text: toPackaged(readFileSync(join(folder, name), 'utf8')) }))
+
+function toPackaged(text: string): string {
+  const common = 'EnvironmentFile=-/etc/turnpike/turnpike.env'
+  return text
+    .replaceAll('/usr/local/bin/turnpike', `/${installedProgram}`)
+    .replaceAll('/opt/turnpike/docs', '/usr/share/doc/turnpike')
+    .replace(/^DynamicUser=yes\n/m, '')
+    .replace(/^EnvironmentFile=.*$/m, (own) => (own === common ? own : `${common}\n${own}`))
+}
