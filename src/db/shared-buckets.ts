@@ -20,13 +20,14 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: BucketRate
     return db.transact(async (tx) => {
       // Lost with the server's power, it is a limit that begins anew.
       tx.send('SET LOCAL synchronous_commit = off')
-      const backAt = await lockBucket(tx, `${purpose} ${name}`)
+      const bucket = toBucket(purpose, name)
+      const backAt = await lockBucket(tx, bucket)
       const nowUs = toUs(clock())
       const from = backAt > nowUs ? backAt : nowUs
       const free = (nowUs + fullUs - from) / eachUs
       const most = free > 0n ? free : 0n
       const taken = want < most ? BigInt(want) : most
-      tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [`${purpose} ${name}`, from + taken * eachUs])
+      tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [bucket, from + taken * eachUs])
       return { taken: Number(taken), level: Number(nowUs + fullUs - from - taken * eachUs) / Number(eachUs) }
     })
   }
@@ -38,6 +39,10 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: BucketRate
     },
   }
 }
+
+/** Logins and addresses are nobody's business once they have asked: which bucket it is, a digest tells as well. */
+const toBucket = (purpose: string, name: string): string =>
+  `${purpose} ${new Bun.CryptoHasher('sha256').update(name).digest('hex')}`
 
 const toUs = (ms: number): bigint => BigInt(Math.round(ms * 1000))
 

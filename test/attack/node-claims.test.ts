@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { checksumOf } from '../../src/db/checksum.ts'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
@@ -119,9 +120,9 @@ describe.each([...engines])('what a joined node claims, on %s', (engine) => {
       await tx.run('UPDATE vpn_peers SET received = $2 WHERE id = $1', [owner.device, near])
       await tx.run('UPDATE vpn_subscriptions SET received = $2 WHERE uuid = $1', [owner.uuid, near])
       await tx.run(
-        `INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at)
-         VALUES ('earlier', 'boot-0001', $1, $2, 0, $2, 0, 0)`,
-        [owner.device, near],
+        `INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at, checksum)
+         VALUES ('earlier', 'boot-0001', $1, $2, 0, $2, 0, 0, $3)`,
+        [owner.device, near, checksumOf([near, 0, near, 0, 0])],
       )
       await tx.run("INSERT INTO usage_boots (node, boot, last_at) VALUES ('earlier', 'boot-0001', 0)")
       await tx.run(

@@ -232,7 +232,7 @@ function readLinks(native: string): { source: string; target: string }[] {
 
 async function startServer(bin: string, folder: string, dropping: Dropping, durable: boolean): Promise<Postgres> {
   const port = await findFreePort()
-  const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=200', 'shared_buffers=256MB']
+  const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=400', 'shared_buffers=256MB']
   settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful))
   const flags = settings.flatMap((setting) => ['-c', setting])
   const guard = Bun.spawn([...dropping.prefix, 'sh', '-c', guardScript, 'postgres-guard', folder, bin, ...flags], {

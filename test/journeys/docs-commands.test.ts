@@ -133,7 +133,7 @@ describe('commands within a sentence', () => {
         expect([document, line, language]).toEqual([
           document,
           line,
-          expect.stringMatching(/^(sh|console|text|yaml|json|abnf|ts|sql)$/),
+          expect.stringMatching(/^(sh|console|text|yaml|json|ini|abnf|ts|sql)$/),
         ])
         if (language === 'console') expect(lines[0]).toMatch(/^[a-z0-9-]+[#$] /)
       }

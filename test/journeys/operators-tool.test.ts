@@ -59,9 +59,9 @@ describe.each([...engines])('operators by the tool on %s', (engine) => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const told = JSON.parse(readFileSync(file, 'utf8'))
     expect(told.records[0]).toMatchObject({ table: 'customers', row: { id: made.id, name: 'Galina Ivanovna' } })
-    expect((await tool('customer', 'export', made.id, '--to', file)).err).toContain('is there already')
+    expect((await tool('customer', 'export', made.id, '--to', file)).json.error.message).toContain('is there already')
     const refused = await tool('customer', 'erase', made.id)
-    expect([refused.exit, refused.err]).toEqual([1, expect.stringContaining('cannot be undone')])
+    expect([refused.exit, refused.json.error.message]).toEqual([1, expect.stringContaining('cannot be undone')])
     expect((await tool('customer', 'erase', made.id, '--yes')).json).toMatchObject({ customer: made.id, entries: 1 })
     const asked = ['address', 'holders', '203.0.113.7', '--from', '2026-01-01T00:00:00Z']
     expect((await tool(...asked)).err).toContain('--reason')

@@ -85,6 +85,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   closed_shop: 'the shop itself',
   catalogues: 'price lists',
   counters: 'numbers to give out',
+  rate_buckets: 'digests of who has asked, until that is a while ago',
   checkpoints: 'digests',
   checkpoint_amendments: 'digests, and whose erasure made them',
   audit_redactions: 'digests, and whose erasure made them',

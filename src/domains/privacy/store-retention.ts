@@ -1,3 +1,4 @@
+import { checksumOf } from '../../db/checksum.ts'
 import { list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 
@@ -67,11 +68,8 @@ export async function foldMonth(tx: Tx, of: Account, month: number, hours: reado
     month,
     last,
   ])
-  await tx.run('INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent) VALUES ($1, $2, $3, $4, $5)', [
-    of.subuser_id,
-    of.pool,
-    month,
-    received,
-    sent,
-  ])
+  await tx.run(
+    `INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent, checksum) VALUES ($1, $2, $3, $4, $5, $6)`,
+    [of.subuser_id, of.pool, month, received, sent, checksumOf([month, received, sent])],
+  )
 }
