@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import { accepts } from '../harness/accepts.ts'
 import { engines } from '../harness/database.ts'
@@ -9,7 +10,7 @@ import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
 import { attempt, type Login, openTunnel, type Speech, type Spot, startEcho, type Tunnel } from '../harness/tunnel.ts'
-import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { runTurnpike, turnpikeProgram, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 /** Each way of carrying on one database, and on both in a long run. */
@@ -289,9 +290,15 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   test('is exchanged by one command, which says who serves from then on', async () => {
     const [way] = ways as [Way]
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
-    const { exit, out } = await runTurnpike(['gateway', 'reload', '--json'], gateway.env)
-    expect(exit).toBe(0)
-    const { pid, before } = JSON.parse(out) as { pid: number; before: number }
+    // Into files: what it starts goes on writing where it does, so a pipe would stay open.
+    const said = join(service.place.folder, 'reload.json')
+    const reload = Bun.spawn(['node', turnpikeProgram, 'gateway', 'reload', '--json'], {
+      env: { PATH: process.env['PATH'] ?? '', ...gateway.env },
+      stdout: Bun.file(said),
+      stderr: Bun.file(`${said}.log`),
+    })
+    expect(await reload.exited).toBe(0)
+    const { pid, before } = (await Bun.file(said).json()) as { pid: number; before: number }
     expect(pid).not.toBe(before)
     expect(await tunnel.echo(word)).toBe(word)
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 /** The operator's tool, as an operator starts it. */
-const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
+export const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
 
 export type Ended = { readonly exit: number; readonly out: string; readonly err: string }
 

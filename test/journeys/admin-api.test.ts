@@ -239,7 +239,14 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     expect((await get(`/customers/${customer}`, 'reader')).data.balance_rub).toBe(700)
     const { payment, steps } = (await get(`/payments/${id}`, 'reader')).data
     expect(payment).toMatchObject({ customer_id: customer, state: 'paid', fee_rub: 15, refunded_rub: 300 })
-    expect(steps.map((each: { kind: string }) => each.kind)).toEqual(['opened', 'sent', 'credited', 'bonus', 'debited'])
+    expect(steps.map((each: { kind: string }) => each.kind)).toEqual([
+      'opened',
+      'sent',
+      'credited',
+      'bonus',
+      'debited',
+      'bonus_back',
+    ])
     const { items } = (await get(`/payments?customer_id=${customer}&state=paid`, 'reader')).data
     expect(items.map((each: { payment_id: string }) => each.payment_id)).toEqual([id])
     expect((await get('/payments?customer_id=him', 'reader')).status).toBe(400)
@@ -252,7 +259,7 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
     expect((await log())[0]).toMatchObject({ name: 'support-1', action: 'endCode', request: { name: 'spring' } })
 
     const [today] = (await get('/reports/methods', 'reader')).data.items.slice(-1)
-    expect(today).toMatchObject({ method: 'transfer', topped_up_rub: 1000, taken_back_rub: 300, bonuses_rub: 50 })
+    expect(today).toMatchObject({ method: 'transfer', topped_up_rub: 1000, taken_back_rub: 300, bonuses_rub: 0 })
     expect(today.fees_rub).toBe(15)
     expect((await get('/reports/days', 'reader')).data.items).toHaveLength(31)
     const sold = (await get('/reports/products', 'reader')).data.items

@@ -49,7 +49,7 @@ export type Begun = { readonly payment: Payment; readonly isRepeat: boolean }
 export type PaymentsDeps = {
   readonly db: Database
   readonly ledger: Pick<Ledger, 'lock' | 'credit' | 'takeBack'>
-  readonly customers: Pick<Customers, 'mode'>
+  readonly customers: Pick<Customers, 'mode' | 'assertOpenIn'>
   readonly events: Pick<Events, 'note'>
   readonly providers: Providers
   readonly books: Books
@@ -131,6 +131,8 @@ export function createPayments(deps: PaymentsDeps) {
         }
         store.releaseKey(tx, by.customer, key, clock() - keyKeptMs)
       }
+      // Whoever has left, or was shut out, while his request came in pays nothing in.
+      await deps.customers.assertOpenIn(tx, by.customer)
       const method = methods.find((each) => each.method === wish.method)
       if (!method) throw unknownMethod(methods.map((each) => each.method))
       if (wish.amount < method.min || wish.amount > method.max) throw wrongAmount(method.min, method.max)

@@ -53,6 +53,8 @@ const keyOf = (value: Row[string] | undefined): string | number =>
   typeof value === 'bigint' ? Number(value) : typeof value === 'string' ? value : ''
 
 /** Columns that hold JSON. */
+/** The last moment that a calendar has, in milliseconds. */
+const lastMoment = 8.64e15
 const isJson = new Set(['wish', 'calculation', 'data', 'purchase_wish', 'answer'])
 
 /** Moments as ISO, numbers as numbers, JSON as itself; bytes are secrets or digests, and stay here. */
@@ -66,9 +68,12 @@ function toRow(row: Row, holding: Holding, to: Reading): Record<string, unknown>
   return shown
 }
 
+/** What never ends has a moment that no calendar has. */
+const toMoment = (ms: number): string | null => (ms > lastMoment ? null : toIso(ms))
+
 function toPlain(name: string, value: string | bigint | null): unknown {
   if (value === null) return null
-  if (typeof value === 'bigint') return /(^|_)at$|^hour$/.test(name) ? toIso(Number(value)) : Number(value)
+  if (typeof value === 'bigint') return /(^|_)at$|^hour$/.test(name) ? toMoment(Number(value)) : Number(value)
   if (!isJson.has(name)) return value
   try {
     return JSON.parse(value) as unknown

@@ -11,6 +11,9 @@ import type { HistoryEraser } from './ports.ts'
 import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
 
+/** A request that was let in before an erasure is over by then; what it has left behind goes too. */
+const lookedAtAgainMs = 10 * 60_000
+
 /** How many rows one transaction deletes, and how many entries of the audit log are looked at together. */
 const atOnce = 500
 /** Operators' actions that name a proxy by its number alone. */
@@ -88,6 +91,11 @@ export function createErasing(deps: {
 
   /** What is too much for one transaction. Whoever is interrupted here is finished by a chore, or by asking again. */
   async function finish(customer: CustomerId): Promise<Pick<Erased, 'versions' | 'entries'>> {
+    // What was let in before the door was shut may have written since.
+    await db.transact(async (tx) => {
+      await store.blankPerson(tx, customer, clock())
+      await store.blankThings(tx, customer, clock())
+    })
     while ((await db.transact((tx) => store.forgetHosts(tx, customer, atOnce))) === atOnce) continue
     const entries = await redactLog(customer)
     const versions = await deps.history.erase(customer, clock(), () => deps.random(8).toHex())
@@ -145,7 +153,9 @@ export function createErasing(deps: {
           refused.push(error)
         })
       }
-      return { finished: waiting.length - refused.length, refused }
+      const finished = waiting.length - refused.length
+      for (const customer of await store.finishedSince(db, clock() - lookedAtAgainMs)) await finish(customer)
+      return { finished, refused }
     },
   }
 }

@@ -144,7 +144,9 @@ export const traces: readonly Trace[] = [
   ...['whitelist_entries', 'whitelist_entries, last use'].map(
     (table): Trace => ({
       table,
-      keys: `SUBSTR(row_key, 1, 30) IN (${own('subusers')})`,
+      // What is still there has come since, and goes first.
+      keys: `SUBSTR(row_key, 1, 30) IN (${own('subusers')}) AND row_key NOT IN
+        (SELECT subuser_id || ' ' || prefix FROM whitelist_entries WHERE subuser_id IN (${own('subusers')}))`,
       isKeyPersonal: true,
     }),
   ),

@@ -69,6 +69,15 @@ export async function finishErasure(tx: Tx, customer: string, nowMs: number): Pr
   )
 }
 
+/** Those that were finished since: what was on its way to the database then may have come after it. */
+export async function finishedSince(reader: Reader, atMs: number): Promise<CustomerId[]> {
+  const rows = await reader.all<{ customer_id: string }>(
+    'SELECT customer_id FROM erasures WHERE finished_at > $1 ORDER BY customer_id LIMIT 100',
+    [atMs],
+  )
+  return rows.map((row) => row.customer_id as CustomerId)
+}
+
 /** Those that something has interrupted. */
 export async function unfinished(reader: Reader): Promise<CustomerId[]> {
   const rows = await reader.all<{ customer_id: string }>(
@@ -154,13 +163,19 @@ async function blankLogins(tx: Tx, customer: CustomerId): Promise<void> {
     [customer],
   )
   for (const { id, login } of chosen) {
-    const plain = `u${id.slice(4)}`
+    const plain = await freeLogin(tx, `u${id.slice(4)}`, id)
     await tx.run('UPDATE subusers SET login = $2 WHERE id = $1', [id, plain])
     await tx.run(
       'UPDATE gateway_ports SET parameters = $2 || SUBSTR(parameters, CAST($3 AS INTEGER)) WHERE subuser_id = $1',
       [id, plain, login.length + 1],
     )
   }
+}
+
+/** Somebody may have chosen just that one for another of his. */
+async function freeLogin(tx: Tx, plain: string, id: string): Promise<string> {
+  const taken = await tx.first('SELECT id FROM subusers WHERE login = $1 AND id <> $2', [plain, id])
+  return taken ? freeLogin(tx, `${plain}x`, id) : plain
 }
 
 /** Orders and purchases that wait say what was asked for; a device's name and key among it go. */

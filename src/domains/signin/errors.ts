@@ -57,6 +57,11 @@ export const registrationClosed = (): Refusal =>
 export const noMail = (): Refusal =>
   new Refusal('conflict', 'conflict', 'This shop sends no mail. Ask the operator for a link to sign in with.')
 
+export const debtLeft = (debtRub: number): Refusal =>
+  new Refusal('conflict', 'conflict', `You owe ${debtRub} RUB. Pay them first, or ask whoever runs the shop.`, {
+    debt_rub: debtRub,
+  })
+
 export const balanceLeft = (balanceRub: number): Refusal =>
   new Refusal(
     'conflict',

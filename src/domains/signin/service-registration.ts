@@ -7,6 +7,7 @@ import {
   badEmail,
   badPassword,
   balanceLeft,
+  debtLeft,
   loginTaken,
   noMail,
   registrationClosed,
@@ -133,8 +134,11 @@ export function createRegistration(
       const owner = { kind: 'customer', id: customer } as const
       await identities.confirm(owner, wish.password, wish.household)
       const { balance } = await deps.ledger.balance(customer)
+      // A debt is not left behind with a name; an operator can let it go.
+      if (balance < 0n) throw debtLeft(-toRoubles(balance))
       if (balance > 0n && !wish.giveUpBalance) throw balanceLeft(toRoubles(balance))
-      const isConfirmed = (lost: { readonly balance: Kopecks }) => lost.balance <= 0n || wish.giveUpBalance
+      const isConfirmed = (lost: { readonly balance: Kopecks }) =>
+        lost.balance === 0n || (lost.balance > 0n && wish.giveUpBalance)
       await deps.erasing.erase(customer, { by: 'customer', isConfirmed })
     },
   }

@@ -10,7 +10,7 @@ type Which = { readonly uuid?: SubscriptionId | undefined; readonly device?: Pee
 
 /** Devices, their configurations, the secret link and renewal by itself: what a customer changes without paying. */
 export function createDevices(
-  deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing' | 'ledger'>,
+  deps: Pick<VpnDeps, 'db' | 'clock' | 'sha256' | 'pricing' | 'ledger' | 'customers'>,
   subscriptions: Subscriptions,
 ) {
   const { db, clock } = deps
@@ -88,6 +88,9 @@ export function createDevices(
       if (!isLinkSecret(secret)) return undefined
       const kept = await store.findByLink(db, deps.sha256(secret))
       if (!kept) return undefined
+      const { customer } = kept.subscription
+      // Whoever has left took the way in with him.
+      if ((await deps.customers.blockedAmong([customer])).has(customer)) return undefined
       const held = await peers.listHeld(db, [kept.subscription.uuid])
       const nodes = await subscriptions.nodes()
       const view = subscriptions.view(kept, held, nodes)

@@ -79,12 +79,16 @@ export function openFront(deps: {
   const perNetwork = new Map<string, number>()
   const paces = [createBuckets(ofNetwork, () => performance.now()), createBuckets(ofAll, () => performance.now())]
   const all = new Set<Shaking>()
+  const openOf = new Map<string, number>()
+  /** No network has all the room there is. */
+  const roomOfNetwork = Math.max(leastShaking, Math.floor(deps.most / 4))
   const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
   let failed = 0
   let turnedAway = 0
 
   function mayCome(network: string): boolean {
-    if (all.size >= deps.most || (perNetwork.get(network) ?? 0) >= mostOfNetwork) return false
+    if (all.size >= deps.most || (openOf.get(network) ?? 0) >= roomOfNetwork) return false
+    if ((perNetwork.get(network) ?? 0) >= mostOfNetwork) return false
     if (paces[0]?.take(network) !== true || paces[1]?.take('') !== true) return false
     return shaking.size < roomToShake || spareOldest()
   }
@@ -147,6 +151,9 @@ export function openFront(deps: {
 
   function gone(one: Shaking): void {
     if (!all.delete(one)) return
+    const open = (openOf.get(one.network) ?? 1) - 1
+    if (open > 0) openOf.set(one.network, open)
+    else openOf.delete(one.network)
     fail(one)
     const { tls } = one
     if (!tls) return
@@ -166,6 +173,7 @@ export function openFront(deps: {
     const one = new Shaking(raw, source, network, performance.now())
     raw.data = one
     all.add(one)
+    openOf.set(one.network, (openOf.get(one.network) ?? 0) + 1)
     shaking.join(one)
     perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1)
     const { cert, key } = certificate
