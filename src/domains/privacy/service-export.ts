@@ -52,9 +52,9 @@ type Holding = NonNullable<ReturnType<typeof store.holdingAt>>
 const keyOf = (value: Row[string] | undefined): string | number =>
   typeof value === 'bigint' ? Number(value) : typeof value === 'string' ? value : ''
 
-/** Columns that hold JSON. */
 /** The last moment that a calendar has, in milliseconds. */
 const lastMoment = 8.64e15
+/** Columns that hold JSON. */
 const isJson = new Set(['wish', 'calculation', 'data', 'purchase_wish', 'answer'])
 
 /** Moments as ISO, numbers as numbers, JSON as itself; bytes are secrets or digests, and stay here. */

@@ -154,7 +154,10 @@ export function createErasing(deps: {
         })
       }
       const finished = waiting.length - refused.length
-      for (const customer of await store.finishedSince(db, clock() - lookedAtAgainMs)) await finish(customer)
+      for (const customer of await store.finishedSince(db, clock() - lookedAtAgainMs)) {
+        await db.transact((tx) => store.reopenErasure(tx, customer))
+        await finish(customer)
+      }
       return { finished, refused }
     },
   }

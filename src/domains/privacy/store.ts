@@ -69,6 +69,11 @@ export async function finishErasure(tx: Tx, customer: string, nowMs: number): Pr
   )
 }
 
+/** History is blanked for erasures that are not finished, and for no others. */
+export async function reopenErasure(tx: Tx, customer: string): Promise<void> {
+  await tx.run('UPDATE erasures SET finished_at = NULL WHERE customer_id = $1', [customer])
+}
+
 /** Those that were finished since: what was on its way to the database then may have come after it. */
 export async function finishedSince(reader: Reader, atMs: number): Promise<CustomerId[]> {
   const rows = await reader.all<{ customer_id: string }>(
