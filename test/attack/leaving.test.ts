@@ -46,7 +46,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
       email: undefined,
       code: undefined,
     }
-    const begun = shop.services.payments.begin({ customer, token: null }, undefined, wish as never, shop.url)
+    const begun = shop.services.payments.begin({ customer, token: null }, undefined, wish, shop.url)
     expect((await failureOf(begun)).message).toContain('blocked')
   })
 
