@@ -187,9 +187,9 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const coming = keepComing(4)
     await Bun.sleep(300)
     const before = await gateway.takeOver()
-    const { served, failures } = await Bun.sleep(500).then(coming)
+    const { served, failures } = await Bun.sleep(2000).then(coming)
     expect(failures).toEqual([])
-    expect(served).toBeGreaterThan(0)
+    expect(served).toBeGreaterThan(20)
     // Whoever is new is the new one's; the one before goes on with what it has.
     const late = await openMany(ways.length)
     expect(await Promise.race([before.ended, Bun.sleep(0).then(() => 'goes on' as const)])).toBe('goes on')
