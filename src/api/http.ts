@@ -332,7 +332,7 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
     const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
-    return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
+    return { by, name: by.customer, customer: by.customer }
   },
 })
 
