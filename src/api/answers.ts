@@ -35,6 +35,10 @@ export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
 
+/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
+export const named = (request: Request): Request =>
+  request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
+
 /** One name for each household: whoever has one IPv6 address has the 2^64 beside it. */
 export const sourceName = (from: Address): string => from.bytes.slice(0, 8).toHex()
 

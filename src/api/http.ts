@@ -12,6 +12,7 @@ import {
   apiHeaders,
   bearerOf,
   internalError,
+  named,
   plainHeaders,
   type RequestNote,
   rateLimited,
@@ -30,6 +31,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf, type z } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings, type Warning } from './warnings.ts'
 
@@ -162,7 +164,7 @@ export type Mounted = {
 }
 
 type Params = Readonly<Record<string, string>>
-type Limits = { readonly reads: RateLimit; readonly charges: RateLimit }
+type Limits = { readonly reads: RateLimit; readonly charges: RateLimit; readonly strangers: Strangers }
 
 export function mount<By>(api: Api<By>): Mounted {
   const runs = new Map(api.bound.map((each) => [each.operation, each.run]))
@@ -207,7 +209,6 @@ export type HttpDeps = {
 }
 
 const base = '/api/v1'
-/** What whoever watches over the shop asks; it is answered to the end. */
 
 /** What a request has come to so far, for its headers and its line in the log. */
 type Visit = {
@@ -224,6 +225,7 @@ export function createHttp(deps: HttpDeps) {
   const limits = {
     reads: createRateLimit(deps.readsPerMinute, deps.clock, 'reads', deps.buckets),
     charges: createRateLimit(deps.chargesPerMinute, deps.clock, 'charges', deps.buckets),
+    strangers: createStrangers(deps.clock, deps.requestId()),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
   const apis = [mount(customerApi(deps)), ...(deps.others ?? [])]
@@ -317,10 +319,6 @@ export function createHttp(deps: HttpDeps) {
   }
 }
 
-/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
-const named = (request: Request): Request =>
-  request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
-
 /** What customers call: with a token, or from a browser that has signed in. */
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
@@ -345,7 +343,9 @@ async function answer<By>(
   visit: Visit,
 ): Promise<Response> {
   visit.charges = operation.charges
-  const letIn = () => admit(request, visit.from, operation)
+  const check = () => admit(request, visit.from, operation)
+  const letIn = () =>
+    operation.access === 'public' ? check() : limits.strangers(request, visit, check, ({ name }) => name)
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name)
