@@ -59,7 +59,8 @@ async function addZinaida(services: Services, clock: HandClock): Promise<Custome
   await customers.noteUses()
   const owner = { kind: 'customer', id } as const
   const login = 'zinaida@example.com'
-  await identities.setPassword(owner, { login, current: undefined, password, household: 'h' }, null)
+  const hash = await identities.hash(password, login)
+  await db.transact((tx) => identities.create(tx, owner, { login, email: login, password: hash }))
   await signIn.byPassword('customer', { login, password }, visitor)
   const payload = JSON.stringify({ email: login, password: 'none' })
   await db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }))

@@ -23,8 +23,8 @@ export const problems: readonly Said[] = [
   ['must have at least four different characters', 'должно быть хотя бы четыре разных знака'],
   ['must be an e-mail address', 'должно быть адресом эл. почты'],
   [
-    'must be an e-mail address, or 3 to 64 letters, digits, dots, dashes and underscores',
-    'должно быть адресом эл. почты или состоять из 3–64 букв, цифр, точек, дефисов и подчёркиваний',
+    'must be 3 to 64 letters, digits, dots, dashes and underscores, or your own confirmed e-mail address',
+    'должно состоять из 3–64 букв, цифр, точек, дефисов и подчёркиваний или быть вашей подтверждённой эл. почтой',
   ],
   [
     'must be 5 to 32 small letters, digits and _, beginning with a letter, and not with tp',
