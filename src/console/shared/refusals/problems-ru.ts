@@ -110,6 +110,7 @@ export const problems: readonly Said[] = [
   ['must be another sub-user than the traffic comes from', 'нужен другой субпользователь'],
   ['must be a next_cursor that a list has answered with', 'список изменился: загрузите его заново'],
   ['must be a next_cursor that this list has answered with', 'список изменился: загрузите его заново'],
+  ['must be a next_cursor that this export has answered with', 'такого места в выгрузке не выдавали'],
   ['must be a host and maybe a port', 'должно быть хостом, возможно с портом'],
   ['must be a JSON object', 'должно быть объектом JSON'],
   ['must be 1 to 255 visible ASCII characters', 'должно состоять из 1–255 видимых знаков ASCII'],
