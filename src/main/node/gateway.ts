@@ -32,7 +32,7 @@ import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
 import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
 import { chooseEngine } from './engine.ts'
-import { describeGateway, meetPredecessor, untilEmpty } from './handover.ts'
+import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
 
@@ -42,9 +42,6 @@ const drainMs = 4000
 const lookAroundMs = 60_000
 /** How often it is said, at most, that there was no room for somebody. */
 const pressureMs = 10_000
-
-/** A shop that is away must not hold up a take-over for longer, where an earlier run has left what it had heard. */
-const freshStateMs = 10_000
 
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
 const mostTrialMs = 15_000
@@ -94,8 +91,12 @@ async function openBeside(
   const running = sync.run(end)
   // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
   // no.
+  if (before && !(await isHeard(sync, end)) && !end.aborted) {
+    await tls?.stop()
+    await meter.stop()
+    throw notHeard()
+  }
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
-  else if (before) await Promise.race([sync.ready, running, realTiming.pause(freshStateMs, end)])
   if (end.aborted) {
     await tls?.stop()
     await meter.stop()
@@ -144,6 +145,7 @@ async function openBeside(
       meter.leave()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
+    onGivenUp: () => log.warn('not taken over', { explanation: 'who had the listeners has stalled; this one goes on' }),
     onFault: (fault) => log.error('fault', { fault }),
   })
   await Promise.race([trials.ready, realTiming.pause(mostTrialMs, endTrials.signal)])

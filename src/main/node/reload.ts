@@ -34,7 +34,8 @@ export const reloadCommand: Command = {
     )
     const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
       stdin: 'ignore',
-      stdout: 'inherit',
+      // It outlives this command, and whoever reads what this command says waits for the end of it.
+      stdout: 'ignore',
       stderr: 'inherit',
       env,
       detached: true,
@@ -44,7 +45,11 @@ export const reloadCommand: Command = {
       const isOver = child.exitCode !== null || child.signalCode !== null
       if (isOver || realTiming.now() > giveUpAt) {
         child.kill()
-        throw new Refusal('conflict', 'conflict', 'The new process has not taken over; the gateway goes on as before.')
+        throw new Refusal(
+          'conflict',
+          'conflict',
+          'The new process has not taken over, and has said why; the gateway goes on.',
+        )
       }
       await realTiming.pause(lookEveryMs)
     }
