@@ -14,7 +14,8 @@ export type RequestNote = {
   readonly tookMs: number
   readonly customer: string | undefined
   readonly node?: string | undefined
-  readonly charges: boolean
+  /** Whether something was sold by it: charged, and not the answer to an earlier one again. */
+  readonly isSale: boolean
   /** What lies behind a 500, or behind a refusal that the operator should hear of, such as a disk that is full. */
   readonly fault: unknown
 }

@@ -217,7 +217,7 @@ type Visit = {
   path: string
   customer?: CustomerId | undefined
   standing?: RateStanding | undefined
-  charges: boolean
+  isSale: boolean
 }
 
 /** The customers' API as one function from request to answer. `from` is where the request came from. */
@@ -284,7 +284,7 @@ export function createHttp(deps: HttpDeps) {
     const startedAt = performance.now()
     const request = named(sent)
     const url = URL.parse(request.url)
-    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
+    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', isSale: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
@@ -312,7 +312,7 @@ export function createHttp(deps: HttpDeps) {
       code,
       tookMs: performance.now() - startedAt,
       customer: visit.customer,
-      charges: visit.charges,
+      isSale: visit.isSale,
       fault,
     })
     return response
@@ -342,7 +342,6 @@ async function answer<By>(
   params: Params,
   visit: Visit,
 ): Promise<Response> {
-  visit.charges = operation.charges
   const check = () => admit(request, visit.from, operation)
   const letIn = () =>
     operation.access === 'public' ? check() : limits.strangers(request, visit, check, ({ name }) => name)
@@ -364,6 +363,7 @@ async function answer<By>(
     body: readFields(operation.body, fields),
     warnings,
   })
+  visit.isSale = operation.charges && !operation.isFree && !answered.replayed
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)

@@ -185,7 +185,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
       tookMs: performance.now() - startedAt,
       customer: undefined,
       node: visit.node?.id,
-      charges: false,
+      isSale: false,
       fault,
     })
     return response
