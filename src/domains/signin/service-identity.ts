@@ -102,7 +102,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     ): Promise<{ readonly ended: number }> {
       const before = await confirm(owner, wish.current, wish.household)
       const login = wish.login === undefined ? (before?.login ?? '') : toLogin(wish.login)
-      if (!mayHaveLogin(login, before)) throw badLogin()
+      if (!mayHaveLogin(owner.kind, login, before)) throw badLogin()
       const password = await hash(wish.password, login)
       const ended = await db.transact(async (tx) => {
         const taken = await store.findByLogin(tx, owner.kind, login)

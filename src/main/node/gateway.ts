@@ -25,7 +25,7 @@ import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
-import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
+import { engineLimitsOf, gatewaySettings, policyOf } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { openTls, type Tls } from '../tls.ts'
 import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
@@ -42,6 +42,9 @@ const drainMs = 4000
 const lookAroundMs = 60_000
 /** How often it is said, at most, that there was no room for somebody. */
 const pressureMs = 10_000
+
+/** Fewer than a small shop's customers open at once. */
+const fewConnections = 1000
 
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
 const mostTrialMs = 15_000
@@ -161,6 +164,7 @@ async function openBeside(
     failed,
     replaced,
     onHangUp: tls?.look,
+    ...(tls && { ready: tls.settled() }),
     async stop() {
       front?.close()
       // Nothing more of it is sold, and nobody new is let in, from the same moment on.
@@ -209,8 +213,12 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const limits = engineLimitsOf(config, files)
   const { connections, ports } = limits
   const fields = { files, connections, asked_for: config.gatewayConnections, ports }
+  const explanation = 'raise the limit of open files (ulimit -n) to carry more'
+  // What nobody has asked for is worth a warning only where it is little.
+  const isAsked = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
-  else log.warn('file limit', { ...fields, explanation: 'raise the limit of open files (ulimit -n) to carry more' })
+  else if (isAsked || connections < fewConnections) log.warn('file limit', { ...fields, explanation })
+  else log.info('file limit', { ...fields, explanation })
   return limits
 }
 
