@@ -5,8 +5,9 @@ import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.
 import { addCustomer } from '../../test/harness/wired.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
+import { bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
-import { bind, createHttp } from './http.ts'
+import { createHttp } from './http.ts'
 import { statusOfCode } from './operation.ts'
 import { statusOfKind } from './status.ts'
 
