@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, version } from '../../tools/package/place.ts'
+import { apart, endSpace } from './apart.ts'
 import { expectSame, expectTold, type Steps } from './steps.ts'
 
 const token = 'tp_test_of_the_container'
@@ -46,15 +47,14 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
     `mount --bind ${rootfs} ${rootfs} && mount -t proc proc ${rootfs}/proc && ` +
     `mount -t tmpfs -o mode=1777 tmp ${rootfs}/tmp && ` +
     `mount -t tmpfs -o mode=700,uid=${how.user.uid},gid=${how.user.gid} data ${volume} && ip link set lo up && ` +
-    `mount -o remount,bind,ro ${rootfs} && exec env -i "$@"`
+    `mount -o remount,bind,ro ${rootfs} && env -i "$@"; exit $?`
   const settings = Object.entries<string>(env).map(([name, value]) => `${name}=${value}`)
   mkdirSync(join(rootfs, 'proc'), { recursive: true })
-  const apart = ['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', prepared, 'sh']
-  const host = Bun.spawn([...apart, ...settings, ...inside, ...how.args.slice(1)], {
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'ignore',
-  })
+  // The shell stays: whoever becomes another user no longer ends with those who started him.
+  const host = Bun.spawn(
+    [...apart, '--net', 'sh', '-c', prepared, 'sh', ...settings, ...inside, ...how.args.slice(1)],
+    { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' },
+  )
   const into = (...command: readonly string[]) =>
     run(['nsenter', `--target=${host.pid}`, '--net', '--mount', ...command], '/', env)
   try {
@@ -91,9 +91,7 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
       return undefined
     })
   } finally {
-    // Whoever stands in front hears nothing else, and takes all that is inside along.
-    host.kill('SIGKILL')
-    await host.exited
+    await endSpace(host)
   }
 }
 

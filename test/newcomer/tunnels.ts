@@ -1,0 +1,36 @@
+/**
+ * Somebody who is connected: keeps tunnels open through a proxy and talks through all of them, in the network of the
+ * machine that is tried. Takes a proxy's address and a number, says `open` when all are, and once its input ends how
+ * many broke and how many words went through.
+ */
+import { openTunnel, startEcho } from '../harness/tunnel.ts'
+
+const [proxy = '', count = '0'] = process.argv.slice(2)
+const { hostname, port, username, password } = new URL(proxy)
+const echo = startEcho()
+const at = { host: hostname, port: Number(port) }
+const open = () => openTunnel('http', at, { username, password }, echo.spot)
+const tunnels = await Promise.all(Array.from({ length: Number(count) }, open))
+let [isOver, words] = [false, 0]
+const word = 'x'.repeat(700)
+
+const lanes = Promise.all(
+  tunnels.map(async (tunnel) => {
+    try {
+      while (!isOver) {
+        if ((await tunnel.echo(word)) !== word) return false
+        words += 1
+        await Bun.sleep(50)
+      }
+      return true
+    } catch {
+      return false
+    }
+  }),
+)
+console.log('open')
+for await (const _ of process.stdin);
+isOver = true
+const broken = (await lanes).filter((isWhole) => !isWhole).length
+console.log(JSON.stringify({ broken, words }))
+process.exit(0)
