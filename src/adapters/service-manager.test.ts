@@ -24,3 +24,14 @@ test('where there is none, or nobody hears, nothing happens', () => {
   expect(tellServiceManager(join(folder, 'nobody'), 'READY=1')).toBeFalse()
   expect(tellServiceManager(`/${'x'.repeat(200)}`, 'READY=1')).toBeFalse()
 })
+
+test('one that does not listen holds nobody up for more than a moment', () => {
+  const name = `@turnpike-test-deaf-${process.pid}`
+  const manager = openServiceManager(name)
+  const startedMs = performance.now()
+  let said = 0
+  while (said < 1000 && tellServiceManager(name, 'READY=1')) said += 1
+  expect(said).toBeLessThan(1000)
+  expect(performance.now() - startedMs).toBeLessThan(5000)
+  manager.close()
+})
