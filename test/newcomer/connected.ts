@@ -1,8 +1,7 @@
 import { join } from 'node:path'
-import type { Machine } from './empty-debian.ts'
 import { expectSame } from './steps.ts'
 
-/** Customers who are connected through a proxy, from inside the machine's network. */
+/** Customers who are connected through a proxy. */
 export type Connected = {
   /** They hang up; none of them may have been cut off meanwhile. */
   hangUp(): Promise<void>
@@ -10,9 +9,15 @@ export type Connected = {
   expectCutOff(count: number): Promise<void>
 }
 
-export async function connect(machine: Machine, proxy: string, count: number): Promise<Connected> {
-  const program = [process.execPath, join(import.meta.dir, 'tunnels.ts'), proxy, String(count)]
-  const child = Bun.spawn([...machine.inItsNetwork, ...program], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' })
+/** They speak to `place`, an address of the network that they are in. */
+export async function connect(
+  { inItsNetwork }: { readonly inItsNetwork: readonly string[] },
+  proxy: string,
+  count: number,
+  place = '127.0.0.1',
+): Promise<Connected> {
+  const program = [process.execPath, join(import.meta.dir, 'tunnels.ts'), proxy, String(count), place]
+  const child = Bun.spawn([...inItsNetwork, ...program], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' })
   const reader = child.stdout.getReader()
   let said = ''
   const hear = async (): Promise<boolean> => {

@@ -1,13 +1,13 @@
 /**
  * Somebody who is connected: keeps tunnels open through a proxy and talks through all of them, in the network of the
- * machine that is tried. Takes a proxy's address and a number, says `open` when all are, and once its input ends how
- * many broke and how many words went through.
+ * machine that is tried. Takes a proxy's address, a number and where to speak to, says `open` when all are, and once its
+ * input ends how many broke and how many words went through.
  */
 import { openTunnel, startEcho } from '../harness/tunnel.ts'
 
-const [proxy = '', count = '0'] = process.argv.slice(2)
+const [proxy = '', count = '0', place = ''] = process.argv.slice(2)
 const { hostname, port, username, password } = new URL(proxy)
-const echo = startEcho()
+const echo = startEcho(place)
 const at = { host: hostname, port: Number(port) }
 const open = () => openTunnel('http', at, { username, password }, echo.spot)
 const tunnels = await Promise.all(Array.from({ length: Number(count) }, open))
