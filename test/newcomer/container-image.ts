@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, version } from '../../tools/package/place.ts'
 import { apart, endSpace } from './apart.ts'
+import { tryCompose } from './compose.ts'
 import { expectSame, expectTold, type Steps } from './steps.ts'
 
 const token = 'tp_test_of_the_container'
@@ -27,8 +28,10 @@ export async function tryImage(steps: Steps, archive: string, architecture: stri
       await run(['umoci', 'unpack', '--image', `${layout}:${version}`, join(folder, 'bundle')])
       return `${(Number((await run(['du', '-sk', rootfs])).split('\t')[0]) / 1000).toFixed(0)} MB unpacked`
     })
-    if (architecture === 'amd64' && process.arch === 'x64') await runImage(steps, folder, rootfs)
-    else await emulate(steps, rootfs)
+    if (architecture === 'amd64' && process.arch === 'x64') {
+      await runImage(steps, folder, rootfs)
+      await tryCompose(steps, join(folder, 'bundle'))
+    } else await emulate(steps, rootfs)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

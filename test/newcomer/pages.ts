@@ -53,7 +53,7 @@ export function patternOf(shown: string): RegExp {
   const escaped = shown.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const loose = escaped.replace(/\b(cus|tok|ord|nod)_[a-z0-9]+|\d+|…| {2,}/g, (found, kind?: string) => {
     if (kind !== undefined) return `${kind}_[a-z0-9]+`
-    return found === '…' ? '.*' : found.startsWith(' ') ? ' +' : '\\d+'
+    return found === '…' ? '.*' : found.startsWith(' ') ? ' +' : '[\\d.]+'
   })
   return new RegExp(loose)
 }

@@ -1,7 +1,8 @@
 /**
  * `npm run package:try [-- --from FILE.deb]`: makes the packages, installs them into an empty Debian as somebody does
  * who has never seen them, sells from them, upgrades, removes; follows docs/operate from the first day to the last on
- * machines of its own; reads, unpacks and runs the image; and lets programs that know better look at what we wrote.
+ * machines of its own; reads, unpacks and runs the image, by itself and as
+ * the example for Docker Compose has it; and lets programs that know better look at what we wrote.
  * Needs Debian and root, takes ten minutes, and leaves nothing behind but `dist`. The last line is the verdict.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -25,7 +26,16 @@ const steps = createSteps((line) => console.log(line))
 const packages = join(root, 'dist/packages')
 const debOf = (of: string, architecture: string) => join(packages, `turnpike_${debianVersion(of)}_${architecture}.deb`)
 
-const needed = ['debootstrap', 'systemd-container', 'umoci', 'skopeo', 'lintian', 'qemu-user-static', 'docker-compose']
+const needed = [
+  'debootstrap',
+  'systemd-container',
+  'umoci',
+  'skopeo',
+  'runc',
+  'lintian',
+  'qemu-user-static',
+  'docker-compose',
+]
 const lacking = await installPackages([...needed, 'curl', 'iproute2'])
 if (lacking !== undefined) {
   console.error(`package:try: ${lacking}`)

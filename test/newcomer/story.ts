@@ -202,7 +202,7 @@ async function thirdMonth(stage: Stage): Promise<void> {
     // And once more by hand, as the page says.
     await reader.follow('operate/backup-and-upgrade.md', 'systemctl reload turnpike-gateway', byHand)
     await connected.hangUp()
-    expectTold('doctor', await server.sh('turnpike doctor'), /Nothing needs you\./)
+    await untilSo(server, 'turnpike doctor', /Nothing needs you\./)
     return undefined
   })
 }

@@ -54,10 +54,7 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
 
 async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   const closed = await findClosed(db)
-  if (closed)
-    return [
-      wrong('shop', `it is closed. ${closed.because}`, '"turnpike reopen" opens it all the same'),
-    ]
+  if (closed) return [wrong('shop', `it is closed. ${closed.because}`, '"turnpike reopen" opens it all the same')]
   try {
     const missing = await pending(db, readMigrations())
     if (missing.length > 0) {
