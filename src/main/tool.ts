@@ -166,7 +166,7 @@ export const toolCommands: readonly Command[] = [
   ...reportCommands(withServices),
   ...orderCommands(withServices),
   ...eventCommands(withServices),
-  ...catalogCommands(withServices, shippedCatalogue),
+  ...catalogCommands(withServices, String(shippedCatalogue)),
   ...premiumCommands(withServices),
   ...exitCommands(withServices),
   ...nodeCommands(withServices),

@@ -37,7 +37,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   let gateway: GatewayProcess
   let systemd: ReturnType<typeof openServiceManager>
   let listening: Timer
-  const heard: string[] = []
+  const notices: string[] = []
   let port = 0
   let ways: Way[] = []
   const echo = startEcho()
@@ -54,7 +54,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const notify = `@turnpike-handover-${port}`
     systemd = openServiceManager(notify)
     // It hears what every process says; who says nothing of interest must not fill its ear.
-    listening = setInterval(() => heard.push(...systemd.hearAll()), 20)
+    listening = setInterval(() => notices.push(...systemd.hearAll()), 20)
     gateway = await makeGatewayProcess(service, port, {
       NOTIFY_SOCKET: notify,
       TURNPIKE_GATEWAY_NEW: '100000',
@@ -250,11 +250,11 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const [way] = ways as [Way]
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
     const before = await gateway.takeOver()
-    expect(await untilTrue(() => heard.includes(`MAINPID=${before.pid}`))).toBeTrue()
+    expect(await untilTrue(() => notices.includes(`MAINPID=${before.pid}`))).toBeTrue()
     gateway.killLeaving('SIGTERM')
     expect(await before.ended).toBe(0)
     await tunnel.closedAt
-    expect([...heard, ...systemd.hearAll()]).not.toContain('STOPPING=1')
+    expect([...notices, ...systemd.hearAll()]).not.toContain('STOPPING=1')
   })
 
   test('one that is killed on its way out costs nobody anything but its own tunnels', async () => {

@@ -4,10 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
  * In a space of processes that ends as a whole: with the first one in it, which ends with whoever started it, however
  * that was. The first must stay the user that it is, or the system forgets this.
  */
-export const apart = [
-  ...['setpriv', '--pdeathsig', 'KILL'],
-  ...['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
-]
+export const apart = 'setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc'.split(' ')
 
 /** What prepares a space has children too, which end: the last is the one that stays. */
 export function childOf(pid: number): number {

@@ -44,17 +44,14 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
   const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const
   const space = await openSpace()
   const into = () => ['nsenter', `--target=${childOf(space.pid)}`, '--net']
-  const command = (...words: readonly string[]) => [
-    ...into(),
-    ...['--mount', '--pid', 'runc', '--root', join(folder, 'state')],
-    ...words,
-  ]
+  const inside = ['--mount', '--pid', 'runc', '--root', join(folder, 'state')]
+  const command = (...words: readonly string[]) => [...into(), ...inside, ...words]
   const runc = (...words: readonly string[]) => run(command(...words), '/')
   let database: Bun.Subprocess<'pipe', 'pipe', 'ignore'> | undefined
   try {
     await steps.step('the example for Docker Compose: shop and gateway run as it says, and sell', async () => {
       await run([...into(), 'ip', 'link', 'set', 'lo', 'up'], '/')
-      database = Bun.spawn([...into(), process.execPath, join(import.meta.dir, 'database.ts')], {
+      database = Bun.spawn([...into(), process.execPath, join(import.meta.dir, 'database-worker.ts')], {
         ...quiet,
         stdin: 'pipe',
         stdout: 'pipe',

@@ -16,7 +16,7 @@ export async function connect(
   count: number,
   place = '127.0.0.1',
 ): Promise<Connected> {
-  const program = [process.execPath, join(import.meta.dir, 'tunnels.ts'), proxy, String(count), place]
+  const program = [process.execPath, join(import.meta.dir, 'tunnels-worker.ts'), proxy, String(count), place]
   const child = Bun.spawn([...inItsNetwork, ...program], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' })
   const reader = child.stdout.getReader()
   let said = ''

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, version } from '../../tools/package/place.ts'
-import { apart, endSpace } from './apart.ts'
+import { apart, childOf, endSpace } from './apart.ts'
 import { tryCompose } from './compose.ts'
 import { expectSame, expectTold, type Steps } from './steps.ts'
 
@@ -59,19 +59,10 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
     { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' },
   )
   const into = (...command: readonly string[]) =>
-    run(['nsenter', `--target=${host.pid}`, '--net', '--mount', ...command], '/', env)
+    run(['nsenter', `--target=${childOf(host.pid)}`, '--net', '--mount', '--pid', ...command], '/', env)
   try {
     await steps.step('the image is run, on a root that is read-only, and sells', async () => {
-      for (let tries = 0; tries < 100 && host.exitCode === null; tries += 1) {
-        if (
-          await into(...inside, 'ready').then(
-            () => true,
-            () => false,
-          )
-        )
-          break
-        await Bun.sleep(300)
-      }
+      await untilReady(host, () => into(...inside, 'ready'))
       const body = '{"country_code":"DE","period":30,"count":1,"ipv":4}'
       const asked = ['-sS', '-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json', '-d', body]
       const bought = await into('curl', ...asked, 'http://127.0.0.1:8080/api/v1/dedicated/buy')
@@ -96,6 +87,20 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
   } finally {
     await endSpace(host)
   }
+}
+
+const mostTries = 200
+
+async function untilReady(host: Bun.Subprocess, ask: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; host.exitCode === null && tries < mostTries; tries += 1) {
+    const isReady = await ask().then(
+      () => true,
+      () => false,
+    )
+    if (isReady) return
+    await Bun.sleep(300)
+  }
+  throw new Error('it does not become ready')
 }
 
 /** What is for another processor is run by an emulator, as far as that goes. */

@@ -59,7 +59,7 @@ async function makeBase(more: readonly string[]): Promise<string> {
   return kept
 }
 
-/** With some packages of Debian more, if asked for. Its network is its own: nothing here meets what runs on this one. */
+/** With some more packages, if asked for. Its network is its own: nothing in it meets what runs on this machine. */
 export async function openEmptyDebian(more: readonly string[] = []): Promise<Machine> {
   const base = await makeBase(more)
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-newcomer-'))
@@ -113,10 +113,10 @@ const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 /** Everything comes in through the first process inside. */
 function enter(folder: string, host: Bun.Subprocess, findFirst: () => number, hasSystemd: boolean): Machine {
   const spaces = ['--mount', '--net', '--pid', '--uts', '--ipc', '--root', '--wd']
-  const shell = (line: string) => [
-    ...['nsenter', `--target=${findFirst()}`, ...spaces],
-    ...['/usr/bin/env', '-i', `PATH=${path}`, 'HOME=/root', '/bin/sh', '-ec', line],
-  ]
+  const shell = (line: string) => {
+    const into = ['nsenter', `--target=${findFirst()}`, ...spaces]
+    return [...into, '/usr/bin/env', '-i', `PATH=${path}`, 'HOME=/root', '/bin/sh', '-ec', line]
+  }
   return {
     folder,
     hasSystemd,

@@ -17,7 +17,7 @@ export type Network = {
 }
 
 export async function openNetwork(): Promise<Network> {
-  const program = [process.execPath, join(import.meta.dir, 'internet.ts')]
+  const program = [process.execPath, join(import.meta.dir, 'internet-worker.ts')]
   const host = Bun.spawn(['setpriv', '--pdeathsig', 'KILL', 'unshare', '--net', ...program], {
     stdin: 'ignore',
     stdout: 'pipe',

@@ -3,7 +3,7 @@ import { commandsIn, patternOf, type Typed, typedIn } from './pages.ts'
 import { expectTold } from './steps.ts'
 
 /** What stands in a page for something of the reader's own, and what that is. */
-export type Own = Readonly<Record<string, string>>
+type Own = Readonly<Record<string, string>>
 
 /** Somebody who follows the pages, on the machines that they name. */
 export type Reader = {

@@ -1,9 +1,9 @@
 /**
  * `npm run package:try [-- --from FILE.deb]`: makes the packages, installs them into an empty Debian as somebody does
  * who has never seen them, sells from them, upgrades, removes; follows docs/operate from the first day to the last on
- * machines of its own; reads, unpacks and runs the image, by itself and as
- * the example for Docker Compose has it; and lets programs that know better look at what we wrote.
- * Needs Debian and root, takes ten minutes, and leaves nothing behind but `dist`. The last line is the verdict.
+ * machines of its own; reads, unpacks and runs the image, by itself and as the example for Docker Compose has it; and
+ * lets programs that know better look at what we wrote. Needs Debian and root, takes ten minutes, and leaves nothing
+ * behind but `dist`. The last line is the verdict.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -96,7 +96,7 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
   await steps.step('day one: TLS from files', async () => {
     await server.sh(makeCertificates)
     for (const machine of [server, frankfurt]) {
-      await machine.sh(`cat >/etc/turnpike-ca.pem <<'END'\n${await server.sh('cat /root/ca.crt')}\nEND`)
+      await machine.sh(`cat >/etc/turnpike-ca.pem <<'END'\n${await server.sh('cat ~/ca.crt')}\nEND`)
     }
     const dropIn = await fenceIn('operate/tls.md', 'ini')
     const edited = `mkdir -p /etc/systemd/system/turnpike.service.d; cat >/etc/systemd/system/turnpike.service.d/override.conf <<'END'\n${dropIn}\nEND\nsystemctl daemon-reload`
@@ -126,7 +126,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
     await server.sh(
       `cd /root; openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -days 60 -extfile ext -out tls.crt`,
     )
-    const copied = 'install -o turnpike -g turnpike -m 600 /root/tls.crt /var/lib/turnpike/tls/'
+    const copied = 'install -o turnpike -g turnpike -m 600 ~/tls.crt /var/lib/turnpike/tls/'
     await server.sh(`${copied}; systemctl kill -s HUP --kill-whom=main turnpike`)
     await untilSo(server, 'turnpike doctor', /certificate of shop\.example\.net: it is good for (?:59|60) days/)
     return undefined
@@ -175,7 +175,7 @@ async function thirdMonth(stage: Stage): Promise<void> {
     const added = await reader.type('gateway.md', ['node add frankfurt-1'])
     const key = expectTold('its key', added, /tpj_[0-9a-z]+/)[0]
     await frankfurt.sh(
-      'dpkg -i /root/first.deb; echo NODE_EXTRA_CA_CERTS=/etc/turnpike-ca.pem >>/etc/turnpike/turnpike.env',
+      'dpkg -i ~/first.deb; echo NODE_EXTRA_CA_CERTS=/etc/turnpike-ca.pem >>/etc/turnpike/turnpike.env',
     )
     await reader.follow('gateway.md', 'systemctl enable --now turnpike-gateway', { 'tpj_…': key })
     await untilSo(server, 'turnpike node list', /frankfurt-1 +gateway +frankfurt +online/)

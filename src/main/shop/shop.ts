@@ -176,7 +176,7 @@ async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
 }
 
 const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
-  openSandbox(services, Bun.YAML.parse(shippedCatalogue), config.sandboxToken, unshownTokenIn(config.folder))
+  openSandbox(services, Bun.YAML.parse(String(shippedCatalogue)), config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What an operator changes about himself is in the audit log, as all that he does is. */
 const actingAs =

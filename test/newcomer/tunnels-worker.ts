@@ -1,7 +1,7 @@
 /**
  * Somebody who is connected: keeps tunnels open through a proxy and talks through all of them, in the network of the
- * machine that is tried. Takes a proxy's address, a number and where to speak to, says `open` when all are, and once its
- * input ends how many broke and how many words went through.
+ * machine that is tried. Takes a proxy's address, a number and where to speak to; says `open` when all are, and once
+ * its input ends how many broke and how many words went through.
  */
 import { openTunnel, startEcho } from '../harness/tunnel.ts'
 
@@ -11,13 +11,14 @@ const echo = startEcho(place)
 const at = { host: hostname, port: Number(port) }
 const open = () => openTunnel('http', at, { username, password }, echo.spot)
 const tunnels = await Promise.all(Array.from({ length: Number(count) }, open))
-let [isOver, words] = [false, 0]
+const told = { isOver: false }
+let words = 0
 const word = 'x'.repeat(700)
 
 const lanes = Promise.all(
   tunnels.map(async (tunnel) => {
     try {
-      while (!isOver) {
+      while (!told.isOver) {
         if ((await tunnel.echo(word)) !== word) return false
         words += 1
         await Bun.sleep(50)
@@ -30,7 +31,7 @@ const lanes = Promise.all(
 )
 console.log('open')
 for await (const _ of process.stdin);
-isOver = true
+told.isOver = true
 const broken = (await lanes).filter((isWhole) => !isWhole).length
 console.log(JSON.stringify({ broken, words }))
 process.exit(0)
