@@ -158,6 +158,7 @@ async function openBeside(
     port,
     failed,
     replaced,
+    isServing: () => !about.who().leaving,
     onHangUp: tls?.look,
     async stop() {
       front?.close()

@@ -26,7 +26,7 @@ import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { forgetBuckets } from '../../db/shared-buckets.ts'
-import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
+import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
@@ -176,7 +176,7 @@ async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
 }
 
 const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
-  openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
+  openSandbox(services, Bun.YAML.parse(String(shippedCatalogue)), config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What an operator changes about himself is in the audit log, as all that he does is. */
 const actingAs =
