@@ -1,5 +1,6 @@
 import { ptr } from 'bun:ffi'
 import { afterAll, describe, expect, test } from 'bun:test'
+import { makeDirect } from './direct-calls.ts'
 import { createKernel, type Kernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import { EAGAIN, IPPROTO_TCP, TCP_INFO } from './numbers.ts'
@@ -61,4 +62,20 @@ describe('a request is acknowledged with its answer, not by a packet of its own,
     while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstWords(kernel, listener))
     expect(packets).toContain(0)
   })
+})
+
+test('calls made by their number do what those of the C library do, and leave the same errors', async () => {
+  const kernel = createKernel(makeDirect(libc, processor), processor)
+  const listener = kernel.listen(loopback, 0, 16)
+  opened.push(listener)
+  const { client, server } = await meet(kernel, listener, 'there')
+  expect(kernel.acceptedFrom()).toBe('127.0.0.1')
+  expect(kernel.receive(server, 100)).toBe(5)
+  expect(kernel.receive(server, 100)).toBe(-EAGAIN)
+  expect(Buffer.from(kernel.received.subarray(0, 5)).toString()).toBe('there')
+  expect(kernel.pass(server, 5, false)).toBe(5)
+  expect(await until(() => kernel.receive(client, 100))).toBe(5)
+  const third = kernel.duplicate(client)
+  kernel.close(third)
+  expect(kernel.receive(third, 100)).toBe(-9)
 })

@@ -40,18 +40,21 @@ export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_locati
   readonly errno: Int32Array
 }
 
-/** Throws where there is no such library: glibc's name first, then musl's. */
+/** glibc's name first, then musl's. */
+export const libraries: readonly string[] = ['libc.so.6', 'libc.so']
+
+/** Throws where there is no such library. */
 export function openLibc(): Libc {
-  const calls = openAny(['libc.so.6', 'libc.so'])
+  const calls = openAny()
   const errno = new Int32Array(toArrayBuffer(toPointer(calls['__errno_location']()), 0, Int32Array.BYTES_PER_ELEMENT))
   return { ...calls, errno }
 }
 
 const toPointer = (address: number): Pointer => address as Pointer
 
-function openAny(names: readonly string[]): Readonly<Record<keyof typeof symbols, Call>> {
+function openAny(): Readonly<Record<keyof typeof symbols, Call>> {
   let fault: unknown
-  for (const name of names) {
+  for (const name of libraries) {
     try {
       return dlopen(name, symbols).symbols as unknown as Readonly<Record<keyof typeof symbols, Call>>
     } catch (error) {

@@ -10,6 +10,7 @@ import { createHeldGauge } from '../held-gauge.ts'
 import { patient, Side } from '../side.ts'
 import { createReports } from './counts.ts'
 import { Descriptors } from './descriptors.ts'
+import { makeDirect } from './direct-calls.ts'
 import { createKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import { Listener } from './listener.ts'
@@ -69,7 +70,8 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const { inbox, bell, isStrict } = terms
   const memory = viewMemory(terms.memory)
   const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
-  const kernel = createKernel(openLibc(), process.arch as Processor)
+  const processor = process.arch as Processor
+  const kernel = createKernel(makeDirect(openLibc(), processor), processor)
   const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
   const reactor = new Reactor(kernel, descriptors, onFault)
   const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
