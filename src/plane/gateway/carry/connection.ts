@@ -353,7 +353,19 @@ export class Connection implements SideOwner, Talker {
   /** A bug in it ends this connection alone. */
   private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
     if (!(value instanceof Promise)) act(value)
-    else value.then(act).catch((fault: unknown) => this.fail(fault))
+    else
+      value.then(
+        (known) => this.guard(known, act),
+        (fault: unknown) => this.fail(fault),
+      )
+  }
+
+  private guard<Value>(value: Value, act: (value: Value) => void): void {
+    try {
+      act(value)
+    } catch (fault) {
+      this.fail(fault)
+    }
   }
 
   /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */
