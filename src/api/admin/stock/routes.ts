@@ -2,6 +2,7 @@ import type { ProxyOperator, RangeOperator } from '../../../domains/dedicated/in
 import type { Fleet } from '../../../domains/fleet/index.ts'
 import type { Acting } from '../../../domains/operators/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
+import type { AddressQuestion, Holders } from '../../../domains/privacy/index.ts'
 import { lookAtRanges, type Stock, type StockOperator } from '../../../domains/stock/index.ts'
 import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import { type Address, formatAddress, type Prefix, readAddress, readPrefix } from '../../../kernel/address.ts'
@@ -9,8 +10,8 @@ import { readCountry } from '../../../kernel/country.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { malformed, Refusal } from '../../../kernel/refusal.ts'
 import { type Clock, readIsoSpan, toIso } from '../../../kernel/time.ts'
+import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
-import type { Bound } from '../../http.ts'
 import { type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
@@ -24,10 +25,7 @@ export type AdminStockDeps = {
   readonly premium: Premium
   readonly fleet: Fleet
   readonly clock: Clock
-  readonly findHolders: (
-    action: Acting['action'],
-    asked: { readonly address: Address; readonly from: number; readonly to: number; readonly host: string },
-  ) => Promise<questions.Held>
+  readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>
 }
 
 const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])
