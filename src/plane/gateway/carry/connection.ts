@@ -77,11 +77,7 @@ export class Connection implements SideOwner, Talker {
 
   /** A bug in what is done for it ends this connection alone. */
   onData(bytes: Uint8Array): void {
-    try {
-      this.take(bytes)
-    } catch (fault) {
-      this.fail(fault)
-    }
+    this.guard(() => this.take(bytes))
   }
 
   private take(bytes: Uint8Array): void {
@@ -355,14 +351,14 @@ export class Connection implements SideOwner, Talker {
     if (!(value instanceof Promise)) act(value)
     else
       value.then(
-        (known) => this.guard(known, act),
+        (known) => this.guard(() => act(known)),
         (fault: unknown) => this.fail(fault),
       )
   }
 
-  private guard<Value>(value: Value, act: (value: Value) => void): void {
+  private guard(act: () => void): void {
     try {
-      act(value)
+      act()
     } catch (fault) {
       this.fail(fault)
     }

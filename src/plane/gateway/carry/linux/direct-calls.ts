@@ -1,5 +1,4 @@
-import { dlopen } from 'bun:ffi'
-import { type Libc, libraries } from './libc.ts'
+import { type Call, type Libc, openCalls } from './libc.ts'
 import type { Processor } from './structures.ts'
 
 /** Numbers of the kernel's calls, by the names of its headers. */
@@ -7,8 +6,6 @@ const numbersOf = {
   x64: { accept4: 288, close: 3, connect: 42, recvfrom: 45, sendto: 44 },
   arm64: { accept4: 242, close: 57, connect: 203, recvfrom: 207, sendto: 206 },
 } as const satisfies Record<Processor, Record<string, number>>
-
-type Call = (...args: number[]) => number
 
 /**
  * The same calls without what the C library does around each of these, so that somebody may cancel the thread in the
@@ -30,11 +27,4 @@ export function makeDirect(libc: Libc, processor: Processor): Libc {
 }
 
 /** `syscall` with as many arguments, and of such kinds, as one call takes. */
-function openSyscall(args: readonly ('i32' | 'ptr')[]): Call {
-  for (const name of libraries) {
-    try {
-      return dlopen(name, { syscall: { args: [...args], returns: 'i32' } }).symbols.syscall as unknown as Call
-    } catch {}
-  }
-  throw new Error('the C library has no syscall')
-}
+const openSyscall = (args: ('i32' | 'ptr')[]): Call => openCalls({ syscall: { args, returns: 'i32' } }).syscall

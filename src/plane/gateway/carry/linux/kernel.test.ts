@@ -1,5 +1,6 @@
 import { ptr } from 'bun:ffi'
 import { afterAll, describe, expect, test } from 'bun:test'
+import { until } from '../../../../../test/harness/until.ts'
 import { makeDirect } from './direct-calls.ts'
 import { createKernel, type Kernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
@@ -18,22 +19,24 @@ afterAll(() => {
   for (const descriptor of opened) libc.close(descriptor)
 })
 
-async function until(act: () => number): Promise<number> {
-  for (;;) {
-    const outcome = act()
-    if (outcome !== -EAGAIN) return outcome
-    await Bun.sleep(1)
-  }
+/** What a call gives once it has something to give. */
+async function outcomeOf(call: () => number): Promise<number> {
+  let outcome = -EAGAIN
+  await until(() => {
+    outcome = call()
+    return outcome !== -EAGAIN
+  })
+  return outcome
 }
 
 /** Two ends of a new connection, on which the client has spoken: what we connect is silent until then. */
 async function meet(kernel: Kernel, listener: number, words: string) {
   const client = kernel.connect(loopback, kernel.portOf(listener), loopback)
   opened.push(client)
-  expect(await until(() => kernel.send(client, Buffer.from(words)))).toBe(words.length)
-  const server = await until(() => kernel.accept(listener))
+  expect(await outcomeOf(() => kernel.send(client, Buffer.from(words)))).toBe(words.length)
+  const server = await outcomeOf(() => kernel.accept(listener))
   opened.push(server)
-  expect(await until(() => kernel.peek(server))).toBe(1)
+  expect(await outcomeOf(() => kernel.peek(server))).toBe(1)
   return { client, server }
 }
 
@@ -74,7 +77,7 @@ test('calls made by their number do what those of the C library do, and leave th
   expect(kernel.receive(server, 100)).toBe(-EAGAIN)
   expect(Buffer.from(kernel.received.subarray(0, 5)).toString()).toBe('there')
   expect(kernel.pass(server, 5, false)).toBe(5)
-  expect(await until(() => kernel.receive(client, 100))).toBe(5)
+  expect(await outcomeOf(() => kernel.receive(client, 100))).toBe(5)
   const third = kernel.duplicate(client)
   kernel.close(third)
   expect(kernel.receive(third, 100)).toBe(-9)

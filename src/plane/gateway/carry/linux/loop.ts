@@ -202,9 +202,17 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
       reports.send()
       for (const wish of wishes.splice(0)) post(wish)
     } else reports.sendIfDue(reactor.timers.after)
-    memory.standing = { ...core.standing, mostHeld: held.mostHeld }
-    memory.carried = core.carrier.health.carried
-    memory.relayed = core.carrier.health.relayed ?? 0
+    tellStanding()
+    const { carried, relayed } = core.carrier.health
+    memory.carried = carried
+    memory.relayed = relayed ?? 0
+  }
+
+  /** Name by name: to copy an object of which nobody says what it has costs more than all else in a turn. */
+  function tellStanding(): void {
+    const { open, connections, passages, dialling, settling, spared, turnedAway, starved } = core.standing
+    const { mostHeld } = held
+    memory.standing = { open, connections, passages, dialling, settling, mostHeld, spared, turnedAway, starved }
   }
 
   const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
