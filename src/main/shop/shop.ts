@@ -67,7 +67,10 @@ const builtConsole = new URL('../../../dist/console/', import.meta.url)
 
 export type Shop = {
   readonly url: string
-  readonly banner: string
+  /** What a newcomer reads first, as it is true now. */
+  readonly banner: () => string
+  /** Settles when it serves whoever comes, or when an authority has kept its certificate from it for a while. */
+  readonly settled: () => Promise<void>
   readonly token: string | undefined
   readonly services: Services
   /** How many requests run or wait now. */
@@ -130,10 +133,12 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const leaders = createLeaders(config.databaseUrl)
   const chores = startChores(all, log, (chore) => leaders.leads(chore), tally.chore)
   const figures = serveMetrics(config, 'shop', metrics, log)
+  const links = await makeSandboxLinks(services)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
-    banner: banner(api.url, token, await makeSandboxLinks(services)),
+    banner: () => banner(site, token, { links, isAwaited: tls !== undefined && tls.current() === undefined }),
+    settled: async () => tls?.settled(),
     token,
     services,
     pending: api.pending,
