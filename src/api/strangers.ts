@@ -24,7 +24,7 @@ export type Strangers = ReturnType<typeof createStrangers>
  */
 export function createStrangers(clock: Clock, seed: string) {
   const households = createBuckets(mistakes, clock)
-  const seedNumber = BigInt(Bun.hash(seed))
+  const seedNumber = Bun.hash(seed)
   let known = new Set<number | bigint>()
   let knownBefore = new Set<number | bigint>()
   let ofNames = new Map<string, number>()

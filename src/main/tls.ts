@@ -39,7 +39,7 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
   if (!files) return undefined
   if (config.tlsCert !== undefined) assertServable(config)
   const keeper = keepCertificate({ files, log, clock: Date.now, isAwaited: config.acmeNames.length > 0 })
-  let isStopped = false
+  const ended = new AbortController()
   const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
   const isAsking = config.acmeNames.length > 0 && (role === 'shop' || !isBesideShop)
   const renewal = isAsking ? openRenewal(config, role, log, () => keeper.look()) : undefined
@@ -48,7 +48,9 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
     look: keeper.look,
     async settled() {
       const giveUpAt = realTiming.now() + awaitedMs
-      while (!keeper.current() && realTiming.now() < giveUpAt && !isStopped) await realTiming.pause(awaitEveryMs)
+      while (!keeper.current() && realTiming.now() < giveUpAt && !ended.signal.aborted) {
+        await realTiming.pause(awaitEveryMs, ended.signal)
+      }
     },
     addMetrics(metrics) {
       const gauge = (name: string, help: string, read: (of: Certificate) => number): void =>
@@ -70,7 +72,7 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
       metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
     },
     async stop() {
-      isStopped = true
+      ended.abort()
       keeper.stop()
       await renewal?.stop()
     },

@@ -5,7 +5,7 @@ type Statement = { readonly sql: string; readonly values: readonly Value[] }
 /** Every statement that transactions on a database ran meanwhile. */
 async function overhear(db: Database, work: () => Promise<unknown>): Promise<Statement[]> {
   const heard: Statement[] = []
-  const { transact } = db
+  const transact = db.transact.bind(db)
   const note = (sql: string, values: readonly Value[] = []): void => void heard.push({ sql, values })
   const listening = (tx: Tx): Tx => ({
     all: (sql, values) => (note(sql, values), tx.all(sql, values)),

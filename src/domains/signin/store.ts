@@ -102,8 +102,8 @@ export async function findByLogin(reader: Reader, kind: OwnerKind, login: string
 }
 
 /**
- * Writes how somebody signs in, for the first time or anew. The last code that was used never goes back. Of two who take
- * a login at once one is refused.
+ * Writes how somebody signs in, for the first time or anew. The last code that was used never goes back. Of two who
+ * take a login at once one is refused.
  */
 export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Promise<void> {
   const written = tx.run(

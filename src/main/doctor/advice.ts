@@ -34,7 +34,8 @@ export function adviseFiles(limit: number | undefined, connections: number, isTl
   return note(
     of,
     `${limit} at most, enough for ${carried} connections of the ${connections} asked for`,
-    `raise it: LimitNOFILE=${filesFor(connections, isTls)} in the unit, or ulimit -n; or lower TURNPIKE_GATEWAY_CONNECTIONS`,
+    `raise it: LimitNOFILE=${filesFor(connections, isTls)} in the unit, or ulimit -n; ` +
+      'or lower TURNPIKE_GATEWAY_CONNECTIONS',
   )
 }
 

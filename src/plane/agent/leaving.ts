@@ -4,7 +4,7 @@ import type { Chance } from './surroundings.ts'
 const callsAtOnce = 16
 /** An address fails when it has failed so often in a row, each time while the shop could be called without it. */
 const mostFailures = 2
-/** What a TLS library calls the reasons why it does not believe a certificate, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
+/** What a TLS library calls its reasons not to believe a certificate, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
 const ofCertificates = /CERT|LEAF_SIGNATURE/
 /** Chance is drawn in so many steps. */
 const steps = 2 ** 40
