@@ -16,6 +16,10 @@ const translate = createTranslator([
   ['moved {} traffic', 'перенос трафика: {}'],
   ['deleted sub-user {}', 'удалён субпользователь {}'],
   ['sandbox money', 'деньги песочницы'],
+  ['share of a top-up', 'доля от пополнения'],
+  ['share of a top-up taken back', 'доля от пополнения снята'],
+  ['code {}', 'код {}'],
+  ['code {} taken back', 'бонус по коду {} снят'],
   ['{} GB {}', '{} ГБ: {}'],
 ])
 

@@ -74,6 +74,9 @@ export const toLogin = (text: string): string => text.normalize('NFKC').trim().t
 /** A name of 3 to 64 letters, digits, dots, dashes and underscores, or an e-mail address. */
 export const isLogin = (text: string): boolean => /^[a-z0-9][a-z0-9._-]{2,63}$/.test(text) || isEmail(text)
 
+/** Where letters to an address go: what stands behind a `+` is for its owner alone. */
+export const toMailbox = (email: string): string => email.toLowerCase().replace(/\+[^@]*@/, '@')
+
 /** Enough to tell an address from something else; whether it is one, only a letter to it can tell. */
 export const isEmail = (text: string): boolean =>
   text.length <= 254 && /^[^\s@<>(),;:"[\]\\\p{Cc}]{1,64}@[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/u.test(text)

@@ -247,7 +247,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   })
   const providers = createProviders({ db, customers, ...around, vault: arranged.vault, kinds: providerKinds })
   const codes = createCodes({ db, ledger, ...around })
-  const referrals = createReferrals({ db, ledger, ...around })
+  const referrals = createReferrals({ db, ledger, customers, ...around })
   const books = createBooks({
     ledger,
     events,
@@ -330,6 +330,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     identities,
     ledger,
     erasing,
+    referrals,
   })
   return {
     db,
