@@ -28,6 +28,10 @@ const ofCustomers = [
 const ofOperators = [
   '/',
   '/customers',
+  '/payments',
+  '/payments/codes',
+  '/payments/providers',
+  '/reports',
   '/proxies/1',
   '/abuse',
   '/stock',

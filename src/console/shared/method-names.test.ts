@@ -4,5 +4,5 @@ import { methodNames } from './method-names.ts'
 
 test('every way to pay of every provider has a name in both languages', () => {
   const methods = providerKinds.flatMap((kind) => kind.methods.map((each) => each.method))
-  for (const names of Object.values(methodNames)) expect(Object.keys(names).sort()).toEqual([...methods].sort())
+  for (const names of Object.values(methodNames)) expect(Object.keys(names).toSorted()).toEqual([...methods].toSorted())
 })
