@@ -1,7 +1,6 @@
 import { Hono } from 'hono'
 import type { Caller, Customers } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
-import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
 import type { ShareBuckets } from '../kernel/buckets.ts'
@@ -23,105 +22,16 @@ import {
   withoutBody,
   withSee,
 } from './answers.ts'
+import type { Bound } from './bind.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
 import { type ApiWords, customerWords, describeOnce } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
-import { type Operation, scopeOf, type z } from './operation.ts'
+import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { readFields, readQuery } from './validate.ts'
-import { findWarnings, type Warning } from './warnings.ts'
-
-/** What an operation is called with: who calls, under which key, and what was read from the request. */
-export type Call<Op extends Operation, By = Caller> = {
-  readonly caller: By
-  readonly key: string | undefined
-  readonly params: z.output<Op['params']>
-  readonly query: z.output<Op['query']>
-  readonly body: z.output<Op['body']>
-  readonly warnings: readonly Warning[]
-}
-
-/** An operation with what it does, down to the body of its answer. */
-export type Bound<By = Caller> = {
-  readonly operation: Operation
-  readonly run: (
-    call: Call<Operation, By>,
-  ) => Promise<Answer & { readonly mediaType?: string; readonly cookie?: string | undefined }>
-}
-
-export function bind<Op extends Operation, By = Caller>(
-  operation: Op,
-  run: (call: Call<Op, By>) => Promise<z.input<Op['answer']>>,
-): Bound<By> {
-  return {
-    operation,
-    run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
-  }
-}
-
-/** An operation that leaves something with the browser: a session, or none any more. */
-export function bindCookie<Op extends Operation, By>(
-  operation: Op,
-  run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly cookie: string | undefined }>,
-): Bound<By> {
-  return {
-    operation,
-    run: async (call) => {
-      const { data, cookie } = await run(call)
-      return { body: toSuccess(operation, data, call.warnings), replayed: false, cookie }
-    },
-  }
-}
-
-/** An operation that takes a key and charges nothing: it says itself whether it was asked for before. */
-export function bindRepeatable<Op extends Operation, By>(
-  operation: Op,
-  run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly isRepeat: boolean }>,
-): Bound<By> {
-  return {
-    operation,
-    run: async (call) => {
-      const { data, isRepeat } = await run(call)
-      return { body: toSuccess(operation, data, call.warnings), replayed: isRepeat }
-    },
-  }
-}
-
-/** A text as a file, of one of the media types that its operation names. */
-export type TextFile = { readonly text: string; readonly mediaType: string }
-
-/** An operation that answers with a file where its query asks for one. */
-export function bindFile<Op extends Operation>(
-  operation: Op,
-  run: (call: Call<Op>) => Promise<TextFile | { readonly data: z.input<Op['answer']> }>,
-): Bound {
-  return {
-    operation,
-    run: async (call) => {
-      const told = await run(call)
-      return 'data' in told
-        ? { body: toSuccess(operation, told.data, call.warnings), replayed: false }
-        : { body: told.text, mediaType: told.mediaType, replayed: false }
-    },
-  }
-}
-
-/** An operation that charges. `toShape` is the answer to what was bought; the sale writes it down before it commits. */
-export function bindPurchase<Op extends Operation, Bought>(
-  operation: Op,
-  toShape: (bought: Bought) => z.input<Op['answer']>,
-  run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answer>,
-): Bound {
-  return {
-    operation,
-    run: (call) => {
-      const toBody = (bought: Bought): string => toSuccess(operation, toShape(bought), call.warnings)
-      return run({ by: call.caller, key: call.key, toBody }, call)
-    },
-  }
-}
+import { findWarnings } from './warnings.ts'
 
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
@@ -226,18 +136,22 @@ export function createHttp(deps: HttpDeps) {
     charges: createRateLimit(deps.chargesPerMinute, deps.clock, 'charges', deps.buckets),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
+  /** Operations whose path is the same for everybody, by method and path: they need no router. */
+  const exact = new Map<string, (request: Request, params: Params, visit: Visit) => Promise<Response>>()
   const apis = [mount(customerApi(deps)), ...(deps.others ?? [])]
 
   for (const api of apis) {
     for (const operation of api.operations) {
-      app.on(operation.method, api.base + toPattern(operation.path), async (context) => {
-        const params = context.req.param() as Record<string, string>
+      const run = async (request: Request, params: Params, visit: Visit): Promise<Response> => {
         try {
-          return await api.answer(operation, context.req.raw, params, context.env.visit, limits)
+          return await api.answer(operation, request, params, visit, limits)
         } catch (error) {
           throw error instanceof Refusal ? withSee(error, operation.see) : error
         }
-      })
+      }
+      const path = api.base + toPattern(operation.path)
+      if (path === api.base + operation.path) exact.set(`${operation.method} ${path}`, run)
+      app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param() as Params, env.visit))
     }
     const description = describeOnce(api, deps)
     app.get(`${api.base}/openapi.json`, () => new Response(description(), { headers: apiHeaders }))
@@ -290,9 +204,9 @@ export function createHttp(deps: HttpDeps) {
       // The address is made of the Host header, which may be anything.
       if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
       if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
-      response = await app.fetch(request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request, {
-        visit,
-      })
+      const asked = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
+      const run = exact.get(`${asked.method} ${visit.path}`)
+      response = await (run ? run(asked, {}, visit) : app.fetch(asked, { visit }))
     } catch (error) {
       fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
@@ -354,7 +268,7 @@ async function answer<By>(
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
   const { by: caller } = operation.method === 'POST' ? await letIn() : admitted
-  const query = readQuery(new URL(request.url).searchParams)
+  const query = request.url.includes('?') ? readQuery(new URL(request.url).searchParams) : {}
   const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
   const answered = await run({
     caller,
@@ -385,10 +299,6 @@ async function answerPlain(
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response
 }
-
-/** The answer goes through its own schema, so nothing undeclared leaves. */
-const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>
-  JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
 
 function keyOf(request: Request): string | undefined {
   const key = request.headers.get('idempotency-key')

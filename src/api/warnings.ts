@@ -23,6 +23,8 @@ export function findWarnings(
   body: Body,
   headers: Headers,
 ): { readonly fields: Body; readonly warnings: readonly Warning[] } {
+  // Most questions say nothing at all.
+  if (isEmpty(query) && isEmpty(body)) return { fields: body, warnings: ofKey(operation, headers) }
   const inQuery = Object.keys(operation.query.shape)
   const inBody = Object.keys(operation.body.shape)
   const misplaced = (name: string): string | undefined =>
@@ -42,6 +44,11 @@ export function findWarnings(
     const isKey = operation.charges && !headers.has(keyHeader) && keyName.test(name)
     return isKey ? sentElsewhere : undefined
   }
+}
+
+function isEmpty(sent: Readonly<Record<string, unknown>>): boolean {
+  for (const _ in sent) return false
+  return true
 }
 
 const keyHeader = 'Idempotency-Key'

@@ -33,7 +33,7 @@ export function createMetrics() {
       asked('counter', name, help, () => [...counts.values()])
       return {
         add(labels = {}, by = 1) {
-          const key = labelsOf(labels)
+          const key = keyOf(labels)
           const known = counts.get(key)
           if (known) known.value += by
           else if (counts.size < mostSeries) counts.set(key, { labels, value: by })
@@ -60,7 +60,7 @@ export function createMetrics() {
       })
       return {
         observe(labels, value) {
-          const key = labelsOf(labels)
+          const key = keyOf(labels)
           const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
           if (!kept.has(key) && kept.size >= mostSeries) return
           kept.set(key, known)
@@ -105,6 +105,13 @@ function bucketLines(
 }
 
 const lineOf = (name: string, { labels = {}, value }: Sample): string => `${name}${labelsOf(labels)} ${toNumber(value)}`
+
+/** Which series it is, within one figure, whose labels always have the same names: asked for with every request. */
+function keyOf(labels: Labels): string {
+  let key = ''
+  for (const name in labels) key += `${labels[name]}\n`
+  return key
+}
 
 function labelsOf(labels: Labels): string {
   const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`)

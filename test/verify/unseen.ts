@@ -82,6 +82,14 @@ export const unseen: readonly Unseen[] = [
       'what was used before time that goes on is only remembered: within what was used since, no limit depends on it',
   },
   {
+    table: 'traffic_lots',
+    column: 'order_id',
+    kinds: ['copied', 'swapped'],
+    byChance: true,
+    because:
+      'of bytes that were moved to another sub-user only the lot says which of the purchases of one customer, in one pool and with one end, they come from',
+  },
+  {
     table: 'traffic_hosts',
     column: '',
     kinds: ['row deleted'],

@@ -3,7 +3,8 @@ import { type Actor, type Operator, toRequestText } from '../../domains/operator
 import type { SignIn, Visitor } from '../../domains/signin/index.ts'
 import { formatAddress } from '../../kernel/address.ts'
 import { bearerOf } from '../answers.ts'
-import { type Api, type Bound, bind, type Call } from '../http.ts'
+import { type Bound, bind, type Call } from '../bind.ts'
+import { type Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
 import { readSessionText, visitorOf } from '../session.ts'
 

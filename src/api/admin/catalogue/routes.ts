@@ -2,7 +2,7 @@ import type { Effect, Pricing } from '../../../domains/pricing/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
-import type { Bound } from '../../http.ts'
+import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
 

@@ -1,6 +1,6 @@
 import type { Providers } from '../../../domains/payments/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
-import type { Bound } from '../../http.ts'
+import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes-providers.ts'

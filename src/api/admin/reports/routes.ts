@@ -3,7 +3,7 @@ import type { PaymentReports } from '../../../domains/payments/index.ts'
 import { daysOf, mostReportDays } from '../../../kernel/days.ts'
 import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
-import type { Bound } from '../../http.ts'
+import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { reportDays, reportMethods, reportProducts } from './shapes.ts'
 

@@ -3,8 +3,8 @@ import type { Orders } from '../../../domains/orders/index.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
+import { type Bound, bind } from '../../bind.ts'
 import { positionOf, readNumber, soughtFor, toExport } from '../../fields.ts'
-import { type Bound, bind } from '../../http.ts'
 import {
   exportAccount,
   getBalance,

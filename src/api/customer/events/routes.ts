@@ -1,6 +1,6 @@
 import type { Events } from '../../../domains/events/index.ts'
+import { type Bound, bind } from '../../bind.ts'
 import { positionOf, readNumber, soughtFor } from '../../fields.ts'
-import { type Bound, bind } from '../../http.ts'
 import { listEvents, toEvents } from './shapes.ts'
 
 export function eventOperations(deps: { events: Events }): readonly Bound[] {

@@ -1,8 +1,8 @@
 import type { Payments } from '../../../domains/payments/index.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
+import { type Bound, bind, bindRepeatable } from '../../bind.ts'
 import { positionOf, soughtFor } from '../../fields.ts'
-import { type Bound, bind, bindRepeatable } from '../../http.ts'
 import { readPurchase } from './purchase.ts'
 import {
   createPayment,

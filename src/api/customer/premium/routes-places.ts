@@ -1,5 +1,5 @@
 import type { Premium } from '../../../domains/premium/index.ts'
-import { type Bound, bind } from '../../http.ts'
+import { type Bound, bind } from '../../bind.ts'
 import { readPlaces, readSubuser } from './reading.ts'
 import {
   getUsage,

@@ -2,7 +2,7 @@ import type { Referrals } from '../../../domains/payments/index.ts'
 import type { Registration } from '../../../domains/signin/index.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
 import { toRoubles } from '../../../kernel/money.ts'
-import { type Bound, bind } from '../../http.ts'
+import { type Bound, bind } from '../../bind.ts'
 import { getReferral, makeReferralCode } from './shapes.ts'
 
 export function referralOperations(deps: {

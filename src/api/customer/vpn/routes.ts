@@ -1,6 +1,6 @@
 import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
-import { type Bound, bind, bindPurchase } from '../../http.ts'
+import { type Bound, bind, bindPurchase } from '../../bind.ts'
 import {
   buyVpn,
   deleteVpn,
