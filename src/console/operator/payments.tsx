@@ -105,18 +105,22 @@ function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
           label: operator.customer,
           show: (row) => <a href={`#/customers/${row.customer_id}`}>{`…${row.customer_id.slice(-8)}`}</a>,
         },
-        { name: 'method', label: words.method, show: (row) => methods[row.method] ?? row.method },
         {
           name: 'state',
           label: words.state,
           show: (row) => <Status tone={tones[row.state]}>{words.states[row.state] ?? row.state}</Status>,
         },
-        { name: 'amount', label: operator.amount, isFigure: true, show: (row) => format.exactMoney(row.amount_rub) },
         {
-          name: 'back',
-          label: words.back,
+          name: 'amount',
+          label: operator.amount,
           isFigure: true,
-          show: (row) => (row.refunded_rub === 0 ? '' : format.exactMoney(row.refunded_rub)),
+          show: (row) => (
+            <span>
+              {format.exactMoney(row.amount_rub)}
+              <small>{methods[row.method] ?? row.method}</small>
+              {row.refunded_rub > 0 && <small>{words.returned(format.exactMoney(row.refunded_rub))}</small>}
+            </span>
+          ),
         },
         { name: 'act', label: words.act, isUnlabelled: true, show: (row) => <Actions payment={row} /> },
       ]}

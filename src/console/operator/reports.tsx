@@ -1,5 +1,4 @@
 import { Button, TextInput } from '@mantine/core'
-import type { ReactNode } from 'react'
 import { Chart } from '../shared/chart.tsx'
 import { download, toCsv } from '../shared/download.ts'
 import { useTyped } from '../shared/form.tsx'
@@ -54,14 +53,16 @@ type ReportProps<Row> = {
   readonly rows: readonly Row[]
   readonly columns: readonly Column<Row>[]
   readonly keyOf: (row: Row) => string
-  readonly children?: ReactNode
+  /** Which rows are shown; all of them unless said. */
+  readonly isShown?: (row: Row) => boolean
 }
 
-/** A table that can be taken away: the file has every column as the API names it, in numbers. */
+/** A table, newest first, that can be taken away: the file has every row and column as the API has them. */
 function Report<Row extends Readonly<Record<string, string | number>>>(props: ReportProps<Row>) {
   const words = useWords(reportsWords)
-  const { title, name, rows, columns, keyOf, children } = props
+  const { title, name, rows, columns, keyOf, isShown = () => true } = props
   const [first] = rows
+  const shown = rows.filter(isShown).toReversed()
   const save = () => {
     const head = Object.keys(first ?? {})
     download(`${name}.csv`, toCsv([head, ...rows.map((row) => head.map((each) => row[each] ?? null))]), 'text/csv')
@@ -79,11 +80,10 @@ function Report<Row extends Readonly<Record<string, string | number>>>(props: Re
   )
   return (
     <Panel title={title} aside={csv} className="stack">
-      {children}
-      {first === undefined ? (
+      {shown.length === 0 ? (
         <Empty icon="chart" title={words.nothing} about={words.nothingAbout} />
       ) : (
-        <Rows label={title} rows={rows} columns={columns} keyOf={keyOf} />
+        <Rows label={title} rows={shown} columns={columns} keyOf={keyOf} />
       )}
     </Panel>
   )
@@ -108,6 +108,10 @@ function useColumns<Row extends { readonly day: string }>() {
   })
   return { format, day, money }
 }
+
+/** What customers hold changes on such days alone, so the others say nothing new. */
+const hasMoved = (row: Days[number]): boolean =>
+  [row.turnover_rub, row.refunded_rub, row.topped_up_rub, row.taken_back_rub].some((sum) => sum !== 0)
 
 function ByDay({ rows }: { readonly rows: Days }) {
   const words = useWords(reportsWords)
@@ -152,6 +156,7 @@ function ByDay({ rows }: { readonly rows: Days }) {
         title={words.byDay}
         name="days"
         rows={rows}
+        isShown={hasMoved}
         keyOf={(row) => row.day}
         columns={[
           day,
