@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import type { Acting } from '../domains/operators/index.ts'
 import { toolActor, toRequestText } from '../domains/operators/rules.ts'
-import type { Erasing, Exporting } from '../domains/privacy/index.ts'
-import { type Address, readAddress } from '../kernel/address.ts'
+import type { AddressQuestion, Erasing, Exporting, Holders } from '../domains/privacy/index.ts'
+import { readAddress } from '../kernel/address.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { toRoubles } from '../kernel/money.ts'
 import { type Clock, readIsoSpan, toIso } from '../kernel/time.ts'
@@ -12,43 +12,12 @@ import { customerWord, type Opened, readCustomer } from './typed.ts'
 
 type Action = Acting['action']
 
-type Holders = {
-  readonly proxies: readonly {
-    readonly customer: string
-    readonly proxy: number
-    readonly order: string
-    readonly username: string
-    readonly startedAt: number
-    readonly endedAt: number | null
-  }[]
-  readonly devices: readonly {
-    readonly customer: string
-    readonly id: string
-    readonly subscription: string
-    readonly createdAt: number
-    readonly removedAt: number | null
-  }[]
-  readonly isExit: boolean
-  readonly candidates: readonly {
-    readonly customer_id: string
-    readonly subuser_id: string
-    readonly login: string
-    readonly pool: string
-    readonly hour: bigint
-    readonly received: bigint
-    readonly sent: bigint
-  }[]
-}
-
 type Deps = {
   readonly erasing: Erasing
   readonly exporting: Exporting
   readonly acting: { readonly mustNote: (action: Action) => Promise<void> }
   readonly now: Clock
-  readonly findHolders: (
-    action: Action,
-    asked: { readonly address: Address; readonly from: number; readonly to: number; readonly host: string },
-  ) => Promise<Holders>
+  readonly findHolders: (action: Action, asked: AddressQuestion) => Promise<Holders>
 }
 
 /** As many records as are held at once. */

@@ -65,6 +65,7 @@ export const unseen: readonly Unseen[] = [
     table: 'events',
     column: '',
     kinds: ['row deleted'],
+    byChance: true,
     because: 'the oldest is forgotten with time; one that is missing among later ones is found',
   },
   {

@@ -1,5 +1,4 @@
 import type { Customers } from '../../domains/customers/index.ts'
-import type { ShopMode } from '../../domains/customers/rules.ts'
 import type { NodeSide } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
@@ -29,7 +28,6 @@ export function createNodeState(deps: {
   const { clock } = deps
   const readings = { gateway: openReading('gateway'), vpn: openReading('vpn') }
   const held = new Map<NodeId, Set<AbortController>>()
-  let mode: ShopMode | undefined
 
   /** What nodes of one kind read, and the look-out for changes that they share. */
   function openReading(kind: NodeKind) {
@@ -42,7 +40,7 @@ export function createNodeState(deps: {
   }
 
   async function toState(page: Page, names: readonly string[]): Promise<StatePage> {
-    mode ??= await deps.customers.mode()
+    const mode = await deps.customers.mode()
     const catalogue = await deps.pricing.find()
     return statePageSchema.parse({
       cursor: page.cursor,

@@ -63,6 +63,14 @@ export function createCustomers(deps: {
   vault: Pick<Vault, 'fingerprint'>
 }) {
   const { db, clock, random } = deps
+  let decided: ShopMode | undefined
+
+  /** Asked for with every sale. Once decided it never changes. */
+  async function findMode(): Promise<ShopMode | undefined> {
+    decided ??= await store.findMode(db)
+    return decided
+  }
+
   const decideMode = (tx: Tx, mode: ShopMode): Promise<boolean> =>
     store.decideMode(tx, mode, clock(), deps.vault.fingerprint)
   /** Many requests of one token share a look-up. What is not a token is forgotten at once. */
@@ -193,7 +201,7 @@ export function createCustomers(deps: {
       return { customer, token: token === null || !found ? null : { id: token, cap: found.cap } }
     },
 
-    mode: (): Promise<ShopMode | undefined> => store.findMode(db),
+    mode: findMode,
 
     /** Decides what kind of shop this is, once. Tells whether this call was the one that decided. */
     decideMode,
@@ -278,7 +286,7 @@ export function createCustomers(deps: {
 
     /** The customer of a sandbox, where this is one. */
     async findSandboxCustomer(): Promise<CustomerId | undefined> {
-      if ((await store.findMode(db)) !== 'sandbox') return undefined
+      if ((await findMode()) !== 'sandbox') return undefined
       return (await store.listCustomers(db, '', 1))[0]?.id
     },
 
@@ -296,7 +304,7 @@ export function createCustomers(deps: {
     /** Lets a sandbox's fixed token in although it has no checksum, and adds it if the sandbox has none like it yet. */
     async admitSandboxToken(text: string): Promise<void> {
       if (!isSandboxTokenText(text)) throw new RangeError('a sandbox token is 8 to 200 visible characters')
-      if ((await store.findMode(db)) !== 'sandbox') throw shopIsProduction()
+      if ((await findMode()) !== 'sandbox') throw shopIsProduction()
       await db.transact(async (tx) => {
         if (await store.findTokenByDigest(tx, deps.sha256(text))) return
         const [first] = await store.listCustomers(tx, '', 1)

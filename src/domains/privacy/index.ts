@@ -1,4 +1,5 @@
 export { historyDiffers } from './errors.ts'
+export type { AddressQuestion, Holders } from './rules.ts'
 export { createErasing, type Erasing } from './service.ts'
 export { createExporting, type Exporting } from './service-export.ts'
 export { createRetaining, type Retaining } from './service-retention.ts'

@@ -1,6 +1,44 @@
+import type { Address } from '../../kernel/address.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import { addMonths, monthStart } from '../../kernel/terms.ts'
 import type { LostDetails } from './errors.ts'
+
+/** An address, the moments between which it is asked for, and where somebody went from it, if that is known. */
+export type AddressQuestion = {
+  readonly address: Address
+  readonly from: number
+  readonly to: number
+  readonly host: string
+}
+
+/** What was found out about an address. */
+export type Holders = {
+  readonly proxies: readonly {
+    readonly customer: string
+    readonly proxy: number
+    readonly order: string
+    readonly username: string
+    readonly startedAt: number
+    readonly endedAt: number | null
+  }[]
+  readonly devices: readonly {
+    readonly customer: string
+    readonly id: string
+    readonly subscription: string
+    readonly createdAt: number
+    readonly removedAt: number | null
+  }[]
+  readonly isExit: boolean
+  readonly candidates: readonly {
+    readonly customer_id: string
+    readonly subuser_id: string
+    readonly login: string
+    readonly pool: string
+    readonly hour: bigint
+    readonly received: bigint
+    readonly sent: bigint
+  }[]
+}
 
 /** What goes with a customer who goes. */
 export type Lost = {

@@ -6,7 +6,6 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf, readPublicKey } from '../../kernel/wireguard.ts'
 import type { Customers } from '../customers/index.ts'
-import type { ShopMode } from '../customers/rules.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { isLive, isServing, type Location, locationsOf, type Node } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
@@ -107,16 +106,11 @@ export function createSubscriptions(
   >,
 ) {
   const { db, clock, random, vault, arranged } = deps
-  let decided: ShopMode | undefined
 
   const nodes = (): Promise<Node[]> => deps.fleet.nodes('vpn')
   const isUp = (all: readonly Node[]): boolean => all.some((node) => isLive(node, clock()))
 
-  async function isProduction(): Promise<boolean> {
-    // Once decided it never changes, and until then nothing is sold but by tests.
-    decided ??= await deps.customers.mode()
-    return decided !== 'sandbox'
-  }
+  const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
 
   function nodesAt(all: readonly Node[], location: string | undefined): readonly Node[] {
     const places = locationsOf(all)

@@ -1,24 +1,10 @@
 import type { NewNode } from '../../domains/fleet/index.ts'
 import type { Adjustment } from '../../domains/ledger/index.ts'
 import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
-import { type Address, formatAddress, readPrefix } from '../../kernel/address.ts'
+import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
+import { formatAddress, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import type { Services } from './services.ts'
-
-/** An address, the moments between which it is asked for, and where somebody went from it, if that is known. */
-type AddressQuestion = {
-  readonly address: Address
-  readonly from: number
-  readonly to: number
-  readonly host: string
-}
-
-type Holders = {
-  readonly proxies: Awaited<ReturnType<Services['proxyOperator']['holdersOf']>>
-  readonly devices: Awaited<ReturnType<Services['vpn']['holdersOf']>>
-  readonly isExit: boolean
-  readonly candidates: Awaited<ReturnType<Services['premium']['mayHaveLeft']>>
-}
 
 /** The services, and the few actions of an operator that are a transaction of several domains. */
 export function createActions(services: Services) {

@@ -2,6 +2,7 @@ import type { ProxyOperator, RangeOperator } from '../../../domains/dedicated/in
 import type { Fleet } from '../../../domains/fleet/index.ts'
 import type { Acting } from '../../../domains/operators/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
+import type { AddressQuestion, Holders } from '../../../domains/privacy/index.ts'
 import { lookAtRanges, type Stock, type StockOperator } from '../../../domains/stock/index.ts'
 import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import { type Address, formatAddress, type Prefix, readAddress, readPrefix } from '../../../kernel/address.ts'
@@ -24,10 +25,7 @@ export type AdminStockDeps = {
   readonly premium: Premium
   readonly fleet: Fleet
   readonly clock: Clock
-  readonly findHolders: (
-    action: Acting['action'],
-    asked: { readonly address: Address; readonly from: number; readonly to: number; readonly host: string },
-  ) => Promise<questions.Held>
+  readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>
 }
 
 const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { Holders } from '../../../domains/privacy/rules.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
@@ -34,36 +35,7 @@ const candidate = z.object({
   tx_bytes: whole('What it sent.', 100),
 })
 
-/** What was found out about an address. */
-export type Held = {
-  readonly proxies: readonly {
-    readonly customer: string
-    readonly proxy: number
-    readonly order: string
-    readonly username: string
-    readonly startedAt: number
-    readonly endedAt: number | null
-  }[]
-  readonly devices: readonly {
-    readonly customer: string
-    readonly id: string
-    readonly subscription: string
-    readonly createdAt: number
-    readonly removedAt: number | null
-  }[]
-  readonly isExit: boolean
-  readonly candidates: readonly {
-    readonly customer_id: string
-    readonly subuser_id: string
-    readonly login: string
-    readonly pool: string
-    readonly hour: bigint
-    readonly received: bigint
-    readonly sent: bigint
-  }[]
-}
-
-export const toHolders = ({ proxies, devices, isExit, candidates }: Held) => ({
+export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => ({
   items: proxies.map((each) => ({
     customer_id: each.customer,
     proxy: each.proxy,

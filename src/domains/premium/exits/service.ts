@@ -6,7 +6,6 @@ import { remember } from '../../../kernel/remember.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Customers } from '../../customers/index.ts'
-import type { ShopMode } from '../../customers/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import type { Stock } from '../../stock/index.ts'
 import { badPlace, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
@@ -44,14 +43,9 @@ export function createExits(deps: {
   stock: Pick<Stock, 'blockAround'>
 }) {
   const { db, clock } = deps
-  let decided: ShopMode | undefined
 
   /** A shop in production offers what a gateway has tried; a sandbox also what none has tried yet. */
-  async function isProduction(): Promise<boolean> {
-    // Once decided it never changes, and until then nothing is sold but by tests.
-    decided ??= await deps.customers.mode()
-    return decided === 'production'
-  }
+  const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
 
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
