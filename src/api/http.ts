@@ -11,6 +11,7 @@ import {
   apiHeaders,
   bearerOf,
   internalError,
+  named,
   plainHeaders,
   type RequestNote,
   rateLimited,
@@ -30,6 +31,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -72,7 +74,7 @@ export type Mounted = {
 }
 
 type Params = Readonly<Record<string, string>>
-type Limits = { readonly reads: RateLimit; readonly charges: RateLimit }
+type Limits = { readonly reads: RateLimit; readonly charges: RateLimit; readonly strangers: Strangers }
 
 export function mount<By>(api: Api<By>): Mounted {
   const runs = new Map(api.bound.map((each) => [each.operation, each.run]))
@@ -117,7 +119,6 @@ export type HttpDeps = {
 }
 
 const base = '/api/v1'
-/** What whoever watches over the shop asks; it is answered to the end. */
 
 /** What a request has come to so far, for its headers and its line in the log. */
 type Visit = {
@@ -126,7 +127,7 @@ type Visit = {
   path: string
   customer?: CustomerId | undefined
   standing?: RateStanding | undefined
-  charges: boolean
+  isSale: boolean
 }
 
 /** The customers' API as one function from request to answer. `from` is where the request came from. */
@@ -134,6 +135,7 @@ export function createHttp(deps: HttpDeps) {
   const limits = {
     reads: createRateLimit(deps.readsPerMinute, deps.clock, 'reads', deps.buckets),
     charges: createRateLimit(deps.chargesPerMinute, deps.clock, 'charges', deps.buckets),
+    strangers: createStrangers(deps.clock, deps.requestId()),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
   /** Operations whose path is the same for everybody, by method and path: they need no router. */
@@ -196,7 +198,7 @@ export function createHttp(deps: HttpDeps) {
     const startedAt = performance.now()
     const request = named(sent)
     const url = URL.parse(request.url)
-    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
+    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', isSale: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
@@ -224,16 +226,12 @@ export function createHttp(deps: HttpDeps) {
       code,
       tookMs: performance.now() - startedAt,
       customer: visit.customer,
-      charges: visit.charges,
+      isSale: visit.isSale,
       fault,
     })
     return response
   }
 }
-
-/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
-const named = (request: Request): Request =>
-  request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
 /** What customers call: with a token, or from a browser that has signed in. */
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
@@ -246,7 +244,7 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
     const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
-    return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
+    return { by, name: by.customer, customer: by.customer }
   },
 })
 
@@ -258,8 +256,9 @@ async function answer<By>(
   params: Params,
   visit: Visit,
 ): Promise<Response> {
-  visit.charges = operation.charges
-  const letIn = () => admit(request, visit.from, operation)
+  const check = () => admit(request, visit.from, operation)
+  const letIn = () =>
+    operation.access === 'public' ? check() : limits.strangers(request, visit, check, ({ name }) => name)
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name)
@@ -278,6 +277,7 @@ async function answer<By>(
     body: readFields(operation.body, fields),
     warnings,
   })
+  visit.isSale = operation.charges && !operation.isFree && !answered.replayed
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)

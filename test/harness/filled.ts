@@ -185,12 +185,13 @@ async function addOperators({ services, clock }: Shop, { customer }: Buyer): Pro
     await acting.act(action, () => customers.setNote(customer, note))
   }
   const people = [
-    { owner: { kind: 'customer', id: customer }, login: 'anna@example.com' },
-    { owner: { kind: 'operator', id: owner.id }, login: 'olga' },
+    { owner: { kind: 'customer', id: customer }, login: 'anna@example.com', email: 'anna@example.com' },
+    { owner: { kind: 'operator', id: owner.id }, login: 'olga', email: null },
   ] as const
   for (const each of people) {
     clock.advance(1000)
-    await identities.setPassword(each.owner, { login: each.login, current: undefined, password, household: 'h' }, null)
+    const of = { login: each.login, email: each.email, password: await identities.hash(password, each.login) }
+    await db.transact((tx) => identities.create(tx, each.owner, of))
     const { kind } = each.owner
     const opened = await signIn.byPassword(kind, { login: each.login, password }, visitor)
     await signIn.byPassword(kind, { login: each.login, password }, visitor)

@@ -70,7 +70,7 @@ async function letIn(
   const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
   if (session.openedBy !== null && isChange) throw onlyLooking()
   await deps.signIn.touch(session)
-  return { by: { visitor, session }, name: session.id }
+  return { by: { visitor, session }, name: session.owner.id }
 }
 
 const onlyLooking = (): Refusal =>

@@ -191,9 +191,9 @@ export function createSignInShapes(kind: OwnerKind) {
       body: z.object({
         password: given('The new password, 10 to 200 characters.', 1000, 'correct horse battery'),
         current_password: currentPassword(),
-        login: given('The login; an operator’s is his name.', 254, exampleLogin).optional(),
+        login: given('The login; an operator’s is his name.', 254, 'anna').optional(),
       }),
-      exampleBody: { password: 'correct horse battery', login: exampleLogin },
+      exampleBody: { password: 'correct horse battery', login: 'anna' },
       answer: z.object({ sessions_ended: whole('How many other sessions have ended.', 0) }),
       example: { sessions_ended: 0 },
       codes: ['sign_in_failed', 'conflict'],

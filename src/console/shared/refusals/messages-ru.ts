@@ -155,6 +155,14 @@ export const messages: readonly Said[] = [
   ],
   ['A subscription cannot be paid more than {} years ahead.', 'Подписку нельзя оплатить больше чем на {} лет вперёд.'],
   [
+    'A customer has at most {} open tokens. Revoke one first.',
+    'Открытых токенов может быть не больше {}. Сначала отзовите один.',
+  ],
+  [
+    'At most {} tokens can be made in a day. Try again tomorrow.',
+    'За день можно создать не больше {} токенов. Повторите завтра.',
+  ],
+  [
     'A whitelist holds {} entries. Remove one first.',
     'В белом списке может быть не больше {} записей. Сначала уберите одну.',
   ],
