@@ -13,6 +13,7 @@ import { notifyRoute } from '../../api/customer/payments/notify.ts'
 import { payPageRoute } from '../../api/customer/payments/page.ts'
 import { paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
+import { referralOperations } from '../../api/customer/referral/routes.ts'
 import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
@@ -232,6 +233,7 @@ function openApi(
     bound: [
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),
+      ...referralOperations({ ...services, publicUrl }),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
