@@ -190,7 +190,7 @@ const keyHeader = z.object({
 const whole = { type: 'integer' as const, minimum: 0 }
 const headers = {
   'X-Request-Id': { schema: { type: 'string' as const }, description: 'Quote it when you ask us.', required: true },
-  'RateLimit-Limit': { schema: whole, description: 'Requests a minute and customer. Absent where there is no limit.' },
+  'RateLimit-Limit': { schema: whole, description: 'Requests a minute and token. Absent where there is no limit.' },
   'RateLimit-Remaining': { schema: whole, description: 'What is left of them now.' },
   'RateLimit-Reset': { schema: whole, description: 'Seconds until all are back.' },
   'Retry-After': { schema: whole, description: 'Seconds to wait before the next try.', required: true },
