@@ -59,6 +59,7 @@ function codesOf(operation: Operation): Set<Code> {
 const tagMeanings: Readonly<Record<string, string>> = {
   Account: 'Your money, and what moved it.',
   Payments: 'Topping up the balance: ways to pay, payments and what became of them.',
+  Referrals: 'A link of your own, and a share of the first top-ups of whom you bring.',
   Orders: 'What you have bought, what it cost and why.',
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
@@ -189,7 +190,7 @@ const keyHeader = z.object({
 const whole = { type: 'integer' as const, minimum: 0 }
 const headers = {
   'X-Request-Id': { schema: { type: 'string' as const }, description: 'Quote it when you ask us.', required: true },
-  'RateLimit-Limit': { schema: whole, description: 'Requests a minute and customer. Absent where there is no limit.' },
+  'RateLimit-Limit': { schema: whole, description: 'Requests a minute and token. Absent where there is no limit.' },
   'RateLimit-Remaining': { schema: whole, description: 'What is left of them now.' },
   'RateLimit-Reset': { schema: whole, description: 'Seconds until all are back.' },
   'Retry-After': { schema: whole, description: 'Seconds to wait before the next try.', required: true },

@@ -48,7 +48,7 @@ export type PlainRoute = {
   ) => Promise<Response>
 }
 
-/** Whoever was let in: what the operations are told, and by which name he is limited and noted. */
+/** Whoever was let in: what the operations are told, by which name he is limited, and whose token or session it is. */
 export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
 
 /** One API of several on the same port: its operations, who may call each, and what it says of itself. */
@@ -75,6 +75,21 @@ export type Mounted = {
 
 type Params = Readonly<Record<string, string>>
 type Limits = { readonly reads: RateLimit; readonly charges: RateLimit; readonly strangers: Strangers }
+
+/** All tokens and sessions of a customer together ask so many times as often as one of them may. */
+const asMany = 5
+
+/** What one name may ask in a minute, and all names of one customer. */
+function createLimit(deps: HttpDeps, perMinute: number, purpose: string): RateLimit {
+  const ofName = createRateLimit(perMinute, deps.clock, purpose, deps.buckets)
+  const ofCustomer = createRateLimit(perMinute * asMany, deps.clock, `${purpose} of a customer`, deps.buckets)
+  return async (name, customer) => {
+    const standing = await ofName(name)
+    if (customer === undefined || !standing || standing.retryAfterSeconds) return standing
+    const ofAll = await ofCustomer(customer)
+    return ofAll?.retryAfterSeconds ? ofAll : standing
+  }
+}
 
 export function mount<By>(api: Api<By>): Mounted {
   const runs = new Map(api.bound.map((each) => [each.operation, each.run]))
@@ -133,8 +148,8 @@ type Visit = {
 /** The customers' API as one function from request to answer. `from` is where the request came from. */
 export function createHttp(deps: HttpDeps) {
   const limits = {
-    reads: createRateLimit(deps.readsPerMinute, deps.clock, 'reads', deps.buckets),
-    charges: createRateLimit(deps.chargesPerMinute, deps.clock, 'charges', deps.buckets),
+    reads: createLimit(deps, deps.readsPerMinute, 'reads'),
+    charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
     strangers: createStrangers(deps.clock, deps.requestId()),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
@@ -244,7 +259,7 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
     const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
-    return { by, name: by.customer, customer: by.customer }
+    return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
   },
 })
 
@@ -258,10 +273,12 @@ async function answer<By>(
 ): Promise<Response> {
   const check = () => admit(request, visit.from, operation)
   const letIn = () =>
-    operation.access === 'public' ? check() : limits.strangers(request, visit, check, ({ name }) => name)
+    operation.access === 'public'
+      ? check()
+      : limits.strangers(request, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
-  visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name)
+  visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}

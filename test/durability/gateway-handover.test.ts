@@ -8,6 +8,7 @@ import { type BoughtProxy, freePort, somePorts, startOrigin } from '../harness/g
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { openServiceManager } from '../harness/service-manager.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
 import { attempt, type Login, openTunnel, type Speech, type Spot, startEcho, type Tunnel } from '../harness/tunnel.ts'
 import { runTurnpike, turnpikeProgram, untilTrue } from '../harness/turnpike.ts'
@@ -42,6 +43,9 @@ const isAlive = (pid: number): boolean => {
 describe.each(databases)('a gateway that is exchanged under way, on %s', (engine) => {
   let service: Service
   let gateway: GatewayProcess
+  let systemd: ReturnType<typeof openServiceManager>
+  let listening: Timer
+  const notices: string[] = []
   let port = 0
   let ways: Way[] = []
   /** What `gateway reload` has started, which is nobody's child. */
@@ -57,7 +61,12 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
       TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes),
     }
     service = await startService(engine, shop, realSurroundings, false)
+    const notify = `@turnpike-handover-${port}`
+    systemd = openServiceManager(notify)
+    // It hears what every process says; who says nothing of interest must not fill its ear.
+    listening = setInterval(() => notices.push(...systemd.hearAll()), 20)
     gateway = await makeGatewayProcess(service, port, {
+      NOTIFY_SOCKET: notify,
       TURNPIKE_GATEWAY_NEW: '100000',
       TURNPIKE_GATEWAY_TUNNELS: '100000',
     })
@@ -68,6 +77,8 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     if (reloaded !== undefined && isAlive(reloaded)) process.kill(reloaded, 'SIGKILL')
     await gateway.kill()
     gateway.remove()
+    clearInterval(listening)
+    systemd.close()
     echo.stop()
     await origin.stop()
     await service.stop()
@@ -244,6 +255,17 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     await service.services.setBlocked(customer, true)
     expect((await tunnel.closedAt) - blockedAt).toBeLessThan(2000)
     expect(await before.ended).toBe(0)
+  })
+
+  test('tells systemd who serves, and one that is told to end on its way out does not end the unit', async () => {
+    const [way] = ways as [Way]
+    const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
+    const before = await gateway.takeOver()
+    expect(await untilTrue(() => notices.includes(`MAINPID=${before.pid}`))).toBeTrue()
+    gateway.killLeaving('SIGTERM')
+    expect(await before.ended).toBe(0)
+    await tunnel.closedAt
+    expect([...notices, ...systemd.hearAll()]).not.toContain('STOPPING=1')
   })
 
   test('one that is killed on its way out costs nobody anything but its own tunnels', async () => {

@@ -86,6 +86,7 @@ async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Prom
   await codes.end('GIFT')
   await referrals.set({ hundredths: 500, topUps: 3 })
   await referrals.add(boris.customer, anna.customer)
+  for (const { customer } of [anna, boris]) await referrals.makeCode(customer)
   const begin = async (by: Payer, key: string, amount: bigint, also: object = {}) => {
     clock.advance(1000)
     const wish = { amount: kopecks(amount), method: 'transfer', returnUrl: 'https://a.example/', email: undefined }

@@ -15,6 +15,7 @@ import {
   createSignInShapes,
   forgotPassword,
   leave,
+  lookAtRef,
   register,
   resetPassword,
   toSession,
@@ -218,12 +219,13 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
   const toWho = createWho(deps)
   return [
     bindCookie(register, async ({ caller, body }) => {
-      const opened = await registration.register(body, caller.visitor)
+      const { opened, ref } = await registration.register(body, caller.visitor)
       return {
-        data: { confirm: !opened, who: opened ? await toWho(opened.session) : null },
+        data: { confirm: !opened, who: opened ? await toWho(opened.session) : null, ref },
         cookie: opened && cookies.opened(opened),
       }
     }),
+    bind(lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
     bindCookie(confirmAddress, async ({ caller, body }) => {
       const opened = await registration.confirm(body.link, caller.visitor)
       return { data: await toWho(opened.session), cookie: cookies.opened(opened) }

@@ -171,6 +171,11 @@ export function createCustomers(deps: {
       if (customer.blockedAt !== null) throw customerBlocked()
     },
 
+    /** Whether there is such a customer, and nobody has shut him out. */
+    async isOpenIn(reader: Reader, id: CustomerId): Promise<boolean> {
+      return (await store.findCustomer(reader, id))?.blockedAt === null
+    },
+
     /** Writes down which tokens were used since the last time. A crash loses a minute of it, which nobody pays by. */
     async noteUses(): Promise<void> {
       const noted = [...uses]

@@ -60,6 +60,7 @@ export const holdings: readonly Holding[] = [
     forOperators: ['note'],
   },
   { table: 'payment_notices', of: `payment_id IN (${own('payments')})`, key: ['id'], forOperators: 'all' },
+  { table: 'referral_codes', of: 'customer_id = $1', key: ['customer_id'] },
   { table: 'referrals', of: 'customer_id = $1', key: ['customer_id'], hidden: ['referrer_id'] },
   { table: 'proxies', of: 'customer_id = $1', key: ['id'], numbers: ['id'], hidden: ['password', 'password_digest'] },
   {
@@ -172,6 +173,7 @@ const ids = (table: string): string => `SELECT CAST(id AS TEXT) FROM ${table} WH
 export const traces: readonly Trace[] = [
   { table: 'customers', keys: 'row_key = $1' },
   { table: 'identities', keys: 'row_key = $1' },
+  { table: 'referral_codes', keys: 'row_key = $1' },
   named('tokens', ids('tokens')),
   ...['console_sessions', 'console_links'].map((table) => ({
     table,

@@ -88,6 +88,9 @@ export const mayHaveLogin = (
   (kind === 'operator' ? ofOperator : ofCustomer).test(text) ||
   (of !== undefined && (text === of.login || text === of.email))
 
+/** Where letters to an address go: what stands behind a `+` is for its owner alone. */
+export const toMailbox = (email: string): string => email.toLowerCase().replace(/\+[^@]*@/, '@')
+
 /** Enough to tell an address from something else; whether it is one, only a letter to it can tell. */
 export const isEmail = (text: string): boolean =>
   text.length <= 254 && /^[^\s@<>(),;:"[\]\\\p{Cc}]{1,64}@[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/u.test(text)

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import type { SessionId } from '../../kernel/ids.ts'
 import {
   badLogin,
@@ -76,8 +76,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     /** What these owners sign in with; those without a login are left out. */
     loginsOf: (owners: readonly string[]): Promise<Map<string, string>> => store.loginsOf(db, owners),
 
-    async profile(owner: Owner): Promise<Profile> {
-      const found = await store.findIdentity(db, owner.id)
+    async profile(owner: Owner, reader: Reader = db): Promise<Profile> {
+      const found = await store.findIdentity(reader, owner.id)
       return {
         login: found?.login ?? null,
         email: found?.email ?? null,

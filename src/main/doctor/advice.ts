@@ -133,7 +133,10 @@ export function adviseBackups(
   if (folder === undefined) {
     return note(of, 'the shop makes none by itself', 'set TURNPIKE_BACKUP_FOLDER, or run "turnpike backup" every night')
   }
-  if (newestAt === undefined) return wrong(of, `there is none in ${folder}`, 'look for "back up" in the shop’s log')
+  if (newestAt === undefined) {
+    const todo = 'the first is made a minute after the start; if it does not come, look for "back up" in the shop’s log'
+    return wrong(of, `there is none in ${folder}`, todo)
+  }
   const hours = Math.round((nowMs - newestAt) / 3_600_000)
   if (nowMs - newestAt > 2 * everyMs) {
     return wrong(of, `the newest is ${hours} hours old`, 'look for "chore failed" with "back up" in the shop’s log')

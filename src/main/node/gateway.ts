@@ -163,6 +163,7 @@ async function openBeside(
     port,
     failed,
     replaced,
+    isServing: () => !about.who().leaving,
     onHangUp: tls?.look,
     ...(tls && { ready: tls.settled() }),
     async stop() {

@@ -160,14 +160,14 @@ export const settings = {
     flag: 'rate-reads',
     value: 'N',
     fallback: '1200',
-    meaning: 'requests a minute and customer that do not charge; 0 is no limit',
+    meaning: 'requests a minute and token that do not charge, five times as many a customer; 0 is no limit',
   },
   chargesPerMinute: {
     env: 'TURNPIKE_RATE_CHARGES',
     flag: 'rate-charges',
     value: 'N',
     fallback: '300',
-    meaning: 'requests a minute and customer that charge; 0 is no limit',
+    meaning: 'requests a minute and token that charge, five times as many a customer; 0 is no limit',
   },
   customerTokens: {
     env: 'TURNPIKE_CUSTOMER_TOKENS',

@@ -250,7 +250,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   })
   const providers = createProviders({ db, customers, ...around, vault: arranged.vault, kinds: providerKinds })
   const codes = createCodes({ db, ledger, ...around })
-  const referrals = createReferrals({ db, ledger, ...around })
+  const referrals = createReferrals({ db, ledger, customers, ...around })
   const books = createBooks({
     ledger,
     events,
@@ -333,6 +333,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     identities,
     ledger,
     erasing,
+    referrals,
   })
   return {
     db,

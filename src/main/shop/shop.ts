@@ -13,6 +13,7 @@ import { notifyRoute } from '../../api/customer/payments/notify.ts'
 import { payPageRoute } from '../../api/customer/payments/page.ts'
 import { paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
+import { referralOperations } from '../../api/customer/referral/routes.ts'
 import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
@@ -26,7 +27,7 @@ import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { forgetBuckets } from '../../db/shared-buckets.ts'
-import shippedCatalogue from '../../domains/pricing/catalogue.yaml'
+import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
@@ -181,7 +182,7 @@ async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
 }
 
 const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
-  openSandbox(services, shippedCatalogue, config.sandboxToken, unshownTokenIn(config.folder))
+  openSandbox(services, Bun.YAML.parse(String(shippedCatalogue)), config.sandboxToken, unshownTokenIn(config.folder))
 
 /** What an operator changes about himself is in the audit log, as all that he does is. */
 const actingAs =
@@ -232,6 +233,7 @@ function openApi(
     bound: [
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),
+      ...referralOperations({ ...services, publicUrl }),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),

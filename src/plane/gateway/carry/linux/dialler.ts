@@ -1,4 +1,5 @@
-import { type Address, readAddress } from '../../../../kernel/address.ts'
+import type { Address } from '../../../../kernel/address.ts'
+import { recallAddress } from '../../../../kernel/known-addresses.ts'
 import { nowhere, type Place, Roster } from '../../../../kernel/roster.ts'
 import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
@@ -42,8 +43,8 @@ export function createDialler(reactor: Reactor, around: SideAround): Dialler<Sid
     converse: createConverse(timers.after),
 
     connect(there, from, mostMs): Promise<Connected<Side>> {
-      const address = readAddress(there.host)
-      const own = from === undefined ? undefined : readAddress(from)
+      const address = recallAddress(there.host)
+      const own = from === undefined ? undefined : recallAddress(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
       return new Promise((resolve) => {
         const attempt = new Attempt(reactor, around, open, address, there.port, own, reactor.nowMs + mostMs, resolve)
