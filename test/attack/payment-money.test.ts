@@ -129,6 +129,19 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect((await failureOf(referrals.add(anna.customer, boris.customer))).message).toContain('before')
   })
 
+  test('learns of twenty words that they are no codes, and then of none, right or wrong, for a while', async () => {
+    await addCode('GUESSED', null)
+    const { token } = await shop.newCustomer()
+    const guess = async (code: string) =>
+      (await shop.post('/payments', { amount_rub: 100, method: 'sandbox', code }, { token })).status
+    const guesses = await Promise.all(Array.from({ length: 30 }, (_, index) => guess(`GUESS${index}`)))
+    expect(guesses.filter((status) => status === 400)).toHaveLength(20)
+    expect(guesses.filter((status) => status === 429)).toHaveLength(10)
+    expect(await guess('GUESSED')).toBe(429)
+    shop.clock.advance(180_000)
+    expect(await guess('GUESSED')).toBe(200)
+  })
+
   test('uses the last use of a code once, however many ask at the same time', async () => {
     await addCode('LAST', 1)
     const customers = await Promise.all(Array.from({ length: 6 }, () => shop.newCustomer()))

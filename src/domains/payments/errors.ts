@@ -149,6 +149,11 @@ export const codeRefused = (why: keyof typeof codeProblems, least?: Kopecks): Re
   return malformed([{ field: 'code', problem: `${codeProblems[why]}${from}` }])
 }
 
+export const tooManyCodes = (): Refusal =>
+  new Refusal('too_many', 'rate_limited', 'Too many codes that are none. Wait a few minutes and try again.', {
+    charged: false,
+  })
+
 export const codeExists = (code: string): Refusal =>
   new Refusal('conflict', 'conflict', `There is a code ${code} already. Codes are never used for something else.`)
 

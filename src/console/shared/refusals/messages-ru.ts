@@ -159,6 +159,10 @@ export const messages: readonly Said[] = [
     'Открытых токенов может быть не больше {}. Сначала отзовите один.',
   ],
   [
+    'Too many codes that are none. Wait a few minutes and try again.',
+    'Слишком много неверных кодов. Подождите несколько минут и повторите.',
+  ],
+  [
     'At most {} tokens can be made in a day. Try again tomorrow.',
     'За день можно создать не больше {} токенов. Повторите завтра.',
   ],

@@ -1,9 +1,10 @@
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
+import { type BucketRate, createBuckets } from '../../../kernel/buckets.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
 import { type Kopecks, negate } from '../../../kernel/money.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Ledger } from '../../ledger/index.ts'
-import { codeExists, codeRefused, noSuchCode } from '../errors.ts'
+import { codeExists, codeRefused, noSuchCode, tooManyCodes } from '../errors.ts'
 import { isOpen, type Payment, type PaymentChange, type Step } from '../rules.ts'
 import { countUses, findStep } from '../store.ts'
 import { bonusOf, type Code, readCode, whyNot } from './rules.ts'
@@ -12,10 +13,22 @@ import * as store from './store.ts'
 export type Codes = ReturnType<typeof createCodes>
 
 const source = 'bonus'
+/** Codes are words, and could be guessed: so many that are none are forgiven to a customer, and as many an hour. */
+const mistakes: BucketRate = { perSecond: 20 / 3600, burst: 20 }
 
 /** Codes that add to top-ups: promised when a payment begins, given when it is paid, taken back with it. */
 export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' | 'takeBack'>; clock: Clock }) {
   const { db, ledger, clock } = deps
+  const guesses = createBuckets(mistakes, clock)
+
+  /** Whoever has guessed too often learns of no code any more, whether it is one. */
+  async function unlessGuessing<Found>(customer: CustomerId, find: () => Promise<Found | undefined>): Promise<Found> {
+    if (!guesses.take(customer)) throw tooManyCodes()
+    const found = await find()
+    if (found === undefined) throw codeRefused('unknown')
+    guesses.give(customer)
+    return found
+  }
 
   async function judge(reader: Reader, code: Code, customer: CustomerId, amount: Kopecks) {
     const [used, usedByCustomer] = [
@@ -31,8 +44,7 @@ export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' 
   }
 
   /** What a code that was found adds, or why it adds nothing. */
-  function bonusIn(found: Awaited<ReturnType<typeof standing>>, amount: Kopecks): { code: string; bonus: Kopecks } {
-    if (!found) throw codeRefused('unknown')
+  function bonusIn(found: Awaited<ReturnType<typeof judge>>, amount: Kopecks): { code: string; bonus: Kopecks } {
     if (found.why) throw codeRefused(found.why, found.code.least)
     return { code: found.code.code, bonus: bonusOf(found.code, amount) }
   }
@@ -52,14 +64,17 @@ export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' 
       amount: Kopecks,
     ): Promise<{ code: string; bonus: Kopecks }> {
       const name = readCode(text)
-      return bonusIn(name === undefined ? undefined : await standing(tx, name, customer, amount), amount)
+      const find = async () => (name === undefined ? undefined : standing(tx, name, customer, amount))
+      return bonusIn(await unlessGuessing(customer, find), amount)
     },
 
     /** What a code would add now. Nothing is promised. */
     async quote(customer: CustomerId, text: string, amount: Kopecks): Promise<Kopecks> {
       const name = readCode(text)
-      const code = name === undefined ? undefined : await store.findCode(db, name)
-      return bonusIn(code && (await judge(db, code, customer, amount)), amount).bonus
+      const code = await unlessGuessing(customer, async () =>
+        name === undefined ? undefined : store.findCode(db, name),
+      )
+      return bonusIn(await judge(db, code, customer, amount), amount).bonus
     },
 
     /** Gives what was promised. Of a payment that came after its time, only if the code still adds something. */
