@@ -31,7 +31,7 @@ async function outcomeOf(call: () => number): Promise<number> {
 
 /** Two ends of a new connection, on which the client has spoken: what we connect is silent until then. */
 async function meet(kernel: Kernel, listener: number, words: string) {
-  const client = kernel.connect(loopback, kernel.portOf(listener), loopback)
+  const client = kernel.connect(loopback, kernel.portOf(listener), loopback, true)
   opened.push(client)
   expect(await outcomeOf(() => kernel.send(client, Buffer.from(words)))).toBe(words.length)
   const server = await outcomeOf(() => kernel.accept(listener))

@@ -218,13 +218,15 @@ export function createKernel(libc: Libc, processor: Processor) {
     /** Who was accepted last; empty when it cannot be told. */
     acceptedFrom: (): string => sources.read(view, addressAt),
 
-    /** Begins to connect. Whether it did is known once the socket can be written. */
-    connect(there: Address, port: number, from: Address | undefined): number {
+    /**
+     * Begins to connect. Whether it did is known once the socket can be written. With `isQuiet` the last part of the
+     * handshake travels with the first bytes, or goes with speakUp(): a packet less.
+     */
+    connect(there: Address, port: number, from: Address | undefined, isQuiet: boolean): number {
       const descriptor = openSocket(there)
       if (descriptor < 0) return descriptor
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
-      // The last part of the handshake travels with the first bytes, which the customer sends.
-      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+      if (isQuiet) setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
       if (from) {
         setOption(descriptor, n.IPPROTO_IP, n.IP_BIND_ADDRESS_NO_PORT, 1)
         const bound = bindTo(descriptor, from, 0)
@@ -234,6 +236,9 @@ export function createKernel(libc: Libc, processor: Processor) {
       const begun = orError(libc.connect(descriptor, base + addressAt, length))
       return begun < 0 && begun !== -n.EINPROGRESS ? failed(descriptor, begun) : descriptor
     },
+
+    /** Tells the other side what it has waited for: that the connection is made. */
+    speakUp: (descriptor: number): void => void setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 1),
 
     /** What became of a connection; 0 for nothing bad. */
     takeError(descriptor: number): number {
