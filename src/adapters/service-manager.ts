@@ -3,6 +3,10 @@ import { dlopen, ptr } from 'bun:ffi'
 const unixFamily = 1
 const datagram = 2
 const closeOnExec = 0o2000000
+const socketLevel = 1
+const sendTimeout = 21
+/** A service manager that does not listen must not hold up who is served: a second, as the system takes it. */
+const mostWait = BigInt64Array.of(1n, 0n)
 /** What an address of a socket in the file system has room for: `sun_path`. */
 const mostPathBytes = 107
 const libraries = ['libc.so.6', 'libc.so']
@@ -24,6 +28,7 @@ export function tellServiceManager(socketPath: string | undefined, word: string)
   const libc = openLibc()
   const fd = libc?.socket(unixFamily, datagram | closeOnExec, 0) ?? -1
   if (!libc || fd < 0) return false
+  libc.setsockopt(fd, socketLevel, sendTimeout, ptr(mostWait), mostWait.byteLength)
   const bytes = new TextEncoder().encode(word)
   const sent = libc.sendto(fd, ptr(bytes), bytes.length, 0, ptr(address), address.length)
   libc.close(fd)
@@ -36,6 +41,7 @@ function openLibc() {
       return dlopen(name, {
         socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
         sendto: { args: ['i32', 'ptr', 'u64', 'i32', 'ptr', 'u32'], returns: 'i64' },
+        setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
         close: { args: ['i32'], returns: 'i32' },
       }).symbols
     } catch {

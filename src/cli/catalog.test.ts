@@ -37,7 +37,7 @@ describe('the operator’s price list', () => {
   async function type(...typed: string[]): Promise<Outcome> {
     const tools = createActions(floor.services)
     const { command, given } = readGiven(
-      catalogCommands((_given, work) => work(tools)),
+      catalogCommands((_given, work) => work(tools), 'vpn: {}'),
       ['catalog', ...typed],
       [],
     )
@@ -61,6 +61,13 @@ describe('the operator’s price list', () => {
     expect(refused.err).toContain('catalogue.extra: is not known')
     const shown = await turnpike('catalog', 'show')
     expect(Bun.YAML.parse(shown.out)).toEqual(shipped())
+  })
+
+  test('begins with the one that is shipped, with its remarks, wherever there is no shop yet', async () => {
+    const nowhere = { TURNPIKE_DATA: join(folder, 'nowhere') }
+    const { exit, out } = await runTurnpike(['catalog', 'show', '--shipped'], nowhere)
+    expect([exit, Bun.YAML.parse(out)]).toEqual([0, shipped()])
+    expect(out).toContain('# IPv4 of one')
   })
 
   test('is shown as a difference, applied as the next version, and shown so that applying it again changes nothing', async () => {

@@ -11,9 +11,10 @@ type Deps = {
   effectsOf: (value: unknown) => Promise<Effect[]>
 }
 
-const fileWord = { name: 'FILE', meaning: 'a price list in YAML' }
+const fileWord = { name: 'FILE', meaning: 'a price list in YAML; - reads it from the input' }
 
-export function catalogCommands(open: Opened<Deps>): readonly Command[] {
+/** `shipped` is the text of the price list that a sandbox opens with. */
+export function catalogCommands(open: Opened<Deps>, shipped: string): readonly Command[] {
   return [
     {
       name: 'catalog apply',
@@ -55,9 +56,11 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
       options: [
         { flag: 'version', value: 'N', meaning: 'which version' },
         { flag: 'versions', meaning: 'list the versions instead' },
+        { flag: 'shipped', meaning: 'write the price list of a sandbox instead, to begin one of your own with' },
       ],
-      run: (given) =>
-        open(given, async ({ pricing }) => {
+      async run(given) {
+        if (given.has('shipped')) return { json: Bun.YAML.parse(shipped), lines: [shipped.trimEnd()] }
+        return open(given, async ({ pricing }) => {
           if (given.has('versions')) {
             const versions = await pricing.versions()
             return {
@@ -70,7 +73,8 @@ export function catalogCommands(open: Opened<Deps>): readonly Command[] {
           const shown = await pricing.show(wanted === undefined ? undefined : Number(wanted))
           if (!shown) throw new Refusal('missing', 'not_found', 'There is no such price list.')
           return { json: shown.value, lines: [Bun.YAML.stringify(shown.value, null, 2)] }
-        }),
+        })
+      },
     },
   ]
 }

@@ -209,7 +209,7 @@ function drainCommand(open: Opened<Deps>): Command {
 
 /** The key stands alone on its line, so that a script can take it. */
 function toKeyOutcome({ text, node }: { text: string; node: Node }, shopUrl: string): Outcome {
-  const command = `TURNPIKE_SHOP_URL=${shopUrl} TURNPIKE_NODE_KEY=${text} npx turnpike ${roleOf[node.kind]}`
+  const command = `TURNPIKE_SHOP_URL=${shopUrl} TURNPIKE_NODE_KEY=${text} turnpike ${roleOf[node.kind]}`
   const expiresAt = node.key === null ? null : toIso(node.key.expiresAt)
   return {
     json: { id: node.id, name: node.name, kind: node.kind, key: text, expires_at: expiresAt, command },

@@ -79,7 +79,7 @@ async function readWish(given: Given): Promise<ProviderWish> {
 /** Never from the command line, where every user of the machine could read it. */
 async function readSecret(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined
-  return (path === '-' ? await Bun.stdin.text() : await readTextFile(path)).trim()
+  return (await readTextFile(path)).trim()
 }
 
 function toProviders(found: Awaited<ReturnType<Providers['list']>>): Outcome {

@@ -1,13 +1,16 @@
 import type { Told } from '../domains/orders/index.ts'
 import type { Method, PaymentOperator, Payments } from '../domains/payments/index.ts'
 import { type Notice, type Payment, type PaymentChange, reasonMeanings } from '../domains/payments/rules.ts'
+import { daysOf, mostReportDays } from '../kernel/days.ts'
 import { type NoticeId, type PaymentId, readId } from '../kernel/ids.ts'
 import { readRoubles, toRoubles, toRoubleText } from '../kernel/money.ts'
 import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import { keyOption, type Opened, readCustomer, readKey, readNote, readWhole } from './typed.ts'
 
-type Deps = { payments: Payments; paymentOperator: PaymentOperator }
+type Deps = { payments: Payments; paymentOperator: PaymentOperator; now: () => number }
+
+const dayMs = 86_400_000
 
 const paymentWord = { name: 'PAYMENT', meaning: "the payment's id, pay_…" }
 const states = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded']
@@ -81,11 +84,15 @@ export function paymentCommands(open: Opened<Deps>): readonly Command[] {
       summary: "Compares payments with a provider's own list, names each difference, and ends with 1 if there is one.",
       takes: [],
       options: [
-        { flag: 'from', value: 'DATE', meaning: 'payments begun on or after this day, like 2026-11-01' },
-        { flag: 'to', value: 'DATE', meaning: 'and before this day' },
+        {
+          flag: 'from',
+          value: 'DATE',
+          meaning: 'payments begun on or after this day, like 2026-11-01; 30 days ago unless said',
+        },
+        { flag: 'to', value: 'DATE', meaning: 'and before this day; tomorrow unless said' },
         { flag: 'provider', value: 'NAME', meaning: 'of one provider; of all that are set up unless said' },
       ],
-      run: (given) => open(given, ({ paymentOperator }) => reconcile(paymentOperator, given)),
+      run: (given) => open(given, ({ paymentOperator, now }) => reconcile(paymentOperator, given, now())),
     },
   ]
 }
@@ -270,9 +277,11 @@ const toNotices = (found: readonly Notice[]): Outcome => ({
   ),
 })
 
-async function reconcile(operator: PaymentOperator, given: Given): Promise<Outcome> {
-  const [fromAt, toAt] = [readDay(given, 'from'), readDay(given, 'to')]
-  if (toAt <= fromAt) throw mistyped('--to is a later day than --from.')
+async function reconcile(operator: PaymentOperator, given: Given, nowMs: number): Promise<Outcome> {
+  const at = (flag: string) => (given.has(flag) ? readDay(given, flag) : undefined)
+  const days = daysOf({ fromAt: at('from'), toAt: at('to') }, nowMs)
+  if (!days) throw mistyped(`--to is a later day than --from, by at most ${mostReportDays}.`)
+  const [fromAt, toAt] = [days.from * dayMs, days.to * dayMs]
   const { compared, differences } = await operator.reconcile(given.flags['provider'], fromAt, toAt)
   const rows = differences.map((each) => [each.provider, each.payment ?? '', each.providerId ?? '', each.problem])
   return {

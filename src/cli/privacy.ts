@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Acting } from '../domains/operators/index.ts'
 import { toolActor, toRequestText } from '../domains/operators/rules.ts'
 import type { AddressQuestion, Erasing, Exporting, Holders } from '../domains/privacy/index.ts'
@@ -36,8 +37,8 @@ const exportCommand = (open: Opened<Deps>): Command => ({
   run: (given) =>
     open(given, async (deps) => {
       const id = readCustomer(given.words[0])
-      const path = given.flags['to']
-      if (path === undefined) throw mistyped('--to names the file to write.')
+      if (given.flags['to'] === undefined) throw mistyped('--to names the file to write.')
+      const path = resolve(given.flags['to'])
       if (existsSync(path)) throw mistyped(`${path} is there already.`)
       await deps.exporting.page(id, 'operator', undefined, 1)
       await deps.acting.mustNote(actionOf(given))

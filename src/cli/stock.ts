@@ -8,7 +8,7 @@ import { toIso } from '../kernel/time.ts'
 import { closeRange, isRange, rangeOptions, refuseRangeOptions } from './closing.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import { nodeOption, readHomes } from './ranges.ts'
-import { type Opened, readWhole } from './typed.ts'
+import { type Opened, readTextFile, readWhole } from './typed.ts'
 
 type Deps = { stock: Stock; stockOperator: StockOperator; rangeOperator: RangeOperator; fleet: Fleet }
 
@@ -24,7 +24,7 @@ export function stockCommands(open: Opened<Deps>): readonly Command[] {
       name: 'stock add',
       operation: 'addStock',
       summary: 'Adds addresses: a prefix, one address, or a CSV file with lines address,country,ipv.',
-      takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file' }],
+      takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file; - reads it from the input' }],
       options: [...kindOptions, nodeOption],
       run: (given) => open(given, ({ stock }) => add(stock, given)),
     },
@@ -163,10 +163,8 @@ async function add(stock: Stock, given: Given) {
 
 /** A file of many kinds is added kind by kind; a line that cannot be read stops it before anything is added. */
 async function addFile(stock: Stock, path: string, homes: readonly string[]): Promise<number> {
-  const file = Bun.file(path)
-  if (!(await file.exists())) throw mistyped(`${path} is neither a prefix nor a file.`)
   const kinds = new Map<string, { kind: Kind; addresses: string[] }>()
-  for (const [index, line] of (await file.text()).split(/\r?\n/).entries()) {
+  for (const [index, line] of (await readTextFile(path, ' It is no prefix either.')).split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#') || /^address\s*,/i.test(line)) continue
     const [text = '', country = '', ipv = ''] = line.split(',').map((part) => part.trim())
     const where = `Line ${index + 1} of ${path}: `

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import { type CustomerId, type OrderId, readId } from '../kernel/ids.ts'
 import { type Given, mistyped } from './command.ts'
@@ -51,9 +52,16 @@ export function readKey(given: Given): string | undefined {
   return key
 }
 
-/** The text of a file that was named. */
-export async function readTextFile(path: string): Promise<string> {
-  const file = Bun.file(path)
-  if (!(await file.exists())) throw mistyped(`There is no file ${path}.`)
-  return file.text()
+/** The text of a file that was named, by its whole name where it cannot be read; of the input when that is `-`. */
+export async function readTextFile(path: string, besides = ''): Promise<string> {
+  if (path === '-') return Bun.stdin.text()
+  try {
+    return await Bun.file(path).text()
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? error.code : undefined
+    if (reason === 'ENOENT' || reason === 'ENOTDIR') throw mistyped(`There is no file ${resolve(path)}.${besides}`)
+    if (reason === 'EISDIR') throw mistyped(`${resolve(path)} is a folder.`)
+    if (reason !== 'EACCES' && reason !== 'EPERM') throw error
+    throw mistyped(`${resolve(path)} may not be read by this user. Hand it in: - in its place, and < ${path} behind.`)
+  }
 }

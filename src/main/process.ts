@@ -47,8 +47,9 @@ export const readOpened = (said: unknown): Opened =>
 /**
  * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. A
  * hang-up is a terminal that was closed, and stops; away from terminals it means what `findHangUp` gives, if anything.
+ * systemd hears of it from the one process that `isMain`: of several in a unit, any other would end them all by it.
  */
-export function untilStopped(findHangUp?: () => (() => void) | undefined): Promise<void> {
+export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain = () => true): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
   if (Number.isInteger(leash)) {
     const cut = () => process.exit(137)
@@ -62,7 +63,7 @@ export function untilStopped(findHangUp?: () => (() => void) | undefined): Promi
           hangUp()
           return
         }
-        tellSystemd('STOPPING=1')
+        if (isMain()) tellSystemd('STOPPING=1')
         resolve()
       })
     }

@@ -22,7 +22,9 @@ import { vpnCommands } from '../cli/vpn.ts'
 import { findClosed, reopen } from '../db/closed.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { compactSqlite } from '../db/sqlite-file.ts'
+import type { Database } from '../db/transaction.ts'
 import { toolActor, toRequestText } from '../domains/operators/rules.ts'
+import shippedCatalogue from '../domains/pricing/catalogue.yaml' with { type: 'text' }
 import { Refusal } from '../kernel/refusal.ts'
 import { backupCommands } from './backup/commands.ts'
 import { doctorCommand } from './doctor/command.ts'
@@ -67,7 +69,8 @@ async function withServices<Result>(
         'The database is not ready for this version. Run "turnpike migrate" first.',
       )
     }
-    if (!mayBeClosed) await assertOpen(db)
+    if (mayBeClosed) await sayIfClosed(db)
+    else await assertOpen(db)
     const { vault } = await openVault(config, db)
     const toolbox = createToolbox(createServices(db, realSurroundings, arrangementsOf(config, vault)), config)
     const { name, operation = name } = given.command
@@ -77,6 +80,12 @@ async function withServices<Result>(
   } finally {
     await db.close()
   }
+}
+
+/** Whoever takes it for the shop that sells would be content with what was true once. */
+async function sayIfClosed(db: Database): Promise<void> {
+  const closed = await findClosed(db)
+  if (closed) process.stderr.write(`turnpike: This is a shop that sells no more. ${closed.because}\n`)
 }
 
 /** What was typed besides the settings, which may hold secrets. */
@@ -157,7 +166,7 @@ export const toolCommands: readonly Command[] = [
   ...reportCommands(withServices),
   ...orderCommands(withServices),
   ...eventCommands(withServices),
-  ...catalogCommands(withServices),
+  ...catalogCommands(withServices, String(shippedCatalogue)),
   ...premiumCommands(withServices),
   ...exitCommands(withServices),
   ...nodeCommands(withServices),

@@ -1,3 +1,4 @@
+import { resolve as toWholePath } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
 import { type Command, groupText, helpText, type Outcome, readGiven } from '../cli/command.ts'
@@ -15,7 +16,9 @@ async function main(typed: readonly string[]): Promise<number> {
   const asksForHelp = typed.length === 0 || typed.includes('--help') || typed[0] === 'help'
   if (asksForHelp) {
     const words = typed.filter((word) => !word.startsWith('--') && word !== 'help')
-    const one = commands.find((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+    const one = commands
+      .filter((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+      .toSorted((a, b) => b.name.length - a.name.length)[0]
     await write((one ? undefined : groupText(commands, words)) ?? helpText(commands, commonOptions, one))
     return typed.length === 0 ? 2 : 0
   }
@@ -82,11 +85,13 @@ async function explain(error: unknown, json: boolean): Promise<number> {
 /** A folder or file that this user may not use, which is for the operator to mend. */
 function closedPathOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'path' in error)) return undefined
+  const path = toWholePath(String(error.path))
   if (['ENOTDIR', 'EEXIST'].includes(String(error.code))) {
-    return `${String(error.path)} cannot be a folder: a file is there. Name another with TURNPIKE_DATA (--data).`
+    return `${path} cannot be a folder: a file is there. Name another with TURNPIKE_DATA (--data).`
   }
   if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
-  return `${String(error.path)} may not be used by this user. Name a folder of its own with TURNPIKE_DATA (--data).`
+  const place = 'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).'
+  return `${path} may not be used by this user. ${place}`
 }
 
 /**

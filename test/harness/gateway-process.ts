@@ -19,16 +19,19 @@ export type GatewayProcess = {
   readonly env: Readonly<Record<string, string>>
   start(): Promise<void>
   /**
-   * Starts another process that takes over from the one that runs, of the other engine if asked to. Tells how the one
-   * before ends, once it has.
+   * Starts another process that takes over from the one that runs, of the other engine if asked to. Tells who serves
+   * now, and how the one before ends, once it has.
    */
-  takeOver(engine?: string): Promise<{ readonly ended: Promise<number> }>
+  takeOver(engine?: string): Promise<{ readonly pid: number; readonly ended: Promise<number> }>
+  /** The process that was started last, and the one that serves now. */
+  readonly pid: number | undefined
+  serving(): Promise<number | undefined>
   /** Ends it without a word, as the power would. */
   kill(): Promise<void>
   /** Settles when the one that was started last has ended. */
   readonly ended: Promise<number>
-  /** Ends those without a word that others have taken over from. */
-  killLeaving(): void
+  /** Ends those that others have taken over from, without a word unless said. */
+  killLeaving(signal?: NodeJS.Signals): void
   /** Ends it in order. */
   stop(): Promise<void>
   /** True while counts of an earlier life wait for the shop. */
@@ -83,11 +86,15 @@ export async function makeGatewayProcess(
       stderr: 'inherit',
     })
 
-  async function isServedBy(pid: number): Promise<boolean> {
-    if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
+  async function serving(): Promise<number | undefined> {
     const found = await findPredecessor(join(folder, 'gateway'), realTiming)
     found?.close()
-    return found?.who.pid === pid
+    return found?.who.pid
+  }
+
+  async function isServedBy(pid: number): Promise<boolean> {
+    if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
+    return (await serving()) === pid
   }
 
   return {
@@ -106,13 +113,17 @@ export async function makeGatewayProcess(
       leaving.add(before)
       child = heir
       if (!(await untilTrue(() => isServedBy(heir.pid)))) throw new Error('nobody has taken over')
-      return { ended: before.exited.finally(() => leaving.delete(before)) }
+      return { pid: heir.pid, ended: before.exited.finally(() => leaving.delete(before)) }
+    },
+    serving,
+    get pid() {
+      return child?.pid
     },
     get ended() {
       return child?.exited ?? Promise.resolve(0)
     },
-    killLeaving() {
-      for (const each of leaving) each.kill('SIGKILL')
+    killLeaving(signal = 'SIGKILL') {
+      for (const each of leaving) each.kill(signal)
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

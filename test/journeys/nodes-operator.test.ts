@@ -40,7 +40,7 @@ describe.each([...engines])('the operator and the nodes on %s', (engine) => {
     const added = await ask('node', 'add', 'gw1', ...place, ...endpoint)
     const { key, command } = added.json
     expect(added.exit).toBe(0)
-    expect(command).toBe(`TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} npx turnpike gateway`)
+    expect(command).toBe(`TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} turnpike gateway`)
     const secret = makeSecret()
     expect((await join(key, secret)).data).toMatchObject({ name: 'gw1', kind: 'gateway' })
     const health = { tunnels: 4, lag_ms: 9, carried: 12_300_000 }
@@ -82,7 +82,7 @@ describe.each([...engines])('the operator and the nodes on %s', (engine) => {
     const added = await runTurnpike(['node', 'add', 'v1', '--kind', 'vpn', '--location', 'oslo'], env)
     const [first = ''] = added.out.split('\n')
     expect(first).toMatch(/^tpj_[0-9a-z]{40}$/)
-    expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} npx turnpike vpn-node`)
+    expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} turnpike vpn-node`)
     const { key } = (await ask('node', 'key', 'v1')).json
     expect((await join(first, makeSecret())).status).toBe(401)
     const secret = makeSecret()

@@ -63,7 +63,7 @@ describe('a service user, over code that it may not write', () => {
     expect(await shop.exited).toBe(2)
     expect(err).toBe(
       `turnpike: ${join(closed, 'data')} may not be used by this user. ` +
-        'Name a folder of its own with TURNPIKE_DATA (--data).\n',
+        'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).\n',
     )
   }, 60_000)
 })

@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, version } from '../../tools/package/place.ts'
+import { apart, childOf, endSpace } from './apart.ts'
+import { tryCompose } from './compose.ts'
 import { expectSame, expectTold, type Steps } from './steps.ts'
 
 const token = 'tp_test_of_the_container'
@@ -26,8 +28,10 @@ export async function tryImage(steps: Steps, archive: string, architecture: stri
       await run(['umoci', 'unpack', '--image', `${layout}:${version}`, join(folder, 'bundle')])
       return `${(Number((await run(['du', '-sk', rootfs])).split('\t')[0]) / 1000).toFixed(0)} MB unpacked`
     })
-    if (architecture === 'amd64' && process.arch === 'x64') await runImage(steps, folder, rootfs)
-    else await emulate(steps, rootfs)
+    if (architecture === 'amd64' && process.arch === 'x64') {
+      await runImage(steps, folder, rootfs)
+      await tryCompose(steps, join(folder, 'bundle'))
+    } else await emulate(steps, rootfs)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -46,29 +50,19 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
     `mount --bind ${rootfs} ${rootfs} && mount -t proc proc ${rootfs}/proc && ` +
     `mount -t tmpfs -o mode=1777 tmp ${rootfs}/tmp && ` +
     `mount -t tmpfs -o mode=700,uid=${how.user.uid},gid=${how.user.gid} data ${volume} && ip link set lo up && ` +
-    `mount -o remount,bind,ro ${rootfs} && exec env -i "$@"`
+    `mount -o remount,bind,ro ${rootfs} && env -i "$@"; exit $?`
   const settings = Object.entries<string>(env).map(([name, value]) => `${name}=${value}`)
   mkdirSync(join(rootfs, 'proc'), { recursive: true })
-  const apart = ['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', prepared, 'sh']
-  const host = Bun.spawn([...apart, ...settings, ...inside, ...how.args.slice(1)], {
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'ignore',
-  })
+  // The shell stays: whoever becomes another user no longer ends with those who started him.
+  const host = Bun.spawn(
+    [...apart, '--net', 'sh', '-c', prepared, 'sh', ...settings, ...inside, ...how.args.slice(1)],
+    { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' },
+  )
   const into = (...command: readonly string[]) =>
-    run(['nsenter', `--target=${host.pid}`, '--net', '--mount', ...command], '/', env)
+    run(['nsenter', `--target=${childOf(host.pid)}`, '--net', '--mount', '--pid', ...command], '/', env)
   try {
     await steps.step('the image is run, on a root that is read-only, and sells', async () => {
-      for (let tries = 0; tries < 100 && host.exitCode === null; tries += 1) {
-        if (
-          await into(...inside, 'ready').then(
-            () => true,
-            () => false,
-          )
-        )
-          break
-        await Bun.sleep(300)
-      }
+      await untilReady(host, () => into(...inside, 'ready'))
       const body = '{"country_code":"DE","period":30,"count":1,"ipv":4}'
       const asked = ['-sS', '-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json', '-d', body]
       const bought = await into('curl', ...asked, 'http://127.0.0.1:8080/api/v1/dedicated/buy')
@@ -91,10 +85,22 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
       return undefined
     })
   } finally {
-    // Whoever stands in front hears nothing else, and takes all that is inside along.
-    host.kill('SIGKILL')
-    await host.exited
+    await endSpace(host)
   }
+}
+
+const mostTries = 200
+
+async function untilReady(host: Bun.Subprocess, ask: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; host.exitCode === null && tries < mostTries; tries += 1) {
+    const isReady = await ask().then(
+      () => true,
+      () => false,
+    )
+    if (isReady) return
+    await Bun.sleep(300)
+  }
+  throw new Error('it does not become ready')
 }
 
 /** What is for another processor is run by an emulator, as far as that goes. */

@@ -1,6 +1,7 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Machine } from './empty-debian.ts'
+import { tryGatewayUnit } from './gateway-unit.ts'
 import { expectSame, expectTold, type Steps } from './steps.ts'
 
 const token = 'tp_test_of_the_newcomer'
@@ -100,6 +101,7 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
     await sellAgain(next.version)
     return undefined
   })
+  await tryGatewayUnit(machine, steps, proxy, '/next.deb')
   await steps.step('purge: settings go, data stay', async () => {
     await service.removing()
     expectTold('what it says', await sh('dpkg -P turnpike'), /kept \/var\/lib\/turnpike/)

@@ -1,7 +1,18 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root, run } from '../../tools/package/place.ts'
+import { apart, childOf, endSpace } from './apart.ts'
 
 /** A Debian with nothing in it but what starts services and fetches pages, run apart from this machine. */
 export type Machine = {
@@ -12,11 +23,14 @@ export type Machine = {
   sh(line: string): Promise<string>
   /** Starts a line of shell that goes on. */
   start(line: string): Bun.Subprocess
+  /** How a program of this machine is run in its network. */
+  readonly inItsNetwork: readonly string[]
+  /** As the power does it, and nothing of it is left. */
   end(): Promise<void>
 }
 
 const release = 'bookworm'
-const included = 'curl,dbus,procps,systemd,systemd-sysv'
+const included = ['curl', 'dbus', 'procps', 'systemd', 'systemd-sysv']
 
 /** The mirror that this machine has its own packages from. */
 function findMirror(): string {
@@ -28,23 +42,26 @@ function findMirror(): string {
 }
 
 /** Made once and kept: what is tried begins with a copy of it. */
-async function makeBase(): Promise<string> {
-  const kept = join(root, 'dist/newcomer', `${release}.tar`)
+async function makeBase(more: readonly string[]): Promise<string> {
+  const kept = join(root, 'dist/newcomer', `${[release, ...more].join('+')}.tar`)
   if (existsSync(kept)) return kept
   mkdirSync(join(root, 'dist/newcomer'), { recursive: true })
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-debootstrap-'))
   try {
-    await run(['debootstrap', '--variant=minbase', `--include=${included}`, release, folder, findMirror()], '/')
-    await run(['tar', '-C', folder, '--exclude=./var/cache/apt/archives/*.deb', '-cf', kept, '.'], '/')
+    const packages = `--include=${[...included, ...more].join(',')}`
+    await run(['debootstrap', '--variant=minbase', packages, release, folder, findMirror()], '/')
+    // Under its name once it is whole.
+    await run(['tar', '-C', folder, '--exclude=./var/cache/apt/archives/*.deb', '-cf', `${kept}.partial`, '.'], '/')
+    renameSync(`${kept}.partial`, kept)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
   return kept
 }
 
-/** Its network is its own: nothing here meets what runs on this machine. */
-export async function openEmptyDebian(): Promise<Machine> {
-  const base = await makeBase()
+/** With some more packages, if asked for. Its network is its own: nothing in it meets what runs on this machine. */
+export async function openEmptyDebian(more: readonly string[] = []): Promise<Machine> {
+  const base = await makeBase(more)
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-newcomer-'))
   await run(['tar', '-C', folder, '-xf', base], '/')
   // Its own users have to come in too.
@@ -60,21 +77,20 @@ async function boot(folder: string): Promise<Machine | undefined> {
   const options = ['--quiet', '--boot', '--private-network', '--register=no', '--keep-unit', `--directory=${folder}`]
   // In the form that a Debian of today has.
   const env = { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' }
-  const host = Bun.spawn(['systemd-nspawn', ...options], { ...quiet, env })
-  const machine = enter(folder, host, true)
+  const host = Bun.spawn([...apart, 'systemd-nspawn', ...options], { ...quiet, env })
+  const machine = enter(folder, host, () => childOf(childOf(host.pid)), true)
   const isUp = 'systemctl is-system-running | grep -E "running|degraded"'
   if (await becomes(host, () => machine.sh(isUp))) return machine
-  host.kill('SIGKILL')
-  await host.exited
+  await endSpace(host)
   return undefined
 }
 
 async function openByHand(folder: string): Promise<Machine> {
-  const apart = ['--net', '--mount', '--pid', '--uts', '--ipc', '--fork', '--kill-child', '--mount-proc']
-  const host = Bun.spawn(['unshare', ...apart, `--root=${folder}`, '/bin/sleep', 'infinity'], quiet)
-  const machine = enter(folder, host, false)
+  const more = ['--net', '--uts', '--ipc', `--root=${folder}`]
+  const host = Bun.spawn([...apart, ...more, '/bin/sleep', 'infinity'], quiet)
+  const machine = enter(folder, host, () => childOf(host.pid), false)
   if (!(await becomes(host, () => machine.sh('true')))) throw new Error('no namespaces can be made here')
-  await run(['nsenter', `--target=${childOf(host)}`, '--net', 'ip', 'link', 'set', 'lo', 'up'], '/')
+  await run([...machine.inItsNetwork, 'ip', 'link', 'set', 'lo', 'up'], '/')
   return machine
 }
 
@@ -95,19 +111,10 @@ async function becomes(host: Bun.Subprocess, ask: () => Promise<unknown>): Promi
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Everything comes in through the first process inside. */
-function enter(folder: string, host: Bun.Subprocess, hasSystemd: boolean): Machine {
+function enter(folder: string, host: Bun.Subprocess, findFirst: () => number, hasSystemd: boolean): Machine {
+  const spaces = ['--mount', '--net', '--pid', '--uts', '--ipc', '--root', '--wd']
   const shell = (line: string) => {
-    const into = [
-      'nsenter',
-      `--target=${childOf(host)}`,
-      '--mount',
-      '--net',
-      '--pid',
-      '--uts',
-      '--ipc',
-      '--root',
-      '--wd',
-    ]
+    const into = ['nsenter', `--target=${findFirst()}`, ...spaces]
     return [...into, '/usr/bin/env', '-i', `PATH=${path}`, 'HOME=/root', '/bin/sh', '-ec', line]
   }
   return {
@@ -115,23 +122,38 @@ function enter(folder: string, host: Bun.Subprocess, hasSystemd: boolean): Machi
     hasSystemd,
     sh: async (line) => run(shell(`{ ${line}\n} 2>&1`), '/'),
     start: (line) => Bun.spawn(shell(line), quiet),
+    get inItsNetwork() {
+      return ['nsenter', `--target=${findFirst()}`, '--net']
+    },
     async end() {
-      host.kill(hasSystemd ? 'SIGTERM' : 'SIGKILL')
-      const killer = setTimeout(() => host.kill('SIGKILL'), 20_000)
-      await host.exited
-      clearTimeout(killer)
+      await endSpace(host)
       rmSync(folder, { recursive: true, force: true })
+      removeGroups()
     },
   }
 }
 
-/** What prepares the machine has children too, which end: the last is the one that stays. */
-function childOf(host: Bun.Subprocess): number {
-  const tasks = `/proc/${host.pid}/task`
-  const children = readdirSync(tasks).flatMap((task) =>
-    readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' '),
-  )
-  const last = children.map(Number).findLast((pid) => pid > 0)
-  if (last === undefined) throw new Error('nothing has started inside yet')
-  return last
+/** The control groups that systemd-nspawn makes below its own and leaves behind. Those that are in use stay. */
+function removeGroups(): void {
+  const lines = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')
+  const places = lines.flatMap((line) => {
+    const [, controllers = '', own = ''] = line.split(':')
+    const hierarchy = controllers.replace('name=', '')
+    return ['', 'unified', hierarchy].map((name) => join('/sys/fs/cgroup', name, own))
+  })
+  for (const place of new Set(places)) {
+    for (const name of ['payload', 'supervisor']) removeGroup(join(place, name))
+  }
+}
+
+function removeGroup(folder: string): void {
+  if (!existsSync(folder)) return
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeGroup(join(folder, entry.name))
+  }
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Somebody else's container is in it.
+  }
 }

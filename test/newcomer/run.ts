@@ -1,8 +1,9 @@
 /**
  * `npm run package:try [-- --from FILE.deb]`: makes the packages, installs them into an empty Debian as somebody does
- * who has never seen them, sells from them, upgrades, removes; reads, unpacks and runs the image; and lets programs
- * that know better look at what we wrote. Needs Debian and root, takes minutes, and leaves nothing behind but `dist`.
- * The last line is the verdict.
+ * who has never seen them, sells from them, upgrades, removes; follows docs/operate from the first day to the last on
+ * machines of its own; reads, unpacks and runs the image, by itself and as the example for Docker Compose has it; and
+ * lets programs that know better look at what we wrote. Needs Debian and root, takes ten minutes, and leaves nothing
+ * behind but `dist`. The last line is the verdict.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,13 +19,23 @@ import { tryDebianPackage } from './debian-package.ts'
 import { openEmptyDebian } from './empty-debian.ts'
 import { tryExamples } from './examples.ts'
 import { createSteps } from './steps.ts'
+import { tryStory } from './story.ts'
 
 const { values } = parseArgs({ args: process.argv.slice(2), options: { from: { type: 'string' } } })
 const steps = createSteps((line) => console.log(line))
 const packages = join(root, 'dist/packages')
 const debOf = (of: string, architecture: string) => join(packages, `turnpike_${debianVersion(of)}_${architecture}.deb`)
 
-const needed = ['debootstrap', 'systemd-container', 'umoci', 'skopeo', 'lintian', 'qemu-user-static', 'docker-compose']
+const needed = [
+  'debootstrap',
+  'systemd-container',
+  'umoci',
+  'skopeo',
+  'runc',
+  'lintian',
+  'qemu-user-static',
+  'docker-compose',
+]
 const lacking = await installPackages([...needed, 'curl', 'iproute2'])
 if (lacking !== undefined) {
   console.error(`package:try: ${lacking}`)
@@ -51,17 +62,19 @@ try {
     await buildDeb(own, join(work, 'next'), nextDeb, next)
     return undefined
   })
+  // From the release before to the one that is made, or from that to one after it.
+  const made = { file: debOf(version, own.debian), version }
+  const after = { file: nextDeb, version: next }
+  const before = values.from === undefined ? undefined : { file: values.from, version: versionIn(values.from) }
   const machine = await openEmptyDebian()
   if (!machine.hasSystemd) steps.leaveOut('systemd', 'this machine does not let systemd-nspawn boot one')
   try {
-    // From the release before to the one that is made, or from that to one after it.
-    const made = { file: debOf(version, own.debian), version }
-    const after = { file: nextDeb, version: next }
-    const before = values.from === undefined ? undefined : { file: values.from, version: versionIn(values.from) }
     await tryDebianPackage(machine, steps, before ?? made, before ? made : after)
   } finally {
     await machine.end()
   }
+  // The pages are those of what is made.
+  await tryStory(steps, made, after)
   for (const { debian } of targets)
     await tryImage(steps, join(packages, `turnpike-${version}-${debian}.oci.tar`), debian)
   await tryExamples(steps, work)

@@ -94,6 +94,7 @@ describe('packed into one file', () => {
     expect(await runPacked('ready')).toMatchObject({ exit: 0, out: 'The shop is ready.\n' })
     expect(JSON.parse((await runPacked('customer', 'list', '--json')).out)).toHaveLength(1)
     expect(await runPacked('verify')).toMatchObject({ exit: 0 })
+    expect((await runPacked('catalog', 'show', '--shipped')).out).toContain('# IPv4 of one')
   })
 
   test('replaced by another version while it runs, it starts what died from the new file', async () => {

@@ -19,7 +19,7 @@ export const doctorCommand: Command = {
       json: { ok: bad === 0, advice: all },
       lines: [
         ...all.flatMap(({ of, state, says, todo }) => [
-          `${marks[state]}  ${of}: ${says}.`,
+          `${marks[state]}  ${of}: ${says.replace(/\.$/, '')}.`,
           ...(todo === '' ? [] : [`         ${todo.replace(/\.$/, '')}.`]),
         ]),
         bad === 0 ? 'Nothing needs you.' : `${bad} ${bad === 1 ? 'thing needs' : 'things need'} you.`,

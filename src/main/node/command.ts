@@ -10,6 +10,8 @@ export type RunningNode = {
   readonly failed?: Promise<void>
   /** Settles once another process has taken over and nothing is left to carry. */
   readonly replaced?: Promise<void>
+  /** False from when another process has taken over; always true unless said. */
+  readonly isServing?: () => boolean
   /** Reads its certificate again, where it has one. */
   readonly onHangUp?: (() => void) | undefined
   stop(): Promise<void>
@@ -32,7 +34,9 @@ export const nodeCommand = (
     const config = configOf(given)
     const stop = new AbortController()
     const told: { node?: RunningNode | undefined } = {}
-    const stopped = untilStopped(() => told.node?.onHangUp).then(() => stop.abort())
+    // One that is still to take over does not serve either.
+    const isServing = () => told.node !== undefined && (told.node.isServing?.() ?? true)
+    const stopped = untilStopped(() => told.node?.onHangUp, isServing).then(() => stop.abort())
     const node = await open(config, logOf(config, name), stop.signal, given)
     told.node = node
     void node?.ready?.then(() => tellOpened({}))

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Command } from '../../cli/command.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
@@ -9,6 +10,8 @@ import { nodeFolder } from './agent.ts'
 /** How long the new process may take to take over. */
 const withinMs = 60_000
 const lookEveryMs = 100
+/** Marks the process between this command and the new gateway. */
+const mark = 'TURNPIKE_BETWEEN'
 
 /**
  * Exchanges the gateway that runs for one of the program as it is installed now. What is started here outlives this
@@ -20,6 +23,10 @@ export const reloadCommand: Command = {
   takes: [],
   options: [],
   async run(given) {
+    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+      flag === 'json' ? [] : [`--${flag}=${value}`],
+    )
+    if (process.env[mark] === '1') return { json: null, lines: [String(startGateway(flags))] }
     const folder = nodeFolder(configOf(given), 'gateway')
     const serving = async () => {
       const found = await findPredecessor(folder, realTiming)
@@ -28,30 +35,61 @@ export const reloadCommand: Command = {
     }
     const before = await serving()
     if (before === undefined) throw new Refusal('missing', 'not_found', 'No gateway runs on this data folder.')
-    const { TURNPIKE_LEASH: _, ...env } = process.env
-    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
-      flag === 'json' ? [] : [`--${flag}=${value}`],
-    )
-    const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
-      stdin: 'ignore',
-      stdout: 'inherit',
-      stderr: 'inherit',
-      env,
-      detached: true,
-    })
+    const pid = await startApart(flags)
     const giveUpAt = realTiming.now() + withinMs
-    while ((await serving()) !== child.pid) {
-      const isOver = child.exitCode !== null || child.signalCode !== null
-      if (isOver || realTiming.now() > giveUpAt) {
-        child.kill()
-        throw new Refusal('conflict', 'conflict', 'The new process has not taken over; the gateway goes on as before.')
+    while ((await serving()) !== pid) {
+      if (!isRunning(pid) || realTiming.now() > giveUpAt) {
+        if (isRunning(pid)) process.kill(pid)
+        throw new Refusal(
+          'conflict',
+          'conflict',
+          'The new process has not taken over, and has said why; the gateway goes on as before.',
+        )
       }
       await realTiming.pause(lookEveryMs)
     }
-    child.unref()
     return {
-      json: { pid: child.pid, before },
-      lines: [`Process ${child.pid} has taken over from ${before}, which ends when nobody is connected to it.`],
+      json: { pid, before },
+      lines: [`Process ${pid} has taken over from ${before}, which ends when nobody is connected to it.`],
     }
   },
+}
+
+/**
+ * Starts the new gateway through a process that ends at once, so that it is systemd's own child by the time systemd is
+ * told of it. One that is somebody else's is killed when it is to stop, without the time to do so in order.
+ */
+async function startApart(flags: readonly string[]): Promise<number> {
+  const between = Bun.spawn(toProcess(['gateway', 'reload', ...flags]), {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+    env: { ...process.env, [mark]: '1' },
+  })
+  const pid = Number(await between.stdout.text())
+  if (pid > 0) return pid
+  throw new Refusal('unavailable', 'unavailable', 'No new process could be started; the gateway goes on as before.')
+}
+
+function startGateway(flags: readonly string[]): number {
+  const { TURNPIKE_LEASH: _, [mark]: __, ...env } = process.env
+  const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
+    stdin: 'ignore',
+    // It outlives this command, and whoever reads what this command says waits for the end of it.
+    stdout: 'ignore',
+    stderr: 'inherit',
+    env,
+    detached: true,
+  })
+  child.unref()
+  return child.pid
+}
+
+/** It is nobody's child here. One that has ended and waits for its parent to hear of it does not run. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
 }

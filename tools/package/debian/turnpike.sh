@@ -31,8 +31,8 @@ if [ -r "$settings" ]; then
 fi
 export TURNPIKE_DATA="${TURNPIKE_DATA:-/var/lib/turnpike}" TURNPIKE_SANDBOX="${TURNPIKE_SANDBOX:-off}"
 
-# Root's own folder is closed to the service's user.
-setpriv --reuid turnpike --regid turnpike --clear-groups test -x . || cd /
+# Root's own folder is closed to the service's user: files that are named without a folder are in the service's then.
+setpriv --reuid turnpike --regid turnpike --clear-groups test -x . || cd "$TURNPIKE_DATA" || cd /
 
 case ${1-} in
 vpn-node) capability=+net_admin ;;

@@ -79,7 +79,7 @@ function joiningOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Boun
     kind: node.kind,
     key: text,
     expires_at: isoOrNull(node.key?.expiresAt ?? null),
-    command: `TURNPIKE_SHOP_URL=${deps.shopUrl()} TURNPIKE_NODE_KEY=${text} npx turnpike ${roleOf[node.kind]}`,
+    command: `TURNPIKE_SHOP_URL=${deps.shopUrl()} TURNPIKE_NODE_KEY=${text} turnpike ${roleOf[node.kind]}`,
   })
   return [
     bind(shapes.addNode, async ({ body }) => {

@@ -120,7 +120,7 @@ const key = z
     kind: text('What it carries.', 'gateway'),
     key: text('What lets it join, once; shown this once.', 'tpj_…'),
     expires_at: moment('Until when.').nullable(),
-    command: text('What to run on that machine.', 'npx turnpike gateway'),
+    command: text('What to run on that machine.', 'turnpike gateway'),
   })
   .openapi('JoinKey')
 
@@ -130,7 +130,7 @@ const keyExample = {
   kind: 'gateway',
   key: 'tpj_…',
   expires_at: toIso(exampleAt),
-  command: 'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… npx turnpike gateway',
+  command: 'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… turnpike gateway',
 }
 
 const link = () =>

@@ -1,0 +1,33 @@
+import { dlopen, ptr } from 'bun:ffi'
+
+const dontWait = 0x40
+
+/** What systemd would be to a service: a datagram socket of this name, a path or an abstract one. */
+export function openServiceManager(name: string) {
+  const { symbols: libc } = dlopen('libc.so.6', {
+    socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+    bind: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
+    recv: { args: ['i32', 'ptr', 'u64', 'i32'], returns: 'i64' },
+    close: { args: ['i32'], returns: 'i32' },
+  })
+  const path = new TextEncoder().encode(name.startsWith('@') ? `\0${name.slice(1)}` : `${name}\0`)
+  const address = Uint8Array.of(1, 0, ...path)
+  const fd = libc.socket(1, 2, 0)
+  if (libc.bind(fd, ptr(address), address.length) !== 0) throw new Error(`${name} cannot be listened at`)
+  /** The next word that was said, or nothing. */
+  function hear(): string {
+    const heard = new Uint8Array(100)
+    const length = Number(libc.recv(fd, ptr(heard), heard.length, dontWait))
+    return new TextDecoder().decode(heard.subarray(0, Math.max(0, length)))
+  }
+  return {
+    hear,
+    /** All that was said since it was last asked. */
+    hearAll(): string[] {
+      const words: string[] = []
+      for (let word = hear(); word !== ''; word = hear()) words.push(word)
+      return words
+    },
+    close: () => libc.close(fd),
+  }
+}
