@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { refusalOf } from '../../test/harness/failure.ts'
 import { addStock, buyProxies, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
-import { runTurnpike } from '../../test/harness/turnpike.ts'
+import { runTurnpike, turnpikeProgram } from '../../test/harness/turnpike.ts'
 import { addCustomer } from '../../test/harness/wired.ts'
 import { createActions } from '../main/shop/actions.ts'
 import { catalogCommands } from './catalog.ts'
@@ -68,6 +68,16 @@ describe('the operator’s price list', () => {
     const { exit, out } = await runTurnpike(['catalog', 'show', '--shipped'], nowhere)
     expect([exit, Bun.YAML.parse(out)]).toEqual([0, shipped()])
     expect(out).toContain('# IPv4 of one')
+  })
+
+  test('is handed in where the tool may not read the file, and what it cannot read is named whole', async () => {
+    const env = { TURNPIKE_DATA: folder, PATH: process.env['PATH'] ?? '' }
+    const path = await write('handed-in.yaml', dearer())
+    const child = Bun.spawn(['node', turnpikeProgram, 'catalog', 'diff', '-'], { env, stdin: Bun.file(path) })
+    const [out, exit] = await Promise.all([new Response(child.stdout).text(), child.exited])
+    expect([exit, out.includes('countries.NO.per_day: 4')]).toEqual([0, true])
+    const missing = await runTurnpike(['catalog', 'diff', 'none.yaml'], env)
+    expect([missing.exit, missing.err.includes(`There is no file ${resolve('none.yaml')}.`)]).toEqual([2, true])
   })
 
   test('is shown as a difference, applied as the next version, and shown so that applying it again changes nothing', async () => {

@@ -233,7 +233,7 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
     await page.goto(`${shop.url}/#/account`)
     await page.getByText('Set a password first.').waitFor()
     const login = `factor-${engine}`
-    await type('Login or e-mail', login)
+    await type('Login: a name of your choice', login)
     await type('New password', password)
     await press('Set the password')
     await page.getByText('The new password holds.').waitFor()

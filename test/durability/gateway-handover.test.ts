@@ -317,6 +317,12 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
       exit: 1,
       err: 'turnpike: No gateway runs on this data folder.\n',
     })
+    const { NOTIFY_SOCKET: _, ...byHand } = gateway.env
+    const unknown = await runTurnpike(['gateway', 'reload'], byHand)
+    expect({ exit: unknown.exit, isTold: unknown.err.includes('systemctl reload turnpike-gateway') }).toEqual({
+      exit: 1,
+      isTold: true,
+    })
     const [way] = ways as [Way]
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
   })

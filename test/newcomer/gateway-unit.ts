@@ -44,6 +44,7 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
     const second = await connect(machine, proxy, customers)
     await exchange(`systemctl reload ${unit}`)
     expectSame('processes', (await processes()).length, 3)
+    expectTold('by hand', await sh('! turnpike gateway reload'), /systemctl reload turnpike-gateway/)
     // Somebody loses patience with the oldest. It is one of three, and the service goes on.
     await sh(`kill ${before}; while [ -e /proc/${before} ]; do sleep 0.1; done`)
     expectSame('the unit', await state(), 'active')

@@ -104,9 +104,10 @@ const ofOperators: readonly Scene[] = [
     path: '#/abuse',
     prepare: async (page, shop) => {
       const { data } = (await shop.get('/dedicated/list')) as { data: { proxies: readonly { exit_ip: string }[] } }
-      const [address, from] = await page.locator('form input').all()
+      const [address, from, , reason] = await page.locator('form input').all()
       await address?.fill(data.proxies[0]?.exit_ip ?? '')
       await from?.fill(new Date(shop.clock.nowMs - dayMs).toISOString().slice(0, 16))
+      await reason?.fill('Complaint 17')
       await page.keyboard.press('Enter')
       await page.getByRole('table').waitFor()
     },

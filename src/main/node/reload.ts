@@ -35,6 +35,7 @@ export const reloadCommand: Command = {
     }
     const before = await serving()
     if (before === undefined) throw new Refusal('missing', 'not_found', 'No gateway runs on this data folder.')
+    if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) throw forSystemd()
     const pid = await startApart(flags)
     const giveUpAt = realTiming.now() + withinMs
     while ((await serving()) !== pid) {
@@ -53,6 +54,24 @@ export const reloadCommand: Command = {
       lines: [`Process ${pid} has taken over from ${before}, which ends when nobody is connected to it.`],
     }
   },
+}
+
+/** Exchanged behind its back, systemd would take the end of the one that it knows for the end of the service. */
+const forSystemd = () =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".',
+  )
+
+function isOfSystemd(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .some((each) => each.startsWith('NOTIFY_SOCKET='))
+  } catch {
+    return false
+  }
 }
 
 /**
