@@ -333,7 +333,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
     expect(exit).toBe(1)
     expect(err).toContain('The new process cannot reach the shop. The gateway that runs goes on.')
-    expect(err).toContain('The new process has not taken over, and has said why; the gateway goes on.')
+    expect(err).toContain('The new process has not taken over, and has said why; the gateway goes on as before.')
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
     expect(await gateway.serving()).toBe(gateway.pid)
   })
