@@ -14,7 +14,8 @@ export type RequestNote = {
   readonly tookMs: number
   readonly customer: string | undefined
   readonly node?: string | undefined
-  readonly charges: boolean
+  /** Whether something was sold by it: charged, and not the answer to an earlier one again. */
+  readonly isSale: boolean
   /** What lies behind a 500, or behind a refusal that the operator should hear of, such as a disk that is full. */
   readonly fault: unknown
 }
@@ -34,6 +35,10 @@ export const apiHeaders = {
 export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
+
+/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
+export const named = (request: Request): Request =>
+  request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
 /** One name for each household: whoever has one IPv6 address has the 2^64 beside it. */
 export const sourceName = (from: Address): string => from.bytes.slice(0, 8).toHex()

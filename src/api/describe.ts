@@ -59,6 +59,7 @@ function codesOf(operation: Operation): Set<Code> {
 const tagMeanings: Readonly<Record<string, string>> = {
   Account: 'Your money, and what moved it.',
   Payments: 'Topping up the balance: ways to pay, payments and what became of them.',
+  Referrals: 'A link of your own, and a share of the first top-ups of whom you bring.',
   Orders: 'What you have bought, what it cost and why.',
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../test/harness/database.ts'
 import { sendRaw } from '../../test/harness/raw.ts'
 import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
+import { addCustomer } from '../../test/harness/wired.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
 import { bind } from './bind.ts'
@@ -195,8 +196,15 @@ describe('rate limits as shipped', () => {
   const standing = (headers: Headers) =>
     ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`)))
 
+  /** A customer of his own, and so many of his tokens. */
+  async function tokensOfOne(count: number): Promise<string[]> {
+    const customer = await addCustomer(shop.services, 0n)
+    const issue = async () => (await shop.services.customers.issueToken(customer, { name: 'busy' })).text
+    return Promise.all(Array.from({ length: count }, issue))
+  }
+
   test('a token reads 1,200 times in a minute, is then told how long to wait, and after that long may again', async () => {
-    const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'busy' })
+    const [text = ''] = await tokensOfOne(1)
     const read = () => shop.get('/balance', { token: text })
     expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
     for (let count = 2; count < 1200; count += 1) await read()
@@ -218,8 +226,7 @@ describe('rate limits as shipped', () => {
   }, 60_000)
 
   test('it buys 300 times in a minute, and neither limit uses up the other or that of another token', async () => {
-    const issue = async () => (await shop.services.customers.issueToken(shop.customer, { name: 'buyer' })).text
-    const [mine, another] = [await issue(), await issue()]
+    const [mine = '', another = ''] = await tokensOfOne(2)
     const buy = (token: string) => shop.post('/things/buy', { count: 0 }, { token })
     for (let count = 0; count < 300; count += 1) expect((await buy(mine)).status).toBe(400)
     const refused = await buy(mine)
@@ -232,8 +239,20 @@ describe('rate limits as shipped', () => {
     expect((await buy(mine)).status).toBe(429)
   }, 60_000)
 
+  test('however many tokens a customer has, they ask no more often than five, and nobody else is held up', async () => {
+    const tokens = await tokensOfOne(20)
+    const buy = (token: string) => shop.post('/things/buy', { count: 0 }, { token })
+    for (let round = 0; round < 75; round += 1) for (const token of tokens) expect((await buy(token)).status).toBe(400)
+    for (const token of tokens) expect((await buy(token)).status).toBe(429)
+    for (let round = 0; round < 300; round += 1)
+      await Promise.all(tokens.map((token) => shop.get('/balance', { token })))
+    for (const token of tokens) expect((await shop.get('/balance', { token })).status).toBe(429)
+    const [another = ''] = await tokensOfOne(1)
+    expect([(await buy(another)).status, (await shop.get('/balance', { token: another })).status]).toEqual([400, 200])
+  }, 60_000)
+
   test('a clock that steps back gives nothing and takes nothing', async () => {
-    const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'early' })
+    const [text = ''] = await tokensOfOne(1)
     const left = async () => standing((await shop.get('/balance', { token: text })).headers)[1]
     expect(await left()).toBe(1199)
     shop.clock.advance(-30_000)

@@ -11,6 +11,7 @@ import {
   apiHeaders,
   bearerOf,
   internalError,
+  named,
   plainHeaders,
   type RequestNote,
   rateLimited,
@@ -30,6 +31,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -46,7 +48,7 @@ export type PlainRoute = {
   ) => Promise<Response>
 }
 
-/** Whoever was let in: what the operations are told, and by which name he is limited and noted. */
+/** Whoever was let in: what the operations are told, by which name he is limited, and whose token or session it is. */
 export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
 
 /** One API of several on the same port: its operations, who may call each, and what it says of itself. */
@@ -72,7 +74,22 @@ export type Mounted = {
 }
 
 type Params = Readonly<Record<string, string>>
-type Limits = { readonly reads: RateLimit; readonly charges: RateLimit }
+type Limits = { readonly reads: RateLimit; readonly charges: RateLimit; readonly strangers: Strangers }
+
+/** All tokens and sessions of a customer together ask so many times as often as one of them may. */
+const asMany = 5
+
+/** What one name may ask in a minute, and all names of one customer. */
+function createLimit(deps: HttpDeps, perMinute: number, purpose: string): RateLimit {
+  const ofName = createRateLimit(perMinute, deps.clock, purpose, deps.buckets)
+  const ofCustomer = createRateLimit(perMinute * asMany, deps.clock, `${purpose} of a customer`, deps.buckets)
+  return async (name, customer) => {
+    const standing = await ofName(name)
+    if (customer === undefined || !standing || standing.retryAfterSeconds) return standing
+    const ofAll = await ofCustomer(customer)
+    return ofAll?.retryAfterSeconds ? ofAll : standing
+  }
+}
 
 export function mount<By>(api: Api<By>): Mounted {
   const runs = new Map(api.bound.map((each) => [each.operation, each.run]))
@@ -117,7 +134,6 @@ export type HttpDeps = {
 }
 
 const base = '/api/v1'
-/** What whoever watches over the shop asks; it is answered to the end. */
 
 /** What a request has come to so far, for its headers and its line in the log. */
 type Visit = {
@@ -126,14 +142,15 @@ type Visit = {
   path: string
   customer?: CustomerId | undefined
   standing?: RateStanding | undefined
-  charges: boolean
+  isSale: boolean
 }
 
 /** The customers' API as one function from request to answer. `from` is where the request came from. */
 export function createHttp(deps: HttpDeps) {
   const limits = {
-    reads: createRateLimit(deps.readsPerMinute, deps.clock, 'reads', deps.buckets),
-    charges: createRateLimit(deps.chargesPerMinute, deps.clock, 'charges', deps.buckets),
+    reads: createLimit(deps, deps.readsPerMinute, 'reads'),
+    charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
+    strangers: createStrangers(deps.clock, deps.requestId()),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
   /** Operations whose path is the same for everybody, by method and path: they need no router. */
@@ -196,7 +213,7 @@ export function createHttp(deps: HttpDeps) {
     const startedAt = performance.now()
     const request = named(sent)
     const url = URL.parse(request.url)
-    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', charges: false }
+    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', isSale: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
@@ -224,16 +241,12 @@ export function createHttp(deps: HttpDeps) {
       code,
       tookMs: performance.now() - startedAt,
       customer: visit.customer,
-      charges: visit.charges,
+      isSale: visit.isSale,
       fault,
     })
     return response
   }
 }
-
-/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
-const named = (request: Request): Request =>
-  request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
 /** What customers call: with a token, or from a browser that has signed in. */
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
@@ -258,11 +271,14 @@ async function answer<By>(
   params: Params,
   visit: Visit,
 ): Promise<Response> {
-  visit.charges = operation.charges
-  const letIn = () => admit(request, visit.from, operation)
+  const check = () => admit(request, visit.from, operation)
+  const letIn = () =>
+    operation.access === 'public'
+      ? check()
+      : limits.strangers(request, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
-  visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name)
+  visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
   if (visit.standing?.retryAfterSeconds) throw rateLimited()
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
@@ -278,6 +294,7 @@ async function answer<By>(
     body: readFields(operation.body, fields),
     warnings,
   })
+  visit.isSale = operation.charges && !operation.isFree && !answered.replayed
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)

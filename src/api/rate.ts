@@ -10,7 +10,8 @@ export type RateStanding = {
   readonly retryAfterSeconds: number | undefined
 }
 
-export type RateLimit = ReturnType<typeof createRateLimit>
+/** Counts one more request of this name, which is one of a customer's. No standing where there is no limit. */
+export type RateLimit = (name: string, customer?: string) => Promise<RateStanding | undefined>
 
 /**
  * A bucket for each name that holds a minute's worth, shared by all shops on one database where `share` says so. A

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { freePort } from '../../test/harness/gateway.ts'
 import { type Service, startService } from '../../test/harness/service.ts'
+import { createLog } from '../adapters/log.ts'
 import { readPrefix } from '../kernel/address.ts'
+import { requestNotes } from './serve.ts'
 
 const locked = async (service: Service, ...sources: string[]) => {
   const { customer } = await service.newCustomer()
@@ -67,6 +70,56 @@ describe('where a request comes from', () => {
   test('a request straight from a trusted proxy is its own', async () => {
     expect(await statusFrom(behind, await locked(behind, '127.0.0.1'), undefined)).toBe(200)
   })
+})
+
+test('what was sold is counted and logged once: not an answer that is repeated, a top-up that is begun, or what is free', async () => {
+  const metricsPort = freePort()
+  const service = await startService('sqlite', { TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}` })
+  const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+  for (let count = 0; count < 3; count += 1) {
+    expect((await service.post('/dedicated/buy', wish, { key: 'one' })).status).toBe(200)
+  }
+  expect((await service.post('/dedicated/buy', { ...wish, count: 0 }, { key: 'two' })).status).toBe(400)
+  expect((await service.post('/payments', { amount_rub: 100, method: 'sandbox' })).status).toBe(200)
+  const { data } = await service.post('/premium/subusers', { name: 'brief' })
+  expect((await service.post('/premium/subusers/delete', { subuser_id: data.subuser.subuser_id })).status).toBe(200)
+  const figures = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+  expect(figures.match(/^turnpike_sales_total.*$/gm)).toEqual([
+    'turnpike_sales_total{operation="/api/v1/dedicated/buy"} 1',
+  ])
+  const sold = service.log.map((line) => JSON.parse(line)).filter((line) => line.event === 'sold')
+  expect(sold.map((line) => line.path)).toEqual(['/api/v1/dedicated/buy'])
+  await service.stop()
+})
+
+test('each fault and each sale has a line; who is turned away has one every ten seconds, with how many there were', () => {
+  const lines: string[] = []
+  let nowMs = 5
+  const note = requestNotes(
+    createLog('debug', 'shop', (line) => void lines.push(line)),
+    () => nowMs,
+  )
+  const plain = { id: 'x', method: 'POST', path: '/p', code: undefined, tookMs: 1, customer: undefined }
+  const tell = (status: number, more: { isSale?: boolean; fault?: unknown } = {}): string[] => {
+    lines.length = 0
+    note({ ...plain, status, isSale: false, fault: undefined, ...more })
+    return lines
+      .map((line) => JSON.parse(line))
+      .map(({ level, event, times }) => [level, event, times].join(' ').trim())
+  }
+  expect(tell(200)).toEqual(['debug request'])
+  expect(tell(200, { isSale: true })).toEqual(['info sold'])
+  expect(tell(500, { fault: new Error('ours') })).toEqual(['error fault'])
+  expect(tell(503, { fault: new Error('full') })).toEqual(['error unavailable'])
+  expect(tell(503)).toEqual(['warn turned away 1'])
+  for (let count = 0; count < 3; count += 1) expect(tell(503)).toEqual([])
+  nowMs += 9999
+  expect(tell(503)).toEqual([])
+  nowMs += 1
+  expect(tell(503)).toEqual(['warn turned away 5'])
+  nowMs += 10_000
+  expect(tell(503)).toEqual(['warn turned away 1'])
+  expect(tell(429)).toEqual(['debug request'])
 })
 
 test('a fault is shown as internal_error and no more, and the log tells the rest under the same request id', async () => {

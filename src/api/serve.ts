@@ -112,27 +112,27 @@ function sourceOf(request: Request, peer: string | undefined, trusted: readonly 
 const turnedAwayMs = 10_000
 
 /**
- * Charges and faults are worth a line each; the rest only to who asks for it. That the database takes no more is said
+ * Sales and faults are worth a line each; the rest only to who asks for it. That the database takes no more is said
  * every ten seconds, with how often it was so: it comes in thousands.
  */
-export const requestNotes = (log: Log) => {
+export const requestNotes = (log: Log, now = () => performance.now()) => {
   let saidAt = Number.NEGATIVE_INFINITY
   let unsaid = 0
 
   function noteTurnedAway(fields: Record<string, unknown>): void {
     unsaid += 1
-    if (performance.now() - saidAt < turnedAwayMs) return
-    saidAt = performance.now()
+    if (now() - saidAt < turnedAwayMs) return
+    saidAt = now()
     log.warn('turned away', { ...fields, times: unsaid })
     unsaid = 0
   }
 
   return (note: RequestNote): void => {
-    const { fault, tookMs, charges, ...line } = note
+    const { fault, tookMs, isSale, ...line } = note
     const fields = { ...line, took_ms: Math.round(tookMs * 10) / 10 }
     if (fault !== undefined) log.error(note.status === 500 ? 'fault' : 'unavailable', { ...fields, fault })
     else if (note.status === 503) noteTurnedAway(fields)
-    else if (charges && note.status === 200) log.info('sold', fields)
+    else if (isSale) log.info('sold', fields)
     else log.debug('request', fields)
   }
 }

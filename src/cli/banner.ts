@@ -2,9 +2,17 @@
 export function banner(
   baseUrl: string,
   token: string | undefined,
-  links?: { readonly customer: string; readonly operator: string },
+  more: {
+    readonly links?: { readonly customer: string; readonly operator: string } | undefined
+    /** Whether its certificate is still to come. */
+    readonly isAwaited?: boolean
+  } = {},
 ): string {
-  const lines = [`Turnpike is open at ${baseUrl}`, `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
+  const { links } = more
+  const first = more.isAwaited
+    ? `Turnpike waits for its certificate; the log says why. It opens by itself, at ${baseUrl}`
+    : `Turnpike is open at ${baseUrl}`
+  const lines = [first, `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
   if (links) {
     lines.push(
       '',

@@ -1,12 +1,14 @@
 import { sameBytes } from '../kernel/token-text.ts'
 import type { Covered } from './row-history.ts'
+import { chunked, list } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
 /** What an erased version says in place of its content. */
 const erasedContent = 'erased'
 
-/** How many unstamped versions, or keys, one transaction takes at most. */
+/** How many unstamped versions, or keys of a kind, one transaction takes at most, and under how many checkpoints. */
 const atOnce = 500
+const checkpointsAtOnce = 4
 
 /** Rows whose history tells of a customer, `$1`: the name it goes by there, and which keys are theirs. */
 export type Trace = {
@@ -141,56 +143,57 @@ export function createRowErasure(deps: {
       }),
     )
 
-  /** One key with all of its versions, at once: half of them under another name would look like versions lost. */
-  async function renameKey(table: string, key: string, to: string, customer: string, nowMs: number): Promise<number> {
+  /**
+   * Keys with all of their versions, at once: half of them under another name would look like versions lost. A
+   * checkpoint is amended once for all of them, because its versions are digested twice for that.
+   */
+  async function renameKeys(keys: readonly Key[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
+    const names = new Map(keys.map((each) => [nameOf(each), `${each.row_key.split(' ')[0]} erased ${newName()}`]))
     return db.transactLong(async (tx) => {
-      const change = (checkpoint: number | null) =>
-        tx.run(
-          `UPDATE row_history SET row_key = $3,
-             content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
-           WHERE of_table = $1 AND row_key = $2 AND COALESCE(checkpoint, 0) = $4`,
-          [table, key, to, checkpoint ?? 0],
-        )
-      const told = async (checkpoint: number): Promise<number> => {
-        const row = await tx.first<{ n: bigint }>(
-          `SELECT COUNT(*) AS n FROM row_history
-           WHERE of_table = $1 AND row_key = $2 AND checkpoint = $3 AND content IS NOT NULL
-             AND content <> '${erasedContent}'`,
-          [table, key, checkpoint],
-        )
-        return Number(row?.n ?? 0n)
+      const change = async (checkpoint: number, versions: readonly KeptVersion[]): Promise<number> => {
+        for (const each of new Map(versions.map((version) => [nameOf(version), version])).values()) {
+          await tx.run(
+            `UPDATE row_history SET row_key = $3,
+               content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
+             WHERE of_table = $1 AND row_key = $2 AND COALESCE(checkpoint, 0) = $4`,
+            [each.of_table, each.row_key, names.get(nameOf(each)) ?? '', checkpoint],
+          )
+        }
+        return versions.filter((each) => each.tells === 1n).length
       }
-      // Locked, so that no checkpoint takes some of them in meanwhile.
-      const versions = await tx.all<{ checkpoint: bigint | null }>(
-        'SELECT checkpoint FROM row_history WHERE of_table = $1 AND row_key = $2 ORDER BY version FOR UPDATE',
-        [table, key],
-      )
-      const covering = new Set(versions.flatMap((each) => (each.checkpoint === null ? [] : Number(each.checkpoint))))
       let erased = 0
-      for (const checkpoint of [...covering].toSorted((a, b) => a - b)) {
-        erased += await amend(tx, { checkpoint, customer, nowMs }, async () => {
-          const contents = await told(checkpoint)
-          await change(checkpoint)
-          return contents
-        })
+      const covered = Map.groupBy(await lockVersions(tx, keys), (each) => Number(each.checkpoint ?? 0n))
+      for (const [checkpoint, versions] of [...covered].toSorted(([a], [b]) => a - b)) {
+        const work = () => change(checkpoint, versions)
+        erased += checkpoint === 0 ? await work() : await amend(tx, { checkpoint, ...of }, work)
       }
-      return erased + (await change(null))
+      return erased
     })
   }
 
-  async function eraseKeys(trace: Trace, customer: string, nowMs: number, newName: () => string): Promise<number> {
+  /** Keys that tell of him still, those under the same checkpoints together. */
+  async function findKeys(traces: readonly Trace[], customer: string): Promise<Key[]> {
+    const found: (Key & { first: bigint })[] = []
+    for (const { table, keys } of traces) {
+      const rows = await db.all<Key & { first: bigint }>(
+        `SELECT of_table, row_key, MIN(COALESCE(checkpoint, 0)) AS first FROM row_history
+         WHERE of_table = $2 AND ${keys} AND row_key NOT LIKE '% erased %'
+         GROUP BY of_table, row_key ORDER BY first, row_key LIMIT ${atOnce}`,
+        [customer, table],
+      )
+      found.push(...rows)
+    }
+    const firsts = [...new Set(found.map((each) => each.first))].toSorted((a, b) => Number(a - b))
+    const taken = new Set(firsts.slice(0, checkpointsAtOnce))
+    return found.filter((each) => taken.has(each.first))
+  }
+
+  async function eraseKeys(traces: readonly Trace[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
     let erased = 0
     for (;;) {
-      const keys = await db.all<{ row_key: string }>(
-        `SELECT DISTINCT row_key FROM row_history
-         WHERE of_table = $2 AND ${trace.keys} AND row_key NOT LIKE '% erased %' LIMIT ${atOnce}`,
-        [customer, trace.table],
-      )
-      for (const { row_key: key } of keys) {
-        const to = `${key.slice(0, key.indexOf(' '))} erased ${newName()}`
-        erased += await renameKey(trace.table, key, to, customer, nowMs)
-      }
-      if (keys.length < atOnce) return erased
+      const keys = await findKeys(traces, of.customer)
+      if (keys.length === 0) return erased
+      erased += await renameKeys(keys, of, newName)
     }
   }
 
@@ -206,10 +209,32 @@ export function createRowErasure(deps: {
       for (const checkpoint of await findCovering(plain, customer)) {
         erased += await eraseUnder(checkpoint, plain, customer, nowMs)
       }
-      for (const trace of keyed) erased += await eraseKeys(trace, customer, nowMs, newName)
-      return erased
+      return erased + (await eraseKeys(keyed, { customer, nowMs }, newName))
     },
   }
 }
 
 type Where = { readonly checkpoint: number; readonly customer: string; readonly nowMs: number }
+
+type Key = { readonly of_table: string; readonly row_key: string }
+type KeptVersion = Key & { readonly checkpoint: bigint | null; readonly tells: bigint }
+
+const nameOf = ({ of_table, row_key }: Key): string => `${of_table}\n${row_key}`
+
+/** Locked, so that no checkpoint takes some of them in meanwhile. */
+async function lockVersions(tx: Tx, keys: readonly Key[]): Promise<KeptVersion[]> {
+  const found: KeptVersion[] = []
+  for (const [table, ofTable] of Map.groupBy(keys, (each) => each.of_table)) {
+    for (const chunk of chunked(ofTable)) {
+      const rows = await tx.all<KeptVersion>(
+        `SELECT of_table, row_key, checkpoint,
+           CAST(CASE WHEN content IS NULL OR content = '${erasedContent}' THEN 0 ELSE 1 END AS BIGINT) AS tells
+         FROM row_history WHERE of_table = $1 AND row_key IN (${list(chunk.length, 1)})
+         ORDER BY of_table, row_key, version FOR UPDATE`,
+        [table, ...chunk.map((each) => each.row_key)],
+      )
+      found.push(...rows)
+    }
+  }
+  return found
+}

@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { raiseFileLimit } from '../adapters/file-limit.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
+import { realTiming } from '../plane/agent/surroundings.ts'
 import { createAuthority } from '../plane/tls/acme/authority.ts'
 import { type ChallengeServer, serveChallenges } from '../plane/tls/acme/challenge-server.ts'
 import { keepRenewed, type Renewal } from '../plane/tls/acme/renewal.ts'
@@ -14,11 +15,17 @@ import { listening, withIpv6OrWithout } from './settings/listening.ts'
 import { BadSetting } from './settings/reading.ts'
 import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
 
+/** An authority that is asked for the first time takes some seconds; whoever started it is told nothing before. */
+const awaitedMs = 30_000
+const awaitEveryMs = 50
+
 /** The certificate of a role, and whoever keeps it fresh. */
 export type Tls = {
   readonly current: () => Certificate | undefined
   /** Reads the files again, now. */
   readonly look: () => void
+  /** Settles when there is a certificate, or when none has come for a while. */
+  readonly settled: () => Promise<void>
   addMetrics(metrics: Metrics): void
   stop(): Promise<void>
 }
@@ -31,13 +38,20 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
   const files = certificateFilesOf(config)
   if (!files) return undefined
   if (config.tlsCert !== undefined) assertServable(config)
-  const keeper = keepCertificate({ files, log, clock: Date.now })
+  const keeper = keepCertificate({ files, log, clock: Date.now, isAwaited: config.acmeNames.length > 0 })
+  const ended = new AbortController()
   const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
   const isAsking = config.acmeNames.length > 0 && (role === 'shop' || !isBesideShop)
   const renewal = isAsking ? openRenewal(config, role, log, () => keeper.look()) : undefined
   return {
     current: keeper.current,
     look: keeper.look,
+    async settled() {
+      const giveUpAt = realTiming.now() + awaitedMs
+      while (!keeper.current() && realTiming.now() < giveUpAt && !ended.signal.aborted) {
+        await realTiming.pause(awaitEveryMs, ended.signal)
+      }
+    },
     addMetrics(metrics) {
       const gauge = (name: string, help: string, read: (of: Certificate) => number): void =>
         metrics.gauge(name, help, () => {
@@ -58,6 +72,7 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
       metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
     },
     async stop() {
+      ended.abort()
       keeper.stop()
       await renewal?.stop()
     },

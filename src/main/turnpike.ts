@@ -16,7 +16,9 @@ async function main(typed: readonly string[]): Promise<number> {
   const asksForHelp = typed.length === 0 || typed.includes('--help') || typed[0] === 'help'
   if (asksForHelp) {
     const words = typed.filter((word) => !word.startsWith('--') && word !== 'help')
-    const one = commands.find((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+    const one = commands
+      .filter((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+      .toSorted((a, b) => b.name.length - a.name.length)[0]
     await write((one ? undefined : groupText(commands, words)) ?? helpText(commands, commonOptions, one))
     return typed.length === 0 ? 2 : 0
   }

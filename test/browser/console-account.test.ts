@@ -188,6 +188,43 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
   // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
   if (engine !== 'sqlite' && !isLong) return
 
+  test('a customer gets a link, whoever comes by it signs up, and a code that nobody has stops nobody', async () => {
+    await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
+    const { token } = await shop.newCustomer()
+    shop.clock.advance(stepMs)
+    await visit()
+    await page.goto(await customerLink(shop, token))
+    await heading('Overview')
+    await page.goto(`${shop.url}/#/money`)
+    const bringing = panel('Bring customers')
+    await bringing.getByText('You get 10 % of the first 1 top-up of everybody').waitFor()
+    await bringing.getByRole('button', { name: 'Get my link' }).dblclick()
+    const link = await bringing.locator('.copyable .mono').innerText()
+    expect(link).toMatch(new RegExp(`^${shop.url}/\\?ref=[0-9A-Z]{8}$`))
+    expect(await findBarriers(page)).toEqual([])
+    await press('Sign out')
+
+    await page.goto(link)
+    await heading('Sign up')
+    await page.getByText('is known here: whoever brought you gets a share').waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    const letters = smtp.letters().length
+    await type('E-mail', `brought-${engine}@example.com`)
+    await type('Password', password)
+    await press('Sign up')
+    await page.getByText('A letter with a link is on its way.').waitFor()
+    await page.goto(await linkOf(letters + 1))
+    await heading('Overview')
+    expect((await shop.get('/referral', { token })).data).toMatchObject({ link, brought: 1 })
+    await press('Sign out')
+
+    await page.goto(`${shop.url}/?ref=NONESUCH`)
+    await page.getByText('Nobody here has the code NONESUCH.').waitFor()
+    await press('I have an account')
+    await heading('Sign in')
+    await shop.services.referrals.set({ hundredths: 0, topUps: 1 })
+  })
+
   test('a customer’s second factor is switched on, asked for, used once for each code, and switched off', async () => {
     const { token } = await shop.newCustomer()
     await visit()
@@ -196,7 +233,7 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
     await page.goto(`${shop.url}/#/account`)
     await page.getByText('Set a password first.').waitFor()
     const login = `factor-${engine}`
-    await type('Login or e-mail', login)
+    await type('Login: a name of your choice', login)
     await type('New password', password)
     await press('Set the password')
     await page.getByText('The new password holds.').waitFor()

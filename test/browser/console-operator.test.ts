@@ -6,7 +6,7 @@ import { engines } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
 describe.each([...engines])('the console of an operator on %s', (engine) => {
   let shop: Service
@@ -26,13 +26,13 @@ describe.each([...engines])('the console of an operator on %s', (engine) => {
     await visitor.context.close()
   })
 
-  async function enterAs(role: Role): Promise<string> {
+  async function enterAs(role: Role, locale = 'en-US'): Promise<string> {
     made += 1
     const name = `${role}-${made}`
-    visitor = await openVisitor(browser, shop.url)
+    visitor = await openVisitor(browser, shop.url, { locale })
     page = visitor.page
     await page.goto(await operatorLink(shop, name, role))
-    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.getByRole('heading', { name: locale === 'ru-RU' ? 'Обзор' : 'Overview' }).waitFor()
     return name
   }
   const open = (path: string) => page.goto(`${shop.url}/operator#${path}`)
@@ -201,6 +201,122 @@ describe.each([...engines])('the console of an operator on %s', (engine) => {
     await dialog().getByLabel('Gigabytes by the supplier').fill('1.5')
     await dialog().locator('button[type=submit]').click()
     await dialog().getByText('1.5 GB').first().waitFor()
+  })
+
+  test('codes and shares are set, a provider is set up without showing its secret, and books are compared', async () => {
+    await enterAs('owner')
+    visitor.allow(/status of 40[09]/)
+    const anna = await shop.newCustomer()
+    shop.clock.advance(1_000)
+    const boris = await shop.newCustomer()
+    await open('/payments/codes')
+    await page.getByText('No codes yet').waitFor()
+    await press('Make a code')
+    await dialog().getByLabel('Code').fill('spring')
+    await dialog().getByLabel('How much').fill('10')
+    await dialog().getByLabel('Uses in all').fill('5')
+    await dialog().locator('button[type=submit]').dblclick()
+    await dialog().waitFor({ state: 'detached' })
+    const spring = page.getByRole('row', { name: /SPRING/ })
+    expect(await spring.innerText()).toMatch(/10 %\s+0 of 5/)
+    await press('Make a code')
+    await dialog().getByLabel('Code').fill('SPRING')
+    await dialog().getByLabel('How much').fill('20')
+    await dialog().locator('button[type=submit]').click()
+    await dialog().getByText('There is a code SPRING already.').waitFor()
+    await page.keyboard.press('Escape')
+    await spring.getByRole('button', { name: 'End' }).click()
+    await submit()
+    await spring.getByText('Ended').waitFor()
+
+    await page.getByText('Nothing is given for bringing customers').waitFor()
+    await press('What it is worth')
+    await dialog().getByLabel('Part of each').fill('7.5')
+    await submit()
+    await page.getByText('gets 7.5 % of his first top-ups').waitFor()
+    await press('Say who brought whom')
+    await dialog().getByLabel('Who was brought').fill(boris.customer)
+    await dialog().getByLabel('By whom').fill(boris.customer)
+    await dialog().locator('button[type=submit]').click()
+    await dialog().getByText('Nobody brings himself.').waitFor()
+    await dialog().getByLabel('By whom').fill(anna.customer)
+    await submit()
+    await page.getByRole('table', { name: 'Who brought whom' }).getByRole('link', { name: anna.customer }).waitFor()
+    await shop.services.referrals.set({ hundredths: 0, topUps: 1 })
+
+    await open('/payments/providers')
+    const yookassa = page.locator('section', { has: page.getByRole('heading', { name: 'YooKassa' }) })
+    await yookassa.getByRole('button', { name: 'Set up' }).click()
+    await dialog().getByLabel('shop_id').fill('100500')
+    await dialog().getByLabel('url').fill('http://127.0.0.1:9')
+    await dialog().getByLabel('Secret').fill('live_verysecret')
+    await submit()
+    await yookassa.getByText('Offered').waitFor()
+    await yookassa.getByText('sealed, and shown nowhere').waitFor()
+    await yookassa.getByText('Not asked since the start').waitFor()
+    await yookassa.getByRole('button', { name: 'Change' }).click()
+    await dialog().getByLabel('Card: Fee on top').fill('3')
+    await submit()
+    await yookassa.getByRole('row', { name: /Card/ }).getByText('3 %').waitFor()
+    await yookassa.getByRole('button', { name: 'Take off' }).click()
+    await submit()
+    await yookassa.getByText('Taken off').waitFor()
+    await press('Compare')
+    await page.getByText('It could not be finished. The payment provider does not answer.').waitFor()
+    await yookassa.getByText('Does not answer').waitFor()
+    expect(await page.content()).not.toContain('verysecret')
+    expect(await findBarriers(page)).toEqual([])
+    await open('/audit')
+    await page.getByText('setProvider').first().waitFor()
+    expect(await page.content()).not.toContain('verysecret')
+    expect(await findBarriers(page)).toEqual([])
+  })
+
+  test('reports tell what moved by day, method and product, and are taken away as files', async () => {
+    const { token } = await shop.newCustomer()
+    const { data } = await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })
+    await fetch(data.pay_url, { method: 'POST', redirect: 'manual' })
+    await shop.post('/vpn/buy', { period: 1 }, { token })
+    await enterAs('reader')
+    await open('/reports')
+    const today = new Date(shop.clock.nowMs).toISOString().slice(0, 10)
+    await page.getByLabel('From').fill(today)
+    await page.getByLabel('To', { exact: true }).fill(today)
+    const methods = page.getByRole('table', { name: 'Top-ups by method' })
+    await methods.getByRole('row', { name: /Sandbox/ }).waitFor()
+    expect(await methods.innerText()).toContain('₽500.00')
+    await page.getByRole('table', { name: 'Turnover by product' }).getByRole('row', { name: /VPN/ }).first().waitFor()
+    expect(await page.getByRole('table', { name: 'By day' }).locator('tbody tr').count()).toBe(1)
+    const saving = page.waitForEvent('download')
+    await press('CSV: Top-ups by method')
+    const saved = await saving
+    expect(saved.suggestedFilename()).toBe('methods.csv')
+    const written = await Bun.file(await saved.path()).text()
+    expect(written).toStartWith('day,method,payments,topped_up_rub,fees_rub,taken_back_rub,bonuses_rub\r\n')
+    expect(written).toContain(`${today},sandbox,1,500,0,0,0`)
+    expect(await findBarriers(page)).toEqual([])
+  })
+
+  test('in Russian the audit log and what verify finds are Russian too', async () => {
+    await enterAs('owner', 'ru-RU')
+    const { customer } = await shop.newCustomer(10n)
+    await open(`/customers/${customer}`)
+    await press('Пополнить')
+    await dialog().getByLabel('Сумма').fill('5')
+    await submit()
+    await open('/audit')
+    await page.getByText('Пополнен баланс').first().waitFor()
+    const shift = (kopecks: number) =>
+      shop.services.db.transact((tx) =>
+        tx.run('UPDATE accounts SET balance = balance + $2 WHERE customer_id = $1', [customer, kopecks]),
+      )
+    await shift(1)
+    await open('/verify')
+    await press('Сверить сейчас')
+    const found = page.getByRole('row', { name: new RegExp(`счёт ${customer}`) })
+    await found.getByText('баланс 15,01, а по проводкам 15,00').waitFor({ timeout: 60_000 })
+    expect(await found.innerText()).not.toMatch(/[a-z]{3,} [a-z]{2,}/)
+    await shift(-1)
   })
 
   test('whoever may only look is offered nothing to do, and a customer’s link opens no operator’s page', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { decodeQR } from 'qr/decode.js'
+import { kopecks } from '../../src/kernel/money.ts'
 import { curl } from '../harness/clients.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { engines } from '../harness/database.ts'
@@ -170,6 +171,28 @@ describe.each([...engines])('paying in the console, on %s', (engine) => {
 
   // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
   if (engine !== 'sqlite' && !isLong) return
+
+  test('a code: what it adds is shown before paying, and one that adds nothing says why', async () => {
+    const terms = { least: kopecks(50_000n), uses: null, untilAt: null, note: 'test' }
+    await shop.services.codes.add({ ...terms, code: 'SPRING', kind: 'percent', value: 1000n })
+    const { page, token } = await enter()
+    visitors.at(-1)?.allow(/status of 400/)
+    await page.goto(`${shop.url}/#/money`)
+    await page.getByLabel('How to pay').selectOption('sandbox')
+    await page.getByLabel('Code, if you have one').fill('WINTER')
+    await page.getByText('code: is not a code of this shop').waitFor()
+    await page.getByLabel('Code, if you have one').fill('spring')
+    await page.getByText('The code adds ₽100.00: the balance grows by ₽1,100.00.').waitFor()
+    await page.getByLabel('Amount').fill('300')
+    await page.getByText('code: adds to larger top-ups only, from 500.00 RUB on').waitFor()
+    await page.getByLabel('Amount').fill('700')
+    await page.getByText('The code adds ₽70.00: the balance grows by ₽770.00.').waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await page.getByRole('button', { name: 'Pay', exact: true }).click()
+    await goAndPress(page, 'Pay')
+    await page.getByText('₽700 has come to your balance.').waitFor()
+    expect(await balanceOf(token)).toBe(770)
+  })
 
   test('buy now with too little: what is missing is paid, and the purchase follows once', async () => {
     const { page, token } = await enter()

@@ -320,7 +320,7 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     expect(page.url()).not.toContain('enter')
     await open('/account')
     const login = `anna-${engine}`
-    await page.getByLabel('Login or e-mail').fill(login)
+    await page.getByLabel('Login: a name of your choice').fill(login)
     await page.getByLabel('New password').fill('correct horse battery')
     await press('Set the password')
     await page.getByText('The new password holds.').waitFor()

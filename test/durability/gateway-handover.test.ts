@@ -32,6 +32,14 @@ type Way = {
   carried: number
 }
 
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 describe.each(databases)('a gateway that is exchanged under way, on %s', (engine) => {
   let service: Service
   let gateway: GatewayProcess
@@ -40,6 +48,8 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   const notices: string[] = []
   let port = 0
   let ways: Way[] = []
+  /** What `gateway reload` has started, which is nobody's child. */
+  let reloaded: number | undefined
   const echo = startEcho()
   const origin = startOrigin()
 
@@ -64,6 +74,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     ways = [...(await dedicatedWays()), ...(await premiumWays())]
   })
   afterAll(async () => {
+    if (reloaded !== undefined && isAlive(reloaded)) process.kill(reloaded, 'SIGKILL')
     await gateway.kill()
     gateway.remove()
     clearInterval(listening)
@@ -316,18 +327,31 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
   })
 
-  test('is exchanged by one command, which says who serves from then on', async () => {
+  test('goes on when the one that is to take over cannot reach the shop, and whoever asked is told why', async () => {
+    const [way] = ways as [Way]
+    const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
+    const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
+    expect(exit).toBe(1)
+    expect(err).toContain('The new process cannot reach the shop. The gateway that runs goes on.')
+    expect(err).toContain('The new process has not taken over, and has said why; the gateway goes on.')
+    expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
+    expect(await gateway.serving()).toBe(gateway.pid)
+  })
+
+  test('is exchanged by one command, which says who serves from then on and lets go of whoever reads it', async () => {
     const [way] = ways as [Way]
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
-    // Into files: what it starts goes on writing where it does, so a pipe would stay open.
-    const said = join(service.place.folder, 'reload.json')
+    // The log goes on where it was typed, so that would stay open as a pipe.
+    const log = Bun.file(join(service.place.folder, 'reload.log'))
     const reload = Bun.spawn(['node', turnpikeProgram, 'gateway', 'reload', '--json'], {
       env: { PATH: process.env['PATH'] ?? '', ...gateway.env },
-      stdout: Bun.file(said),
-      stderr: Bun.file(`${said}.log`),
+      stdout: 'pipe',
+      stderr: log,
     })
+    const said = await reload.stdout.text()
     expect(await reload.exited).toBe(0)
-    const { pid, before } = (await Bun.file(said).json()) as { pid: number; before: number }
+    const { pid, before } = JSON.parse(said) as { pid: number; before: number }
+    reloaded = pid
     expect(pid).not.toBe(before)
     expect(await tunnel.echo(word)).toBe(word)
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
@@ -335,5 +359,6 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     await gateway.ended
     process.kill(pid, 'SIGTERM')
     expect(await untilTrue(async () => !(await accepts(port)))).toBeTrue()
+    expect(await untilTrue(() => !isAlive(pid))).toBeTrue()
   })
 })

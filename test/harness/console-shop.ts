@@ -1,4 +1,5 @@
 import type { SubuserId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import type { Engine } from './database.ts'
 import { type Service, startService } from './service.ts'
@@ -16,6 +17,7 @@ export async function startLivedIn(engine: Engine): Promise<Service> {
   await spendMonth(service, clock)
   await carryTraffic(service, clock)
   await useVpn(service, clock)
+  await takePayments(service, clock)
   await addSubuser(service)
   await service.post('/premium/whitelist/add', { ip: '203.0.113.24', comment: 'office' })
   return service
@@ -84,6 +86,35 @@ async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
     })
   }
   clock.nowMs = endsAt
+}
+
+/** Ways to pay that were set up, top-ups with a code, somebody who was brought, and a payment that waits. */
+async function takePayments(service: Service, clock: HandClock): Promise<void> {
+  const { codes, customers, providers, referrals } = service.services
+  const endsAt = clock.nowMs
+  const none = { methods: undefined, min: new Map(), max: new Map(), fee: new Map([['card', '2.5']]) }
+  const shop = new Map([['shop_id', '100500']])
+  await providers.set('yookassa', { ...none, settings: shop, secret: `live_${'0'.repeat(20)}` })
+  const details = new Map([['details', 'Account 42']])
+  await providers.set('invoice', { ...none, fee: new Map(), settings: details, secret: undefined })
+  const terms = { least: kopecks(50_000n), untilAt: endsAt + month * dayMs, note: 'newsletter' }
+  await codes.add({ ...terms, code: 'SPRING', kind: 'percent', value: 1000n, uses: 100 })
+  await codes.add({ ...terms, code: 'GIFT', kind: 'amount', value: 10_000n, uses: null, untilAt: null })
+  await codes.end('GIFT')
+  await referrals.set({ hundredths: 500, topUps: 3 })
+  await service.post('/referral', {})
+  const brought = await service.newCustomer()
+  const [owner] = (await customers.list('', 500)).filter((each) => each.id !== brought.customer)
+  if (owner) await referrals.add(brought.customer, owner.id)
+  const pay = async (day: number, roubles: number, token: string, also: object = {}) => {
+    clock.nowMs = endsAt - (month - day) * dayMs
+    const { data } = await service.post('/payments', { amount_rub: roubles, method: 'sandbox', ...also }, { token })
+    await fetch(data.pay_url, { method: 'POST', redirect: 'manual' })
+  }
+  await pay(27, 2500, brought.token)
+  await pay(29, 700, brought.token)
+  await pay(month, 1000, service.token, { code: 'SPRING' })
+  await service.post('/payments', { amount_rub: 300, method: 'transfer' }, { token: brought.token })
 }
 
 /** Devices that were seen a while ago, on a node that is up. */

@@ -86,6 +86,7 @@ async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Prom
   await codes.end('GIFT')
   await referrals.set({ hundredths: 500, topUps: 3 })
   await referrals.add(boris.customer, anna.customer)
+  for (const { customer } of [anna, boris]) await referrals.makeCode(customer)
   const begin = async (by: Payer, key: string, amount: bigint, also: object = {}) => {
     clock.advance(1000)
     const wish = { amount: kopecks(amount), method: 'transfer', returnUrl: 'https://a.example/', email: undefined }
@@ -184,12 +185,13 @@ async function addOperators({ services, clock }: Shop, { customer }: Buyer): Pro
     await acting.act(action, () => customers.setNote(customer, note))
   }
   const people = [
-    { owner: { kind: 'customer', id: customer }, login: 'anna@example.com' },
-    { owner: { kind: 'operator', id: owner.id }, login: 'olga' },
+    { owner: { kind: 'customer', id: customer }, login: 'anna@example.com', email: 'anna@example.com' },
+    { owner: { kind: 'operator', id: owner.id }, login: 'olga', email: null },
   ] as const
   for (const each of people) {
     clock.advance(1000)
-    await identities.setPassword(each.owner, { login: each.login, current: undefined, password, household: 'h' }, null)
+    const of = { login: each.login, email: each.email, password: await identities.hash(password, each.login) }
+    await db.transact((tx) => identities.create(tx, each.owner, of))
     const { kind } = each.owner
     const opened = await signIn.byPassword(kind, { login: each.login, password }, visitor)
     await signIn.byPassword(kind, { login: each.login, password }, visitor)

@@ -23,6 +23,9 @@ export type GatewayProcess = {
    * now, and how the one before ends, once it has.
    */
   takeOver(engine?: string): Promise<{ readonly pid: number; readonly ended: Promise<number> }>
+  /** The process that was started last, and the one that serves now. */
+  readonly pid: number | undefined
+  serving(): Promise<number | undefined>
   /** Ends it without a word, as the power would. */
   kill(): Promise<void>
   /** Settles when the one that was started last has ended. */
@@ -83,11 +86,15 @@ export async function makeGatewayProcess(
       stderr: 'inherit',
     })
 
-  async function isServedBy(pid: number): Promise<boolean> {
-    if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
+  async function serving(): Promise<number | undefined> {
     const found = await findPredecessor(join(folder, 'gateway'), realTiming)
     found?.close()
-    return found?.who.pid === pid
+    return found?.who.pid
+  }
+
+  async function isServedBy(pid: number): Promise<boolean> {
+    if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
+    return (await serving()) === pid
   }
 
   return {
@@ -107,6 +114,10 @@ export async function makeGatewayProcess(
       child = heir
       if (!(await untilTrue(() => isServedBy(heir.pid)))) throw new Error('nobody has taken over')
       return { pid: heir.pid, ended: before.exited.finally(() => leaving.delete(before)) }
+    },
+    serving,
+    get pid() {
+      return child?.pid
     },
     get ended() {
       return child?.exited ?? Promise.resolve(0)

@@ -22,7 +22,7 @@ export class SystemClient {
   private constructor(private readonly descriptor: number) {}
 
   static async open(port: number): Promise<SystemClient> {
-    const descriptor = loopback ? SystemClient.kernel.connect(loopback, port, undefined) : -1
+    const descriptor = loopback ? SystemClient.kernel.connect(loopback, port, undefined, false) : -1
     if (descriptor < 0) throw new Error(`the system refused to connect: ${-descriptor}`)
     const client = new SystemClient(descriptor)
     await client.send(new Uint8Array(0))

@@ -5,7 +5,7 @@ import type { Answer, PurchaseRequest, Receipt } from '../../src/domains/orders/
 import type { Finding } from '../../src/kernel/finding.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
-import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { type Arrangements, createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { standCarrier } from './carrier.ts'
 import { type HandClock, surroundingsWith } from './clock.ts'
 
@@ -13,10 +13,14 @@ import { type HandClock, surroundingsWith } from './clock.ts'
  * All domains on a database, without HTTP before them. Without a clock, on the real one. There are no gateways that
  * could say how exits are, so traffic is sold without their word.
  */
-export function wire(db: Database, clock?: Pick<HandClock, 'read'>): Services {
+export function wire(
+  db: Database,
+  clock?: Pick<HandClock, 'read'>,
+  arranged: Pick<Arrangements, 'mostTokens'> = {},
+): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
   const around = clock ? surroundingsWith(clock) : realSurroundings
-  const services = createServices(db, around, { vault: createVault(new Uint8Array(32)), gateway })
+  const services = createServices(db, around, { vault: createVault(new Uint8Array(32)), gateway, ...arranged })
   services.premium.exits.isCarried = async () => true
   return standCarrier(services)
 }

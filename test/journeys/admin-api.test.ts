@@ -312,6 +312,8 @@ describe.each([...engines])('/admin/v1 on %s', (engine) => {
       expect((await back()).data).toMatchObject({ status: 'paid', refunded_rub: 40, replayed: true })
     }
     expect(bill?.backHundredths).toBe(4000)
+    const health = async () => (await get('/payment-providers', 'reader')).data.items[1].health
+    expect(await health()).toMatchObject({ failure: 'unavailable' })
     await side.stop()
     const silent = await post(`/payments/${begun.payment_id}/refund`, {}, 'support')
     expect([silent.status, silent.error.code]).toEqual([502, 'provider_error'])

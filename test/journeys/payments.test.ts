@@ -39,6 +39,8 @@ describe.each([...engines])('paying, on %s', (engine) => {
     const { data: begun } = await shop.post('/payments', wish, { token, key: 'top-up-1' })
     expect(begun).toMatchObject({ status: 'pending', amount_rub: 500.5, to_pay_rub: 500.5, pay_url: begun.qr })
     const page = await fetch(begun.pay_url)
+    const inRussian = await fetch(begun.pay_url, { headers: { 'Accept-Language': 'ru-RU,ru;q=0.9,en;q=0.8' } })
+    expect(await inRussian.text()).toContain('Это песочница: никто ничего не платит.')
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('500.50 RUB')])
     expect(await balanceOf(token)).toBe(0)
     expect((await press(begun.pay_url)).status).toBe(200)

@@ -12,12 +12,14 @@ import { readAddress, readPrefix } from '../../src/kernel/address.ts'
 import { auditOf } from '../../src/kernel/finding.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
+import { Refusal } from '../../src/kernel/refusal.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
 import type { Services } from '../../src/main/shop/services.ts'
 import { HandClock } from '../harness/clock.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { failureOf, refusalOf } from '../harness/failure.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
+import { isLong } from '../harness/scale.ts'
 
 setDefaultTimeout(120_000)
 
@@ -59,7 +61,8 @@ async function addZinaida(services: Services, clock: HandClock): Promise<Custome
   await customers.noteUses()
   const owner = { kind: 'customer', id } as const
   const login = 'zinaida@example.com'
-  await identities.setPassword(owner, { login, current: undefined, password, household: 'h' }, null)
+  const hash = await identities.hash(password, login)
+  await db.transact((tx) => identities.create(tx, owner, { login, email: login, password: hash }))
   await signIn.byPassword('customer', { login, password }, visitor)
   const payload = JSON.stringify({ email: login, password: 'none' })
   await db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }))
@@ -174,6 +177,58 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
     expect(text).toContain('zinaida@example.com')
     expect(text).not.toContain('zinaida note')
     expect(page.items.filter((item) => ['audit_log', 'operator_answers'].includes(item.table))).toEqual([])
+  })
+
+  test('is told of nobody else: who brought her, whom she brought, and which operator looked', async () => {
+    const { customers, exporting, operators, paymentOperator, payments, referrals, signIn, db } = services
+    const referrer = await customers.create('Referrer')
+    clock.advance(1000)
+    const brought = await customers.create('Brought')
+    const earlier = await referrals.terms()
+    await referrals.set({ hundredths: 1000, topUps: 3 })
+    await referrals.add(brought.id, referrer.id)
+    const wish = { amount: kopecks(70_000n), method: 'transfer', returnUrl: undefined, email: undefined }
+    const by = { customer: brought.id, token: null }
+    const { payment } = await payments.begin(by, undefined, wish, 'https://shop.example')
+    await paymentOperator.markPaid(payment.id, 'bank statement 17', 'mark of brought')
+    const looker = await db.transact((tx) => operators.add(tx, 'looker', 'support'))
+    const view = await signIn.openView(looker.id, brought.id, {
+      source: '203.0.113.77',
+      household: 'o',
+      agent: 'Console',
+    })
+    const exportOf = async (of: CustomerId, to: 'operator' | 'customer') =>
+      JSON.stringify(await exporting.page(of, to, undefined, 500))
+    for (const to of ['operator', 'customer'] as const) {
+      const hers = await exportOf(brought.id, to)
+      expect(hers).toContain(payment.id)
+      for (const foreign of [referrer.id, view.session.id, looker.id, '203.0.113.77']) {
+        expect(hers).not.toContain(foreign)
+      }
+      const his = await exportOf(referrer.id, to)
+      expect(his).toContain('share of a top-up')
+      for (const foreign of [brought.id, payment.id]) expect(his).not.toContain(foreign)
+    }
+    expect(await exportOf(brought.id, 'operator')).toContain('bank statement 17')
+    expect(await exportOf(brought.id, 'customer')).not.toContain('bank statement 17')
+    if (earlier) await referrals.set(earlier)
+  })
+
+  test('whoever makes up where an export goes on is refused, wherever that would be', async () => {
+    const { exporting } = services
+    const nonsense: unknown[] = [{}, null, 1, 'x', [], ['x'], [0.5], [1e300], [null]]
+    for (const [index, { key }] of holdings.entries()) {
+      const fillings = ['', 'x', '\0', '\ud800', '1', "'", 1, -1, 0, 9e15, 0.5, null, [], {}, true]
+      for (const filling of fillings) nonsense.push([index, ...key.map(() => filling)])
+      nonsense.push([index, ...key, 1], [index, 'x', 'x', 'x', 'x', 'x'])
+    }
+    for (const each of nonsense) {
+      for (const to of ['operator', 'customer'] as const) {
+        const asked = exporting.page(id, to, JSON.stringify(each), 3).then(() => 'answered')
+        const outcome = await asked.catch((error: unknown) => (error instanceof Refusal ? error.kind : error))
+        expect([each, outcome]).toEqual([each, expect.stringMatching(/^(answered|malformed)$/)])
+      }
+    }
   })
 
   test('is not erased unless it is meant, and whoever asks is told what goes with her', async () => {
@@ -324,4 +379,34 @@ test('every table of the schema is known to tell of customers, or not to', async
   expect(known.filter((table) => !tables.includes(table) && table !== 'closed_shop')).toEqual([])
   const page = readFileSync(new URL('../../docs/operate/privacy.md', import.meta.url), 'utf8')
   expect(tables.filter((table) => !page.includes(`\`${table}\``))).toEqual([])
+})
+
+describe.each([...engines])('a customer with many whitelisted addresses on %s', (engine) => {
+  test('is erased with as many amendments as there are checkpoints, however many addresses there are', async () => {
+    const opened = await openTestDatabase(engine)
+    try {
+      const clock = new HandClock()
+      const services = wireFilled(opened.db, clock)
+      const { customers, ledgerAudit, premium } = services
+      const { id } = await customers.create('Many')
+      const subusers = isLong ? 20 : 2
+      for (let of = 0; of < subusers; of += 1) {
+        const subuser = await premium.subusers.create(id, { name: `sub ${of}` })
+        for (let n = 0; n < (isLong ? 100 : 60); n += 1) {
+          await premium.whitelist.add(id, subuser.id, `91.121.${of}.${n}`, `zinaida ${n}`)
+        }
+        clock.advance(5 * 60_000)
+        await ledgerAudit.makeCheckpoint()
+        for (let n = 0; n < 10; n += 1) await premium.whitelist.remove(id, subuser.id, `91.121.${of}.${n}`)
+      }
+      await services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
+      expect(await tablesWith(opened.db, ['91.121.', 'zinaida'])).toEqual([])
+      expect(await findingsOf(services)).toEqual([])
+      const [row] = await opened.db.all<{ n: bigint }>('SELECT COUNT(*) AS n FROM checkpoint_amendments')
+      // One for the names of other rows, one for the addresses, and some for those that were changed in another.
+      expect(Number(row?.n)).toBeLessThanOrEqual(subusers * 4)
+    } finally {
+      await opened.close()
+    }
+  })
 })

@@ -42,7 +42,7 @@ describe.each([...engines])('signing up with letters on %s', (engine) => {
       expect((await page.post('/auth/v1/customer/register', wish)).status).toBe(400)
     }
     const asked = await page.post('/auth/v1/customer/register', { email, password })
-    expect(asked.data).toEqual({ confirm: true, who: null })
+    expect(asked.data).toEqual({ confirm: true, who: null, ref: null })
     expect((await page.post('/auth/v1/customer/sign-in', { login: email, password })).status).toBe(401)
     const link = await lastLink(1, 'confirm')
     expect(smtp.letters()[0]).toMatch(/^From: shop@example\.com$/m)

@@ -4,6 +4,7 @@ import { codes } from '../../src/adapters/codes.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
 import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const password = 'correct horse battery'
@@ -138,6 +139,38 @@ describe.each([...engines])('signing in on %s', (engine) => {
     const page = await browser()
     await page.post('/auth/v1/customer/sign-in/link', { link: await linkFor(customer) })
     expect((await page.post('/auth/v1/customer/password', { login, password })).status).toBe(409)
+  })
+
+  test('an e-mail address that nobody has confirmed is not taken as a login, and is free for whoever does', async () => {
+    const { page, login, customer } = await newcomer()
+    const change = { password: 'another good one', current_password: password }
+    for (const address of ['victim@example.com', 'VICTIM@example.com', 'ｖictim@example.com']) {
+      const refused = await page.post('/auth/v1/customer/password', { ...change, login: address })
+      expect([refused.status, refused.error.details[0].field]).toEqual([400, 'login'])
+    }
+    const { operators, identities, db } = service.services
+    const operator = await db.transact((tx) => operators.add(tx, 'olga-of-letters', 'owner'))
+    const wish = { login: 'victim@example.com', current: undefined, password, household: 'h' }
+    const slipped = identities.setPassword({ kind: 'operator', id: operator.id }, wish, null)
+    expect((await refusalOf(slipped)).code).toBe('invalid_request')
+    expect((await (await browser()).post('/auth/v1/customer/sign-in', { login, password })).status).toBe(200)
+    const owner = { kind: 'customer', id: (await service.newCustomer()).customer } as const
+    const address = { login: 'victim@example.com', email: 'victim@example.com' }
+    const hash = await identities.hash(password, address.login)
+    await db.transact((tx) => identities.create(tx, owner, { ...address, password: hash }))
+    expect((await identities.profile({ kind: 'customer', id: customer })).email).toBeNull()
+    // His own, and confirmed: he may go by another name and come back to it.
+    const his = { current: password, password, household: 'h' }
+    await identities.setPassword(owner, { ...his, login: 'victim' }, null)
+    await identities.setPassword(owner, { ...his, login: address.login }, null)
+    expect(await identities.profile(owner)).toMatchObject(address)
+  })
+
+  test('of two who take a login at once one has it, and the other is told', async () => {
+    const both = [await newcomer(), await newcomer()]
+    const wish = { login: 'wanted-by-both', password: 'another good one', current_password: password }
+    const answers = await Promise.all(both.map(({ page }) => page.post('/auth/v1/customer/password', wish)))
+    expect(answers.map((each) => each.status).toSorted((a, b) => a - b)).toEqual([200, 409])
   })
 
   test('with a second factor signing in takes a code, and each code once', async () => {

@@ -32,8 +32,13 @@ describe('a shop with a certificate from files', () => {
   beforeAll(async () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
-    shop = startTurnpike(['shop'], { ...settings('files'), ...files.env, TURNPIKE_PORT: String(port) })
-    await shop.until(/Turnpike is open at https:/)
+    shop = startTurnpike(['shop'], {
+      ...settings('files'),
+      ...files.env,
+      TURNPIKE_PORT: String(port),
+      TURNPIKE_PUBLIC_URL: 'https://shop.example.net',
+    })
+    await shop.until(/Turnpike is open at https:\/\/shop\.example\.net\n.*https:\/\/shop\.example\.net\/docs/)
   })
   afterAll(() => files.remove())
 
@@ -147,8 +152,6 @@ describe('everything with a certificate by ACME, from pebble', () => {
     }
     up = startTurnpike(['up'], env)
     await up.until(/Turnpike is open at/)
-    await up.until(/certificate renewed/)
-    await untilTrue(async () => (await ask('/healthz')).exit === 0)
   })
   afterAll(() => pebble.stop())
 
@@ -156,6 +159,17 @@ describe('everything with a certificate by ACME, from pebble', () => {
     const where = ['--cacert', root, '--resolve', `shop.test:${port}:127.0.0.1`]
     return run('curl', '-qsS', '--max-time', '10', ...where, ...more, `https://shop.test:${port}${path}`)
   }
+
+  test('says that it is open once it has its certificate, and until then nothing that frightens', async () => {
+    expect(up.out()).toContain(`Turnpike is open at https://shop.test:${port}\n`)
+    expect((await ask('/healthz')).exit).toBe(0)
+    expect(up.err()).toContain('certificate renewed')
+    const loud = up
+      .err()
+      .split('\n')
+      .filter((line) => /"level":"(warn|error)"/.test(line))
+    expect(loud).toEqual([])
+  })
 
   test('serves the shop, and proxies over TLS, by the names that it got', async () => {
     const bearer = ['-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json']
@@ -165,8 +179,7 @@ describe('everything with a certificate by ACME, from pebble', () => {
     const origin = startOrigin()
     const at = `https://${username}:${password}@proxy.shop.test:${tlsPort}`
     const resolve = ['--resolve', `proxy.shop.test:${tlsPort}:127.0.0.1`]
-    // The gateway looks for a new certificate every few seconds.
-    await untilTrue(async () => (await curl('--proxy-cacert', root, ...resolve, '-x', at, origin.url)).status === 200)
+    expect((await curl('--proxy-cacert', root, ...resolve, '-x', at, origin.url)).status).toBe(200)
     expect(origin.seen.at(-1)?.from).toBe(from)
     await origin.stop()
   })

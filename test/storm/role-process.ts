@@ -59,8 +59,12 @@ export class RoleProcess {
       found?.close()
       return found?.who.pid === heir.pid
     }
-    if (!(await untilTrue(async () => heir.exitCode !== null || (await serves()))) || heir.exitCode !== null)
-      throw new Error(`nobody has taken over; see ${this.logFile}`)
+    const isOver = await untilTrue(async () => heir.exitCode !== null || (await serves()))
+    // One that cannot reach a shop takes over from nobody.
+    if (heir.exitCode === 1 && before.exitCode === null) {
+      this.child = before
+      this.leaving.delete(before)
+    } else if (!isOver || heir.exitCode !== null) throw new Error(`nobody has taken over; see ${this.logFile}`)
   }
 
   private spawn(flags: readonly string[]): Bun.Subprocess {
@@ -125,7 +129,9 @@ export class RoleProcess {
     await child.exited
     running.delete(child)
     const hasLeft = this.leaving.has(child) && child.exitCode === 0
-    if (!hasLeft && (this.child === child || this.leaving.has(child)) && !this.isTold) this.ownDeaths += 1
+    const hasRefused = child === this.child && child.exitCode === 1 && this.leaving.size > 0
+    if (!hasRefused && !hasLeft && (this.child === child || this.leaving.has(child)) && !this.isTold)
+      this.ownDeaths += 1
   }
 
   private read(file: string): string {

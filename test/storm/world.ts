@@ -66,6 +66,8 @@ export class World {
       TURNPIKE_PORT: String(freePort()),
       TURNPIKE_GATEWAY_PORT: String(freePort()),
       TURNPIKE_LOCAL_NODES: 'gateway',
+      // One attacker has a new one for each attempt.
+      TURNPIKE_CUSTOMER_TOKENS: '100000',
       TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
       TURNPIKE_GATEWAY_CONNECTIONS: String(gatewayConnections),
       TURNPIKE_VPN_POOL: '10.66.0.0/18',

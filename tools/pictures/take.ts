@@ -38,6 +38,14 @@ const ofCustomers: readonly Scene[] = [
   },
   { name: 'orders', path: '#/orders' },
   { name: 'money', path: '#/money' },
+  {
+    name: 'money-code',
+    path: '#/money',
+    prepare: async (page) => {
+      await page.getByLabel(/^(Code, if|Код, если)/).fill('GIFT')
+      await page.getByRole('alert').waitFor()
+    },
+  },
   { name: 'events', path: '#/events' },
   { name: 'api', path: '#/api' },
   { name: 'account', path: '#/account' },
@@ -96,9 +104,10 @@ const ofOperators: readonly Scene[] = [
     path: '#/abuse',
     prepare: async (page, shop) => {
       const { data } = (await shop.get('/dedicated/list')) as { data: { proxies: readonly { exit_ip: string }[] } }
-      const [address, from] = await page.locator('form input').all()
+      const [address, from, , reason] = await page.locator('form input').all()
       await address?.fill(data.proxies[0]?.exit_ip ?? '')
       await from?.fill(new Date(shop.clock.nowMs - dayMs).toISOString().slice(0, 16))
+      await reason?.fill('Complaint 17')
       await page.keyboard.press('Enter')
       await page.getByRole('table').waitFor()
     },
@@ -142,6 +151,17 @@ const ofOperators: readonly Scene[] = [
     },
   },
   { name: 'operator-payments', path: '#/payments' },
+  { name: 'operator-codes', path: '#/payments/codes' },
+  {
+    name: 'operator-code',
+    path: '#/payments/codes',
+    prepare: async (page) => {
+      await page.getByRole('button', { name: /^(Make a code|Создать код)$/ }).click()
+      await page.getByRole('dialog').locator('input').first().waitFor()
+    },
+  },
+  { name: 'operator-providers', path: '#/payments/providers' },
+  { name: 'operator-reports', path: '#/reports' },
   { name: 'operator-audit', path: '#/audit' },
   { name: 'operator-operators', path: '#/operators' },
   { name: 'operator-account', path: '#/account' },

@@ -15,6 +15,7 @@ import {
   createSignInShapes,
   forgotPassword,
   leave,
+  lookAtRef,
   register,
   resetPassword,
   toSession,
@@ -69,7 +70,7 @@ async function letIn(
   const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
   if (session.openedBy !== null && isChange) throw onlyLooking()
   await deps.signIn.touch(session)
-  return { by: { visitor, session }, name: session.id }
+  return { by: { visitor, session }, name: session.owner.id }
 }
 
 const onlyLooking = (): Refusal =>
@@ -218,12 +219,13 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
   const toWho = createWho(deps)
   return [
     bindCookie(register, async ({ caller, body }) => {
-      const opened = await registration.register(body, caller.visitor)
+      const { opened, ref } = await registration.register(body, caller.visitor)
       return {
-        data: { confirm: !opened, who: opened ? await toWho(opened.session) : null },
+        data: { confirm: !opened, who: opened ? await toWho(opened.session) : null, ref },
         cookie: opened && cookies.opened(opened),
       }
     }),
+    bind(lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
     bindCookie(confirmAddress, async ({ caller, body }) => {
       const opened = await registration.confirm(body.link, caller.visitor)
       return { data: await toWho(opened.session), cookie: cookies.opened(opened) }

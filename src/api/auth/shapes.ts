@@ -191,9 +191,9 @@ export function createSignInShapes(kind: OwnerKind) {
       body: z.object({
         password: given('The new password, 10 to 200 characters.', 1000, 'correct horse battery'),
         current_password: currentPassword(),
-        login: given('The login; an operator’s is his name.', 254, exampleLogin).optional(),
+        login: given('The login; an operator’s is his name.', 254, 'anna').optional(),
       }),
-      exampleBody: { password: 'correct horse battery', login: exampleLogin },
+      exampleBody: { password: 'correct horse battery', login: 'anna' },
       answer: z.object({ sessions_ended: whole('How many other sessions have ended.', 0) }),
       example: { sessions_ended: 0 },
       codes: ['sign_in_failed', 'conflict'],
@@ -251,6 +251,12 @@ export function createSignInShapes(kind: OwnerKind) {
 const email = () => given('An e-mail address.', 254, exampleLogin)
 const tag = tagOf('customer')
 
+const refCode = () => given('The code of whoever brought the customer: what stands behind `?ref=`.', 100, '7KQ2M9XV')
+const refOutcome = z.enum(['known', 'unknown', 'off', 'own'])
+const refMeanings =
+  '`known`: its owner gets his share. `unknown`: nobody has this code. `off`: nothing is given here for bringing ' +
+  'customers. `own`: it is the code of the same person, who gets nothing for himself.'
+
 export const register = operation({
   id: 'register',
   method: 'POST',
@@ -261,16 +267,31 @@ export const register = operation({
     'Where the shop sends letters, the address is confirmed by a link first, and the answer is the same for one that ' +
     'is known already. Else the session is open at once.',
   access: 'public',
-  body: z.object({ email: email(), password: password() }),
+  body: z.object({ email: email(), password: password(), ref: refCode().optional() }),
   exampleBody: { email: exampleLogin, password: 'correct horse battery' },
   answer: z.object({
     confirm: flag('Whether a letter was sent whose link is to be opened.'),
     who: z
       .union([who, z.null()])
       .openapi({ description: 'Who has signed in; null while the address is to be confirmed.' }),
+    ref: z.union([refOutcome, z.null()]).openapi({
+      description: `What becomes of the code; null without one. It never stops anybody. ${refMeanings}`,
+    }),
   }),
-  example: { confirm: true, who: null },
+  example: { confirm: true, who: null, ref: null },
   codes: ['conflict', 'forbidden'],
+})
+
+export const lookAtRef = operation({
+  id: 'lookAtRef',
+  method: 'GET',
+  path: '/customer/register/ref',
+  tag,
+  summary: 'Whether the code of a referral link is one of this shop',
+  access: 'public',
+  query: z.object({ code: refCode() }),
+  answer: z.object({ ref: refOutcome.openapi({ description: refMeanings }) }),
+  example: { ref: 'known' },
 })
 
 export const confirmAddress = operation({

@@ -19,6 +19,7 @@ import {
 } from '../answers.ts'
 import { readBody } from '../body.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from '../rate.ts'
+import { createStrangers } from '../strangers.ts'
 import { readFields, readQuery } from '../validate.ts'
 import { noPrivateKey, noSuchRoute, wrongKind, wrongMethod } from './refusals.ts'
 import { type ReportDeps, takeReport } from './report.ts'
@@ -58,13 +59,15 @@ const idOf = (request: Request): string | undefined =>
 
 /** The shop's half of the node protocol, as one function from request to answer. */
 export function createNodeHttp(deps: NodeHttpDeps) {
+  const strangers = createStrangers(deps.clock, deps.requestId())
   const joins = createRateLimit(joinsPerMinute, deps.clock)
   const trials = createRateLimit(trialsPerMinute, deps.clock)
   const proofs = createRateLimit(proofsPerMinute, deps.clock)
   const sidesOf = (node: Node): NodeSide[] => deps.nodeSides.filter((side) => side.kind === node.kind)
 
   async function authenticate(visit: Visit): Promise<Node> {
-    visit.node = await deps.fleet.authenticate(bearerOf(visit.request))
+    const check = () => deps.fleet.authenticate(bearerOf(visit.request))
+    visit.node = await strangers(visit.request, visit, check, (node) => node.id)
     return visit.node
   }
 
@@ -182,7 +185,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
       tookMs: performance.now() - startedAt,
       customer: undefined,
       node: visit.node?.id,
-      charges: false,
+      isSale: false,
       fault,
     })
     return response

@@ -43,6 +43,14 @@ export type Payment = {
   created_at: string
 }
 
+export type Referral = {
+  terms: { percent: number; top_ups: number } | null
+  code: string | null
+  link: string | null
+  brought: number
+  earned_rub: number
+}
+
 export type Proxy = {
   id: number
   ip: string
@@ -187,6 +195,13 @@ export type Operations = {
   }
   /** GET /payments/methods */
   listPaymentMethods: { params: {}; query: {}; body: {}; answer: { items: readonly PaymentMethod[] } }
+  /** GET /payments/quote */
+  quotePayment: {
+    params: {}
+    query: { amount_rub: number; method: string; code?: string | undefined }
+    body: {}
+    answer: { amount_rub: number; fee_rub: number; to_pay_rub: number; bonus_rub: number; balance_grows_rub: number }
+  }
   /** POST /payments */
   createPayment: {
     params: {}
@@ -210,6 +225,10 @@ export type Operations = {
   }
   /** GET /payments/{payment_id} */
   getPayment: { params: { payment_id: string }; query: {}; body: {}; answer: Payment }
+  /** GET /referral */
+  getReferral: { params: {}; query: {}; body: {}; answer: Referral }
+  /** POST /referral */
+  makeReferralCode: { params: {}; query: {}; body: Readonly<Record<string, unknown>>; answer: Referral }
   /** GET /dedicated/quote */
   quoteDedicated: {
     params: {}
@@ -851,9 +870,12 @@ export const operations = {
   listTransactions: ['GET', '/transactions'],
   exportAccount: ['GET', '/export'],
   listPaymentMethods: ['GET', '/payments/methods'],
+  quotePayment: ['GET', '/payments/quote'],
   createPayment: ['POST', '/payments', 'keyed'],
   listPayments: ['GET', '/payments'],
   getPayment: ['GET', '/payments/{payment_id}'],
+  getReferral: ['GET', '/referral'],
+  makeReferralCode: ['POST', '/referral'],
   quoteDedicated: ['GET', '/dedicated/quote'],
   buyDedicated: ['POST', '/dedicated/buy', 'keyed'],
   quoteProlonging: ['GET', '/dedicated/prolong/quote'],

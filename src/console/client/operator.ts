@@ -102,6 +102,7 @@ export type PaymentProvider = {
   wants: readonly { name: string; meaning: string; required: boolean }[]
   wants_secret: boolean
   methods: readonly { method: string; min_rub: number; max_rub: number; fee_percent: number }[]
+  health: { answered_at: string | null; failed_at: string | null; failure: 'refused' | 'unavailable' | null } | null
 }
 
 export type Code = {

@@ -114,9 +114,11 @@ export type Operations = {
   register: {
     params: {}
     query: {}
-    body: { email: string; password: string }
-    answer: { confirm: boolean; who: Who | null }
+    body: { email: string; password: string; ref?: string | undefined }
+    answer: { confirm: boolean; who: Who | null; ref: 'known' | 'unknown' | 'off' | 'own' | null }
   }
+  /** GET /customer/register/ref */
+  lookAtRef: { params: {}; query: { code: string }; body: {}; answer: { ref: 'known' | 'unknown' | 'off' | 'own' } }
   /** POST /customer/register/confirm */
   confirmAddress: { params: {}; query: {}; body: { link: string }; answer: Who }
   /** POST /customer/password/forgotten */
@@ -156,6 +158,7 @@ export const operations = {
   confirmFactorOfOperator: ['POST', '/operator/factor/confirm'],
   removeFactorOfOperator: ['POST', '/operator/factor/remove'],
   register: ['POST', '/customer/register'],
+  lookAtRef: ['GET', '/customer/register/ref'],
   confirmAddress: ['POST', '/customer/register/confirm'],
   forgotPassword: ['POST', '/customer/password/forgotten'],
   resetPassword: ['POST', '/customer/password/reset'],

@@ -1,10 +1,24 @@
 import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
+import { useLanguage, useWords } from '../shared/language.tsx'
 import { Paged } from '../shared/paged.tsx'
 import { Empty, Page, Panel } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
+import { actions } from './actions-ru.ts'
 import { usePages } from './api.ts'
 import { operatorWords } from './words.ts'
+
+/** What was done; in Russian with the name that programs know it by. */
+function Action({ name }: { readonly name: string }) {
+  const { language } = useLanguage()
+  const said = language === 'ru' ? actions[name] : undefined
+  if (said === undefined) return <span className="mono">{name}</span>
+  return (
+    <span>
+      {said}
+      <small className="mono">{name}</small>
+    </span>
+  )
+}
 
 export function AuditPage() {
   const words = useWords(operatorWords)
@@ -34,7 +48,7 @@ export function AuditPage() {
                       </span>
                     ),
                   },
-                  { name: 'action', label: words.action, show: (row) => <span className="mono">{row.action}</span> },
+                  { name: 'action', label: words.action, show: (row) => <Action name={row.action} /> },
                   {
                     name: 'details',
                     label: words.details,

@@ -19,6 +19,8 @@ import { PaymentsPage } from './payments.tsx'
 import { paymentsWords } from './payments-words.ts'
 import { PricesPage } from './prices.tsx'
 import { ProxyPage } from './proxy.tsx'
+import { ReportsPage } from './reports.tsx'
+import { reportsWords } from './reports-words.ts'
 import { StockPage } from './stock.tsx'
 import { VerifyPage } from './verify.tsx'
 import { VpnPage } from './vpn.tsx'
@@ -29,7 +31,8 @@ const pages: readonly (readonly [pattern: RegExp, show: (id: string) => ReactNod
   [/^\/customers$/, () => <CustomersPage />],
   [/^\/customers\/(\w+)$/, (id) => <CustomerPage key={id} id={id} />],
   [/^\/orders\/(\w+)$/, (id) => <OrderStory key={id} id={id} />],
-  [/^\/payments$/, () => <PaymentsPage />],
+  [/^\/payments(?:\/(\w+))?$/, (tab) => <PaymentsPage tab={tab} />],
+  [/^\/reports$/, () => <ReportsPage />],
   [/^\/proxies\/(\d+)$/, (id) => <ProxyPage key={id} id={id} />],
   [/^\/vpn\/([\w-]+)$/, (uuid) => <VpnPage key={uuid} uuid={uuid} />],
   [/^\/abuse$/, () => <AbusePage />],
@@ -60,12 +63,14 @@ function Name() {
 export default function Operator() {
   const words = useWords(operatorWords)
   const payments = useWords(paymentsWords)
+  const reports = useWords(reportsWords)
   const { path } = useRoute()
   const may = useMay()
   const ways: readonly Way[] = [
     { path: '/', label: words.overview, icon: 'home' },
     { path: '/customers', label: words.customers, icon: 'people' },
     { path: '/payments', label: payments.title, icon: 'receipt' },
+    { path: '/reports', label: reports.title, icon: 'chart' },
     ...(may('findHolders') ? [{ path: '/abuse', label: words.abuse, icon: 'search' } as const] : []),
     { path: '/stock', label: words.stock, icon: 'server' },
     { path: '/prices', label: words.prices, icon: 'tag' },

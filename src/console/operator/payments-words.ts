@@ -1,8 +1,23 @@
+import type { PaymentNotice } from '../client/operator.ts'
 import type { Words } from '../shared/language.tsx'
 
 const en = {
   title: 'Payments',
-  about: 'What customers have paid in or are about to, and what no payment explains.',
+  tabs: { '': 'Payments', codes: 'Codes and referrals', providers: 'Providers' },
+  abouts: {
+    '': 'What customers have paid in or are about to, and what no payment explains.',
+    codes: 'Codes that add to top-ups, and shares for whoever brings customers.',
+    providers: 'Through whom customers pay, and whether their books agree with ours.',
+  },
+  reasons: {
+    unknown: 'paid at the provider, and no payment here is meant by it',
+    not_at_provider: 'the provider was asked, and has no such payment',
+    amount: 'another amount was paid than was asked for',
+    currency: 'it was paid in another currency',
+    test: 'paid in a test shop, where no money moves',
+    twice: 'paid a second time for a payment that was credited',
+    excess: 'more was given back than was credited',
+  } as Readonly<Record<PaymentNotice['reason'], string>>,
   state: 'State',
   any: 'Any',
   states: {
@@ -14,8 +29,7 @@ const en = {
     refunded: 'Gone back',
   } as Readonly<Record<string, string>>,
   payment: 'Payment',
-  method: 'Method',
-  back: 'Gone back',
+  returned: (sum: string) => `returned ${sum}`,
   act: 'What to do',
   markPaid: 'Mark as paid',
   markPaidAbout: 'The money is on your account or in your hand. It is credited at once, and once only.',
@@ -36,7 +50,21 @@ const en = {
 }
 const ru: typeof en = {
   title: 'Платежи',
-  about: 'Что покупатели внесли или вот-вот внесут и что не объясняется ни одним платежом.',
+  tabs: { '': 'Платежи', codes: 'Коды и приглашения', providers: 'Провайдеры' },
+  abouts: {
+    '': 'Что покупатели внесли или вот-вот внесут и что не объясняется ни одним платежом.',
+    codes: 'Коды, которые добавляют к пополнениям, и доли тем, кто приводит покупателей.',
+    providers: 'Через кого платят покупатели и сходятся ли их книги с нашими.',
+  },
+  reasons: {
+    unknown: 'оплачено у провайдера, а платежа здесь нет',
+    not_at_provider: 'провайдера спросили, такого платежа у него нет',
+    amount: 'оплачена другая сумма',
+    currency: 'оплачено в другой валюте',
+    test: 'оплачено в тестовом магазине, где деньги не ходят',
+    twice: 'второй раз оплачен уже зачисленный платёж',
+    excess: 'возвращено больше, чем было зачислено',
+  },
   state: 'Состояние',
   any: 'Любое',
   states: {
@@ -48,8 +76,7 @@ const ru: typeof en = {
     refunded: 'Возвращён',
   },
   payment: 'Платёж',
-  method: 'Способ',
-  back: 'Возвращено',
+  returned: (sum) => `возвращено ${sum}`,
   act: 'Что сделать',
   markPaid: 'Отметить оплаченным',
   markPaidAbout: 'Деньги у вас на счёте или на руках. Зачисляются сразу и только один раз.',

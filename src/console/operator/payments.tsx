@@ -4,11 +4,15 @@ import type { AnyPayment, PaymentNotice } from '../client/operator.ts'
 import { Act } from '../shared/act.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
+import { methodNames } from '../shared/method-names.ts'
+import { NoSuchPage } from '../shared/no-such-page.tsx'
 import { Paged } from '../shared/paged.tsx'
 import { Empty, Page, Panel, Reading, Status, type Tone } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { api, useMay, usePages, useRead } from './api.ts'
+import { CodesTab } from './codes.tsx'
 import { paymentsWords } from './payments-words.ts'
+import { ProvidersTab } from './providers.tsx'
 import { operatorWords } from './words.ts'
 
 type State = AnyPayment['state']
@@ -23,12 +27,39 @@ const tones: Readonly<Record<State, Tone>> = {
   refunded: 'bad',
 }
 
-export function PaymentsPage() {
+const tabs = { '': PaymentsTab, codes: CodesTab, providers: ProvidersTab }
+type Tab = keyof typeof tabs
+
+const isTab = (name: string): name is Tab => name in tabs
+
+export function PaymentsPage({ tab }: { readonly tab: string }) {
+  const words = useWords(paymentsWords)
+  if (!isTab(tab)) return <NoSuchPage />
+  const Shown = tabs[tab]
+  return (
+    <Page title={words.title} about={words.abouts[tab]}>
+      <nav className="tabs" aria-label={words.title}>
+        {(Object.keys(tabs) as Tab[]).map((each) => (
+          <a
+            key={each}
+            href={each === '' ? '#/payments' : `#/payments/${each}`}
+            aria-current={each === tab ? 'page' : undefined}
+          >
+            {words.tabs[each]}
+          </a>
+        ))}
+      </nav>
+      <Shown />
+    </Page>
+  )
+}
+
+function PaymentsTab() {
   const words = useWords(paymentsWords)
   const [state, setState] = useState('')
   const payments = usePages('listAllPayments', { query: { ...(state !== '' && { state: state as State }) } })
   return (
-    <Page title={words.title} about={words.about}>
+    <>
       <Panel className="stack">
         <NativeSelect
           label={words.state}
@@ -43,13 +74,14 @@ export function PaymentsPage() {
         <Paged of={payments}>{(items) => <Payments rows={items} />}</Paged>
       </Panel>
       <Unmatched />
-    </Page>
+    </>
   )
 }
 
 function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
   const words = useWords(paymentsWords)
   const operator = useWords(operatorWords)
+  const methods = useWords(methodNames)
   const format = useFormat()
   if (rows.length === 0) return <Empty icon="wallet" title={operator.none} about={operator.noneAbout} />
   return (
@@ -58,25 +90,37 @@ function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
       rows={rows}
       keyOf={(row) => row.payment_id}
       columns={[
-        { name: 'when', label: operator.when, show: (row) => format.moment(row.created_at) },
-        { name: 'payment', label: words.payment, show: (row) => <span className="mono">{row.payment_id}</span> },
+        {
+          name: 'payment',
+          label: words.payment,
+          show: (row) => (
+            <span>
+              {format.moment(row.created_at)}
+              <small className="mono">{row.payment_id}</small>
+            </span>
+          ),
+        },
         {
           name: 'customer',
           label: operator.customer,
           show: (row) => <a href={`#/customers/${row.customer_id}`}>{`…${row.customer_id.slice(-8)}`}</a>,
         },
-        { name: 'method', label: words.method, show: (row) => row.method },
         {
           name: 'state',
           label: words.state,
           show: (row) => <Status tone={tones[row.state]}>{words.states[row.state] ?? row.state}</Status>,
         },
-        { name: 'amount', label: operator.amount, isFigure: true, show: (row) => format.exactMoney(row.amount_rub) },
         {
-          name: 'back',
-          label: words.back,
+          name: 'amount',
+          label: operator.amount,
           isFigure: true,
-          show: (row) => (row.refunded_rub === 0 ? '' : format.exactMoney(row.refunded_rub)),
+          show: (row) => (
+            <span>
+              {format.exactMoney(row.amount_rub)}
+              <small>{methods[row.method] ?? row.method}</small>
+              {row.refunded_rub > 0 && <small>{words.returned(format.exactMoney(row.refunded_rub))}</small>}
+            </span>
+          ),
         },
         { name: 'act', label: words.act, isUnlabelled: true, show: (row) => <Actions payment={row} /> },
       ]}
@@ -159,7 +203,7 @@ function Unmatched() {
                     </span>
                   ),
                 },
-                { name: 'why', label: words.why, isText: true, show: (row) => row.meaning },
+                { name: 'why', label: words.why, isText: true, show: (row) => words.reasons[row.reason] },
                 { name: 'amount', label: operator.amount, isFigure: true, show: amountOf },
                 {
                   name: 'act',

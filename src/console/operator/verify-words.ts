@@ -1,4 +1,5 @@
 import type { Words } from '../shared/language.tsx'
+import { coveredNames } from './findings-ru.ts'
 
 const en = {
   verifyAbout: 'Recomputes every promise on the live database: money, addresses, bytes, the audit log.',
@@ -28,34 +29,6 @@ const ru: typeof en = {
   problem: 'Что не так',
   advice: 'Что делать',
   covered: 'Что проверено',
-  coveredNames: {
-    accounts: 'Счета',
-    postings: 'Проводки',
-    orders: 'Заказы',
-    checkpoints: 'Контрольные точки',
-    'checkpoints kept elsewhere': 'Контрольные точки, хранимые отдельно',
-    answers: 'Сохранённые ответы',
-    proxies: 'Прокси',
-    places: 'Места',
-    leases: 'Аренды адресов',
-    subscriptions: 'Подписки VPN',
-    devices: 'Устройства VPN',
-    'traffic accounts': 'Счета трафика',
-    'traffic movements': 'Движения трафика',
-    'traffic orders': 'Заказы трафика',
-    'leased subjects': 'Кому выделен трафик',
-    'subjects with claims in quarantine': 'С показаниями в карантине',
-    'sub-users': 'Субпользователи',
-    exits: 'Выходы',
-    'accounts with hours': 'Счета с расходом по часам',
-    payments: 'Платежи',
-    events: 'События',
-    nodes: 'Узлы',
-    'entries of the audit log': 'Записи журнала',
-    logins: 'Логины',
-    'parts of the schema': 'Части схемы базы',
-    constraints: 'Ограничения базы',
-    'versions of rows': 'Версии строк',
-  },
+  coveredNames,
 }
 export const verifyWords: Words<typeof en> = { en, ru }

@@ -1,11 +1,12 @@
 import { Button, Progress, Text } from '@mantine/core'
 import type { Verification } from '../client/operator.ts'
 import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
+import { useLanguage, useWords } from '../shared/language.tsx'
 import { Empty, Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { RefusalNotice } from '../shared/refusal-notice.tsx'
 import { Rows } from '../shared/rows.tsx'
 import { useChange, useMay, useRead } from './api.ts'
+import { sayFinding, sayPart, sayUnseen } from './findings.ts'
 import { verifyWords } from './verify-words.ts'
 import { operatorWords } from './words.ts'
 
@@ -39,6 +40,7 @@ export function VerifyPage() {
 function Shown({ of }: { readonly of: Verification }) {
   const words = useWords(operatorWords)
   const told = useWords(verifyWords)
+  const { language } = useLanguage()
   const format = useFormat()
   if (of.state === 'none') {
     return (
@@ -50,7 +52,7 @@ function Shown({ of }: { readonly of: Verification }) {
   if (of.state === 'running') {
     return (
       <Panel className="stack">
-        <Text role="status">{told.running(`${of.part ?? ''} ${format.number(of.done)}`)}</Text>
+        <Text role="status">{told.running(`${sayPart(of.part ?? '', language)} ${format.number(of.done)}`)}</Text>
         <Progress value={100} animated aria-label={words.verify} />
       </Panel>
     )
@@ -62,6 +64,11 @@ function Shown({ of }: { readonly of: Verification }) {
           {of.ok === true ? told.verifyGood : told.verifyBad(format.number(of.found ?? of.findings.length))}
         </Text>
         {of.ended_at !== null && <Text size="sm">{format.moment(of.ended_at)}</Text>}
+        {of.notes.map((note) => (
+          <Text key={note} size="sm">
+            {sayUnseen(note, language, format)}
+          </Text>
+        ))}
       </div>
       {of.findings.length > 0 && <Findings of={of} />}
       {Object.keys(of.covered).length > 0 && (
@@ -81,11 +88,13 @@ function Shown({ of }: { readonly of: Verification }) {
 function Findings({ of }: { readonly of: Verification }) {
   const words = useWords(operatorWords)
   const told = useWords(verifyWords)
+  const { language } = useLanguage()
+  const format = useFormat()
   return (
     <Panel>
       <Rows
         label={words.verify}
-        rows={of.findings}
+        rows={of.findings.map((each) => sayFinding(each, language, format))}
         keyOf={(row) => `${row.where}${row.problem}`}
         columns={[
           { name: 'promise', label: told.promise, isText: true, show: (row) => row.promise },

@@ -8,5 +8,7 @@ test('what the shop writes beside a movement is said in Russian; what an operato
   expect(say('5 × US IPv6, 30 days')).toBe('5 × US, IPv6, дней: 30')
   expect(say('2 × NL shared IPv4, 14 days')).toBe('2 × NL, общий IPv4, дней: 14')
   expect(say('VPN for 1 month')).toBe('VPN, месяцев: 1')
+  expect(say('top-up by transfer')).toBe('пополнение: банковский перевод')
+  expect(say('code SPRING taken back')).toBe('бонус по коду SPRING снят')
   expect(say('invoice 7')).toBe('invoice 7')
 })

@@ -1,5 +1,6 @@
 import type { Format } from './format.ts'
 import type { Language } from './language.tsx'
+import { methodNames } from './method-names.ts'
 import { createTranslator } from './refusals/translate.ts'
 import { tradeWords } from './trade-words.ts'
 
@@ -16,6 +17,12 @@ const translate = createTranslator([
   ['moved {} traffic', 'перенос трафика: {}'],
   ['deleted sub-user {}', 'удалён субпользователь {}'],
   ['sandbox money', 'деньги песочницы'],
+  ['top-up by {}', 'пополнение: {}'],
+  ['{} payment taken back', 'платёж отозван: {}'],
+  ['share of a top-up', 'доля от пополнения'],
+  ['share of a top-up taken back', 'доля от пополнения снята'],
+  ['code {} taken back', 'бонус по коду {} снят'],
+  ['code {}', 'код {}'],
   ['{} GB {}', '{} ГБ: {}'],
 ])
 
@@ -23,8 +30,8 @@ export function sayNote(note: string, language: Language, format: Format): strin
   if (language === 'en') return note
   const said = translate(note, format)
   if (said === undefined) return note
-  return said.replace(/: (\w+)$/, (whole, pool: string) => {
-    const name = tradeWords.ru.pools[pool]
+  return said.replace(/: (\w+)$/, (whole, code: string) => {
+    const name = tradeWords.ru.pools[code] ?? methodNames.ru[code]
     return name === undefined ? whole : `: ${name.toLowerCase()}`
   })
 }

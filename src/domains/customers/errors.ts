@@ -23,5 +23,13 @@ export const wrongScope = (needed: string): Refusal =>
 export const noSuchCustomer = (): Refusal => new Refusal('missing', 'not_found', 'There is no such customer.')
 export const noSuchToken = (): Refusal => new Refusal('missing', 'not_found', 'There is no such token.')
 
+export const tooManyTokens = (most: number): Refusal =>
+  new Refusal('conflict', 'conflict', `A customer has at most ${most} open tokens. Revoke one first.`, { limit: most })
+
+export const tokensUsedUp = (most: number): Refusal =>
+  new Refusal('conflict', 'conflict', `At most ${most} tokens can be made in a day. Try again tomorrow.`, {
+    limit: most,
+  })
+
 export const shopIsProduction = (): Refusal =>
   new Refusal('conflict', 'conflict', 'TURNPIKE_SANDBOX_TOKEN is for a sandbox, and this shop is in production.')

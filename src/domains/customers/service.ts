@@ -14,6 +14,8 @@ import {
   noSuchCustomer,
   noSuchToken,
   shopIsProduction,
+  tokensUsedUp,
+  tooManyTokens,
   wrongAddress,
   wrongScope,
 } from './errors.ts'
@@ -36,6 +38,9 @@ import * as store from './store.ts'
 /** How long a look-up is believed. A revocation in another process is known after this long at most. */
 const rememberMs = 500
 const mostRemembered = 10_000
+/** Within a day so many times the tokens that may be open are made: their rows stay, revoked or not. */
+const turnover = 10
+const youngMs = 86_400_000
 
 export type Customers = ReturnType<typeof createCustomers>
 
@@ -61,8 +66,10 @@ export function createCustomers(deps: {
   random: RandomBytes
   sha256: (text: string) => Uint8Array
   vault: Pick<Vault, 'fingerprint'>
+  /** How many of a customer's tokens may be open at once. */
+  mostTokens?: number
 }) {
-  const { db, clock, random } = deps
+  const { db, clock, random, mostTokens = 100 } = deps
   let decided: ShopMode | undefined
 
   /** Asked for with every sale. Once decided it never changes. */
@@ -164,6 +171,11 @@ export function createCustomers(deps: {
       if (customer.blockedAt !== null) throw customerBlocked()
     },
 
+    /** Whether there is such a customer, and nobody has shut him out. */
+    async isOpenIn(reader: Reader, id: CustomerId): Promise<boolean> {
+      return (await store.findCustomer(reader, id))?.blockedAt === null
+    },
+
     /** Writes down which tokens were used since the last time. A crash loses a minute of it, which nobody pays by. */
     async noteUses(): Promise<void> {
       const noted = [...uses]
@@ -246,7 +258,10 @@ export function createCustomers(deps: {
     /** Makes a token. Its text is in the answer and nowhere else. */
     issueToken: (customer: CustomerId, wish: TokenWish): Promise<{ text: string; token: Token }> =>
       db.transact(async (tx) => {
-        if (!(await store.findCustomer(tx, customer))) throw noSuchCustomer()
+        if (!(await store.lockCustomer(tx, customer))) throw noSuchCustomer()
+        const { open, young } = await store.countTokens(tx, customer, clock(), clock() - youngMs)
+        if (open >= mostTokens) throw tooManyTokens(mostTokens)
+        if (young >= mostTokens * turnover) throw tokensUsedUp(mostTokens * turnover)
         const mode = (await store.findMode(tx)) ?? 'production'
         const text = makeTokenText(mode, random(tokenRandomBytes))
         return { text, token: addToken(tx, customer, text, wish) }

@@ -102,6 +102,11 @@ export async function findCustomer(reader: Reader, id: CustomerId): Promise<Cust
   return row && toCustomer(row)
 }
 
+/** Held until the commit: whoever makes something that a customer has only so many of waits for the one before. */
+export async function lockCustomer(tx: Tx, id: CustomerId): Promise<boolean> {
+  return (await tx.first('SELECT id FROM customers WHERE id = $1 FOR UPDATE', [id])) !== undefined
+}
+
 /** Oldest first; an id made later sorts later. */
 export async function listCustomers(reader: Reader, after: string, limit: number): Promise<Customer[]> {
   const rows = await reader.all<CustomerRow>('SELECT * FROM customers WHERE id > $1 ORDER BY id LIMIT $2', [
@@ -222,6 +227,22 @@ export async function findCap(reader: Reader, id: TokenId): Promise<{ cap: Kopec
 export async function listTokens(reader: Reader, customer: CustomerId): Promise<Token[]> {
   const rows = await reader.all<TokenRow>('SELECT * FROM tokens WHERE customer_id = $1 ORDER BY id', [customer])
   return rows.map(toToken)
+}
+
+/** How many of a customer's tokens open something now, and how many were made since. */
+export async function countTokens(
+  reader: Reader,
+  customer: CustomerId,
+  nowMs: number,
+  sinceMs: number,
+): Promise<{ open: number; young: number }> {
+  const row = await reader.first<{ open: bigint; young: bigint }>(
+    `SELECT COUNT(CASE WHEN revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) THEN 1 END) AS open,
+       COUNT(CASE WHEN created_at > $3 THEN 1 END) AS young
+     FROM tokens WHERE customer_id = $1`,
+    [customer, nowMs, sinceMs],
+  )
+  return { open: Number(row?.open ?? 0n), young: Number(row?.young ?? 0n) }
 }
 
 /** The first revocation stands, so that its time stays true. */

@@ -7,7 +7,7 @@ import { addCustomer, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import { readAddress, readPrefix } from '../../kernel/address.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
+import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { tokenRandomBytes } from '../../kernel/token-text.ts'
 import type { Services } from '../../main/shop/services.ts'
 import { makeTokenText } from './rules.ts'
@@ -187,6 +187,36 @@ describe.each([...engines])('tokens on %s', (engine) => {
   test('a token of a customer who is not there cannot be made', async () => {
     const nobody = 'cus_00000000000000000000000000' as CustomerId
     expect(await codeOf(services.customers.issueToken(nobody, { name: 'x' }))).toBe('not_found')
+  })
+
+  test('a customer has so many open tokens and no more, however many he asks for at once', async () => {
+    const few = wire(opened.db, clock, { mostTokens: 5 }).customers
+    const asked = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))
+    const answers = await Promise.allSettled(asked)
+    const made = answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value.token.id] : []))
+    expect(made).toHaveLength(5)
+    const refused = await refusalOf(few.issueToken(customer, { name: 'one more' }))
+    expect([refused.code, refused.details]).toEqual(['conflict', { limit: 5 }])
+    expect(await few.listTokens(customer)).toHaveLength(5)
+    await few.revokeOwnToken(customer, made[0] as TokenId)
+    await few.issueToken(customer, { name: 'brief', expiresAt: clock.nowMs + 1000 })
+    expect(await codeOf(few.issueToken(customer, { name: 'one more' }))).toBe('conflict')
+    clock.advance(1000)
+    await few.issueToken(customer, { name: 'after it' })
+    expect(await codeOf(few.issueToken(customer, { name: 'one more' }))).toBe('conflict')
+    await few.issueToken(await addCustomer(services, 0n), { name: 'of another' })
+  })
+
+  test('tokens that are made only to be revoked come to an end for the day', async () => {
+    const few = wire(opened.db, clock, { mostTokens: 2 }).customers
+    const makeAndRevoke = async () => {
+      const { token } = await few.issueToken(customer, { name: 'waste' })
+      await few.revokeOwnToken(customer, token.id)
+    }
+    for (let count = 0; count < 20; count += 1) await makeAndRevoke()
+    expect(await codeOf(makeAndRevoke())).toBe('conflict')
+    clock.advance(86_400_000)
+    await makeAndRevoke()
   })
 
   test("a sandbox's fixed token is for a sandbox only", async () => {

@@ -65,7 +65,7 @@ export function createOperators(deps: {
 
   async function add(tx: Tx, name: string, role: Role): Promise<Operator> {
     if (!isOperatorName(name) || name.toLowerCase() === toolName) throw badName()
-    if (await store.findByName(tx, name)) throw nameTaken(name)
+    if (await store.isNameTaken(tx, name)) throw nameTaken(name)
     const nowMs = clock()
     const operator = { id: makeId('operator', nowMs, random), name, role, createdAt: nowMs, removedAt: null }
     store.insertOperator(tx, operator)

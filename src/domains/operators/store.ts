@@ -79,6 +79,14 @@ export async function findByName(reader: Reader, name: string): Promise<Operator
   return row && toOperator(row)
 }
 
+/** Whether one who is there has this name in whatever case: he would sign in by it, and the log would look alike. */
+export async function isNameTaken(reader: Reader, name: string): Promise<boolean> {
+  const found = await reader.first('SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL', [
+    name.toLowerCase(),
+  ])
+  return found !== undefined
+}
+
 /** All who are there, oldest first, locked until the commit: whether one is the last owner stays true so long. */
 export async function lockOperators(tx: Tx): Promise<Operator[]> {
   const rows = await tx.all<OperatorRow>('SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id FOR UPDATE')

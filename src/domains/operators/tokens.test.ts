@@ -33,4 +33,18 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
     clock.advance(2000)
     expect(await failureOf(services.operators.authenticate(text))).toMatchObject({ code: 'invalid_token' })
   })
+
+  test('is of a name that nobody else has, in whatever case: operators sign in by it and are logged by it', async () => {
+    for (const name of ['olga', 'Olga', 'OLGA']) {
+      const adding = opened.db.transact((tx) => services.operators.add(tx, name, 'reader'))
+      expect(await failureOf(adding)).toMatchObject({ code: 'conflict' })
+    }
+    const short = await opened.db.transact((tx) => services.operators.add(tx, 'Jo', 'reader'))
+    const owner = { kind: 'operator', id: short.id } as const
+    const password = 'correct horse battery'
+    const wish = { login: 'Jo', current: undefined, password, household: 'h' }
+    await services.identities.setPassword(owner, wish, null)
+    const visitor = { source: null, household: 'h', agent: null }
+    await services.signIn.byPassword('operator', { login: 'jo', password }, visitor)
+  })
 })

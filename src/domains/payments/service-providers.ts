@@ -5,6 +5,7 @@ import type { Customers } from '../customers/index.ts'
 import { badSetting, noSuchProvider, providerNotSet } from './errors.ts'
 import type { OfferedMethod, PaymentProvider, ProviderKind } from './ports.ts'
 import { type MethodTerms, methodTerms, type ProviderTerms, readTermsText, toTermsText } from './providers.ts'
+import { createHealth } from './service-health.ts'
 import * as store from './store-operator.ts'
 
 /** A way to pay that customers have now. */
@@ -44,6 +45,7 @@ export function createProviders(deps: {
   /** An adapter counts what it asks, so it is kept for as long as nothing about it changes. */
   const connections = new Map<string, { readonly changedAt: bigint; readonly connection: PaymentProvider }>()
   const names = kinds.map((each) => each.name)
+  const health = createHealth(deps.clock)
 
   function loadKind(name: string): ProviderKind {
     const kind = kinds.find((each) => each.name === name)
@@ -56,7 +58,7 @@ export function createProviders(deps: {
     const known = connections.get(kind.name)
     if (known?.changedAt === row.changed_at) return known.connection
     const secret = row.secret === null ? '' : vault.open(row.secret, contextOf(kind.name))
-    const connection = kind.connect(readTermsText(row.settings).settings, secret)
+    const connection = health.listen(kind.name, kind.connect(readTermsText(row.settings).settings, secret))
     connections.set(kind.name, { changedAt: row.changed_at, connection })
     return connection
   }
@@ -97,6 +99,7 @@ export function createProviders(deps: {
     find,
     load,
     names,
+    healthOf: health.of,
 
     /** Every way to pay that customers have now, in the order in which kinds are listed. */
     async methods(): Promise<readonly Method[]> {

@@ -43,6 +43,9 @@ export type TopUp = {
   readonly purchase?: PurchaseWish | undefined
 }
 
+/** What a payment would come to. */
+export type PaymentQuote = Pick<Payment, 'amount' | 'fee' | 'bonus'>
+
 /** A payment, and whether it was asked for before under the same key. */
 export type Begun = { readonly payment: Payment; readonly isRepeat: boolean }
 
@@ -53,7 +56,7 @@ export type PaymentsDeps = {
   readonly events: Pick<Events, 'note'>
   readonly providers: Providers
   readonly books: Books
-  readonly codes: Pick<Codes, 'promise'>
+  readonly codes: Pick<Codes, 'promise' | 'quote'>
   readonly purchases: Purchases
   readonly clock: Clock
   readonly random: RandomBytes
@@ -133,9 +136,7 @@ export function createPayments(deps: PaymentsDeps) {
       }
       // Whoever has left, or was shut out, while his request came in pays nothing in.
       await deps.customers.assertOpenIn(tx, by.customer)
-      const method = methods.find((each) => each.method === wish.method)
-      if (!method) throw unknownMethod(methods.map((each) => each.method))
-      if (wish.amount < method.min || wish.amount > method.max) throw wrongAmount(method.min, method.max)
+      const method = methodFor(methods, wish)
       if (method.wantsEmail && wish.email === undefined) throw emailWanted()
       if ((await store.countOpen(tx, by.customer)) >= mostOpen) throw tooManyOpen(mostOpen)
       const none = { code: null, bonus: zero }
@@ -257,6 +258,14 @@ export function createPayments(deps: PaymentsDeps) {
   return {
     methods: (): Promise<readonly Method[]> => providers.methods(),
 
+    /** What a payment would come to, and what its code would add. Nothing is begun and nothing promised. */
+    async quote(customer: CustomerId, wish: Pick<TopUp, 'amount' | 'method' | 'code'>): Promise<PaymentQuote> {
+      const method = methodFor(await providers.methods(), wish)
+      const fee = feeOf(wish.amount, method.feeHundredths)
+      const bonus = wish.code === undefined ? zero : await deps.codes.quote(customer, wish.code, wish.amount)
+      return { amount: wish.amount, fee, bonus }
+    },
+
     /**
      * Begins a payment, once for each key. The first answer to a key is given again for as long as that is kept; a try
      * that nobody knows the end of is gone on with.
@@ -306,6 +315,14 @@ export function createPayments(deps: PaymentsDeps) {
       return settled
     },
   }
+}
+
+/** The way to pay that was named, for an amount that it takes. */
+function methodFor(methods: readonly Method[], { method: name, amount }: Pick<TopUp, 'method' | 'amount'>): Method {
+  const method = methods.find((each) => each.method === name)
+  if (!method) throw unknownMethod(methods.map((each) => each.method))
+  if (amount < method.min || amount > method.max) throw wrongAmount(method.min, method.max)
+  return method
 }
 
 /** What is paid and what is there already must be enough for what is to be bought. */

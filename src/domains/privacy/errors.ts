@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../kernel/refusal.ts'
 
 /** What goes with a customer, as it is told. */
 export type LostDetails = {
@@ -36,4 +36,4 @@ export const historyDiffers = (checkpoint: number): Refusal =>
   )
 
 export const badCursor = (): Refusal =>
-  new Refusal('malformed', 'invalid_request', 'The cursor is not one that was handed out.')
+  malformed([{ field: 'cursor', problem: 'must be a next_cursor that this export has answered with' }])

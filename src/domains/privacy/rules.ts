@@ -111,13 +111,24 @@ export const toCursor = ({ holding, after }: Place): string => JSON.stringify([h
 export function readCursor(text: string): Place | undefined {
   try {
     const [holding, ...after] = JSON.parse(text) as unknown[]
-    const isPlace =
-      Number.isSafeInteger(holding) && after.every((each) => typeof each === 'string' || Number.isSafeInteger(each))
+    const isPlace = Number.isSafeInteger(holding) && after.every((each) => isText(each) || Number.isSafeInteger(each))
     return isPlace ? { holding: holding as number, after: after as (string | number)[] } : undefined
   } catch {
     return undefined
   }
 }
+
+/** Text that both engines take: PostgreSQL has no NUL, and neither has half of a surrogate pair. */
+const isText = (value: unknown): boolean => typeof value === 'string' && !value.includes('\0') && value.isWellFormed()
+
+/** Whether a place can be one of rows that are sorted by this key: a number where that is one, text elsewhere. */
+export const fitsKey = (
+  after: Place['after'],
+  { key, numbers = [] }: { readonly key: readonly string[]; readonly numbers?: readonly string[] },
+): boolean =>
+  after.length === 0 ||
+  (after.length === key.length &&
+    key.every((name, index) => typeof after[index] === (numbers.includes(name) ? 'number' : 'string')))
 
 /** How long the log may have waited for its turn after a customer was written. */
 const addedWithinMs = 60_000

@@ -3,7 +3,7 @@ import type { CustomerId } from '../../kernel/ids.ts'
 import { toIso } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { badCursor } from './errors.ts'
-import { type HandedOut, type Place, readCursor, toCursor } from './rules.ts'
+import { fitsKey, type HandedOut, type Place, readCursor, toCursor } from './rules.ts'
 import * as store from './store.ts'
 
 /** Who it is handed to: the customer himself is not told what operators note of him. */
@@ -26,7 +26,7 @@ export function createExporting(deps: { readonly db: Database; readonly customer
       if (!place) throw badCursor()
       const holding = store.holdingAt(place.holding)
       if (!holding) return { items, next: undefined }
-      if (place.after.length !== 0 && place.after.length !== holding.key.length) throw badCursor()
+      if (!fitsKey(place.after, holding)) throw badCursor()
       const left = limit - items.length
       const isTold = to === 'operator' || holding.forOperators !== 'all'
       const rows = isTold ? await store.rowsAfter(db, holding, customer, place.after, left) : []
@@ -60,8 +60,10 @@ const isJson = new Set(['wish', 'calculation', 'data', 'purchase_wish', 'answer'
 /** Moments as ISO, numbers as numbers, JSON as itself; bytes are secrets or digests, and stay here. */
 function toRow(row: Row, holding: Holding, to: Reading): Record<string, unknown> {
   const shown: Record<string, unknown> = {}
+  const foreign = holding.foreign?.(row) ?? []
   for (const [name, value] of Object.entries(row)) {
     if (holding.hidden?.includes(name) || value instanceof Uint8Array) continue
+    if (foreign.includes(name)) continue
     if (to === 'customer' && holding.forOperators?.includes(name)) continue
     shown[name] = toPlain(name, value)
   }

@@ -7,13 +7,19 @@ export type Holding = {
   readonly of: string
   /** What they are sorted by; unique among them. */
   readonly key: readonly string[]
+  /** Which of that are numbers. */
+  readonly numbers?: readonly string[]
   /** What is not handed out: secrets, digests, and who else is named. */
   readonly hidden?: readonly string[]
+  /** What is not handed out of a row because it is somebody else's there. */
+  readonly foreign?: (row: Readonly<Record<string, unknown>>) => readonly string[]
   /** Columns that operators are told and he is not. */
   readonly forOperators?: readonly string[] | 'all'
 }
 
 const own = (table: string): string => `SELECT id FROM ${table} WHERE customer_id = $1`
+/** Houses of the ledger whose postings refer to what is not the customer's. */
+const ofOthers = new Set(['funds:operator', 'funds:referral'])
 const subscriptions = 'SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1'
 
 /** All that is kept about a customer, in the order in which it is handed out. */
@@ -24,30 +30,62 @@ export const holdings: readonly Holding[] = [
   { table: 'token_spending', of: `token_id IN (${own('tokens')})`, key: ['token_id'] },
   {
     table: 'console_sessions',
-    of: `owner_id = $1 AND kind = 'customer'`,
+    // An operator's look at his pages is the operator's.
+    of: `owner_id = $1 AND kind = 'customer' AND opened_by IS NULL`,
     key: ['id'],
     hidden: ['digest', 'opened_by'],
   },
   { table: 'console_links', of: 'owner_id = $1', key: ['id'], hidden: ['digest', 'payload'] },
   { table: 'erasures', of: 'customer_id = $1', key: ['customer_id'] },
   { table: 'accounts', of: 'customer_id = $1', key: ['customer_id'], hidden: ['head'] },
-  { table: 'postings', of: 'customer_id = $1', key: ['seq'], hidden: ['hash'] },
+  {
+    table: 'postings',
+    of: 'customer_id = $1',
+    key: ['seq'],
+    numbers: ['seq'],
+    hidden: ['hash'],
+    // A share stands for the payment of somebody else, and what an operator refers to is his own affair.
+    foreign: (row) => (ofOthers.has(String(row['house'])) ? ['reference', 'key'] : []),
+  },
   { table: 'orders', of: 'customer_id = $1', key: ['id'] },
   { table: 'answers', of: 'customer_id = $1', key: ['key'], hidden: ['request', 'body'] },
-  { table: 'events', of: 'customer_id = $1', key: ['seq'] },
+  { table: 'events', of: 'customer_id = $1', key: ['seq'], numbers: ['seq'] },
   { table: 'payments', of: 'customer_id = $1', key: ['id'], hidden: ['request'] },
-  { table: 'payment_changes', of: `payment_id IN (${own('payments')})`, key: ['payment_id', 'number'] },
+  {
+    table: 'payment_changes',
+    // A share is whose it was given to.
+    of: `payment_id IN (${own('payments')}) AND kind NOT IN ('share', 'share_back')`,
+    key: ['payment_id', 'number'],
+    numbers: ['number'],
+    forOperators: ['note'],
+  },
   { table: 'payment_notices', of: `payment_id IN (${own('payments')})`, key: ['id'], forOperators: 'all' },
+  { table: 'referral_codes', of: 'customer_id = $1', key: ['customer_id'] },
   { table: 'referrals', of: 'customer_id = $1', key: ['customer_id'], hidden: ['referrer_id'] },
-  { table: 'proxies', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'password_digest'] },
-  { table: 'leases', of: `proxy_id IN (${own('proxies')})`, key: ['place_id', 'started_at'] },
-  { table: 'proxy_outages', of: `proxy_id IN (${own('proxies')})`, key: ['proxy_id', 'from_at'] },
+  { table: 'proxies', of: 'customer_id = $1', key: ['id'], numbers: ['id'], hidden: ['password', 'password_digest'] },
+  {
+    table: 'leases',
+    of: `proxy_id IN (${own('proxies')})`,
+    key: ['place_id', 'started_at'],
+    numbers: ['place_id', 'started_at'],
+  },
+  {
+    table: 'proxy_outages',
+    of: `proxy_id IN (${own('proxies')})`,
+    key: ['proxy_id', 'from_at'],
+    numbers: ['proxy_id', 'from_at'],
+  },
   { table: 'vpn_subscriptions', of: 'customer_id = $1', key: ['uuid'], hidden: ['link_digest', 'link_secret'] },
-  { table: 'vpn_terms', of: `subscription_uuid IN (${subscriptions})`, key: ['subscription_uuid', 'seq'] },
+  {
+    table: 'vpn_terms',
+    of: `subscription_uuid IN (${subscriptions})`,
+    key: ['subscription_uuid', 'seq'],
+    numbers: ['seq'],
+  },
   { table: 'vpn_peers', of: `subscription_uuid IN (${subscriptions})`, key: ['id'], hidden: ['private_key'] },
   { table: 'subusers', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'digest'] },
   { table: 'whitelist_entries', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'prefix'] },
-  { table: 'gateway_ports', of: `subuser_id IN (${own('subusers')})`, key: ['port'] },
+  { table: 'gateway_ports', of: `subuser_id IN (${own('subusers')})`, key: ['port'], numbers: ['port'] },
   {
     table: 'traffic_accounts',
     of: `subuser_id IN (${own('subusers')})`,
@@ -59,14 +97,26 @@ export const holdings: readonly Holding[] = [
     table: 'traffic_movements',
     of: `subuser_id IN (${own('subusers')})`,
     key: ['subuser_id', 'pool', 'seq'],
+    numbers: ['seq'],
     hidden: ['hash'],
   },
-  { table: 'traffic_hours', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'pool', 'hour'] },
-  { table: 'traffic_hosts', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'pool', 'hour', 'host'] },
+  {
+    table: 'traffic_hours',
+    of: `subuser_id IN (${own('subusers')})`,
+    key: ['subuser_id', 'pool', 'hour'],
+    numbers: ['hour'],
+  },
+  {
+    table: 'traffic_hosts',
+    of: `subuser_id IN (${own('subusers')})`,
+    key: ['subuser_id', 'pool', 'hour', 'host'],
+    numbers: ['hour'],
+  },
   {
     table: 'audit_log',
     of: `request LIKE '%' || CAST($1 AS TEXT) || '%'`,
     key: ['seq'],
+    numbers: ['seq'],
     hidden: ['operator_id', 'name', 'role', 'source', 'hash'],
     forOperators: 'all',
   },
@@ -123,6 +173,7 @@ const ids = (table: string): string => `SELECT CAST(id AS TEXT) FROM ${table} WH
 export const traces: readonly Trace[] = [
   { table: 'customers', keys: 'row_key = $1' },
   { table: 'identities', keys: 'row_key = $1' },
+  { table: 'referral_codes', keys: 'row_key = $1' },
   named('tokens', ids('tokens')),
   ...['console_sessions', 'console_links'].map((table) => ({
     table,

@@ -112,6 +112,7 @@ export async function blankPerson(tx: Tx, customer: CustomerId, nowMs: number): 
     [customer, nowMs],
   )
   await tx.run('DELETE FROM identities WHERE owner_id = $1', [customer])
+  await tx.run('DELETE FROM referral_codes WHERE customer_id = $1', [customer])
   await tx.run('DELETE FROM console_links WHERE owner_id = $1', [customer])
   // An address that waited to be confirmed stands in its link, which has no owner.
   for (const address of new Set([kept?.login, kept?.email])) {

@@ -28,7 +28,10 @@ export const badPassword = (problem: string): Refusal => malformed([{ field: 'pa
 
 export const badLogin = (): Refusal =>
   malformed([
-    { field: 'login', problem: 'must be an e-mail address, or 3 to 64 letters, digits, dots, dashes and underscores' },
+    {
+      field: 'login',
+      problem: 'must be 3 to 64 letters, digits, dots, dashes and underscores, or your own confirmed e-mail address',
+    },
   ])
 
 export const badEmail = (): Refusal => malformed([{ field: 'email', problem: 'must be an e-mail address' }])

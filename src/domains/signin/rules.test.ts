@@ -1,12 +1,17 @@
 import { expect, test } from 'bun:test'
-import { isEmail, isLogin, problemOfPassword, toLogin } from './rules.ts'
+import { isEmail, mayHaveLogin, problemOfPassword, toLogin } from './rules.ts'
 
-test('a login is a name or an address, in one spelling', () => {
+test('a login is a name, or what is its owner’s already, in one spelling', () => {
   expect(toLogin('  ANNA@Example.COM ')).toBe('anna@example.com')
-  for (const login of ['anna', 'a.b-c_d', 'anna@example.com', 'анна@example.com']) expect(isLogin(login)).toBe(true)
-  for (const login of ['', 'ab', 'a b', 'anna@', '@example.com', 'анна', 'a'.repeat(65), 'a@b']) {
-    expect(isLogin(login)).toBe(false)
+  for (const login of ['anna', 'a.b-c_d']) expect(mayHaveLogin('customer', login, undefined)).toBe(true)
+  for (const login of ['', 'ab', 'a b', 'anna@', '@example.com', 'анна', 'a'.repeat(65), 'a@b', 'anna@example.com']) {
+    expect(mayHaveLogin('customer', login, undefined)).toBe(false)
+    expect(mayHaveLogin('customer', login, { login: 'anna', email: null })).toBe(false)
   }
+  for (const login of ['a', 'jo']) expect(mayHaveLogin('operator', login, undefined)).toBe(true)
+  for (const login of ['', 'a b', 'jo@example.com']) expect(mayHaveLogin('operator', login, undefined)).toBe(false)
+  const own = { login: 'анна@example.com', email: 'anna@example.com' }
+  for (const login of [own.login, own.email]) expect(mayHaveLogin('customer', login, own)).toBe(true)
 })
 
 test('an address holds nothing that could make a second line or a second address of it', () => {

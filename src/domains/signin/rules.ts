@@ -71,8 +71,25 @@ export const isLinkText = (text: string): boolean => isText(linkPrefix, text)
 /** One spelling of a login: letters in any case, and what looks alike written alike, are the same one. */
 export const toLogin = (text: string): string => text.normalize('NFKC').trim().toLowerCase()
 
-/** A name of 3 to 64 letters, digits, dots, dashes and underscores, or an e-mail address. */
-export const isLogin = (text: string): boolean => /^[a-z0-9][a-z0-9._-]{2,63}$/.test(text) || isEmail(text)
+const ofCustomer = /^[a-z0-9][a-z0-9._-]{2,63}$/
+/** An operator signs in with the name that he was given, which may be shorter. */
+const ofOperator = /^[a-z0-9][a-z0-9._-]{0,63}$/
+
+/**
+ * Whether somebody may sign in by this from now on: a name of 3 to 64 letters, digits, dots, dashes and underscores, or
+ * what is his already. An e-mail address becomes somebody's by a letter to it, never by his word: else whoever says it
+ * first would keep its owner out, or wait in the account that its owner is let into.
+ */
+export const mayHaveLogin = (
+  kind: OwnerKind,
+  text: string,
+  of: Pick<Identity, 'login' | 'email'> | undefined,
+): boolean =>
+  (kind === 'operator' ? ofOperator : ofCustomer).test(text) ||
+  (of !== undefined && (text === of.login || text === of.email))
+
+/** Where letters to an address go: what stands behind a `+` is for its owner alone. */
+export const toMailbox = (email: string): string => email.toLowerCase().replace(/\+[^@]*@/, '@')
 
 /** Enough to tell an address from something else; whether it is one, only a letter to it can tell. */
 export const isEmail = (text: string): boolean =>

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import type { SessionId } from '../../kernel/ids.ts'
 import {
   badLogin,
@@ -12,7 +12,7 @@ import {
   tooBusy,
   wrongCode,
 } from './errors.ts'
-import { type Identity, isEmail, isLogin, namedText, type Owner, problemOfPassword, toLogin } from './rules.ts'
+import { type Identity, mayHaveLogin, namedText, type Owner, problemOfPassword, toLogin } from './rules.ts'
 import type { SignIn, SignInDeps } from './service.ts'
 import * as store from './store.ts'
 
@@ -76,8 +76,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     /** What these owners sign in with; those without a login are left out. */
     loginsOf: (owners: readonly string[]): Promise<Map<string, string>> => store.loginsOf(db, owners),
 
-    async profile(owner: Owner): Promise<Profile> {
-      const found = await store.findIdentity(db, owner.id)
+    async profile(owner: Owner, reader: Reader = db): Promise<Profile> {
+      const found = await store.findIdentity(reader, owner.id)
       return {
         login: found?.login ?? null,
         email: found?.email ?? null,
@@ -102,7 +102,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     ): Promise<{ readonly ended: number }> {
       const before = await confirm(owner, wish.current, wish.household)
       const login = wish.login === undefined ? (before?.login ?? '') : toLogin(wish.login)
-      if (!isLogin(login)) throw badLogin()
+      if (!mayHaveLogin(owner.kind, login, before)) throw badLogin()
       const password = await hash(wish.password, login)
       const ended = await db.transact(async (tx) => {
         const taken = await store.findByLogin(tx, owner.kind, login)
@@ -112,7 +112,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
         await save(tx, {
           owner,
           login,
-          email: kept?.email ?? (isEmail(login) ? login : null),
+          email: kept?.email ?? null,
           password,
           totp: kept?.totp ?? null,
           totpSince: kept?.totpSince ?? null,

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
@@ -15,7 +15,7 @@ import {
 } from './errors.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
-import { isEmail, problemOfPassword, toLogin } from './rules.ts'
+import { isEmail, problemOfPassword, toLogin, toMailbox } from './rules.ts'
 import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
 import type { Identities } from './service-identity.ts'
 
@@ -23,8 +23,25 @@ import type { Identities } from './service-identity.ts'
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
 const forHousehold = { perSecond: 10 / 3600, burst: 10 }
 
-/** What waits for its address to be confirmed: the password as it will be kept. */
-type Waiting = { readonly email: string; readonly password: string }
+/** What waits for its address to be confirmed: the password as it will be kept, and the code of who brought him. */
+type Waiting = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
+
+/** Knows who brings newcomers. Handed in. */
+type Bringing = {
+  /** `off` while nothing is given for it; undefined for a code that nobody has. */
+  findReferrer(reader: Reader, code: string): Promise<CustomerId | 'off' | undefined>
+  bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<void>
+}
+
+/** What has become of the code of who brought somebody: it never stops a newcomer. `own` if he brought himself. */
+export type RefOutcome = 'known' | 'unknown' | 'off' | 'own'
+
+type Admission = { readonly opened: Opened; readonly ref: RefOutcome | null }
+/** Without a session the address is to be confirmed first. */
+type Registered = Pick<Admission, 'ref'> & { readonly opened: Opened | undefined }
+
+/** `ref` is the code of who brought him, as it was given. */
+type RegistrationWish = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
 
 /** Forgets who a customer was, if what goes with him is meant to. Handed in. */
 type Erasing = {
@@ -46,6 +63,7 @@ export function createRegistration(
     readonly mail: Mail | undefined
     readonly isOpen: boolean
     readonly erasing: Erasing
+    readonly referrals: Bringing
     readonly siteUrl: () => string
   },
 ) {
@@ -64,12 +82,35 @@ export function createRegistration(
     if ((await addresses.take(email, 1)).taken === 0) throw tooManyAttempts()
   }
 
-  async function admit(tx: Tx, { email, password }: Waiting, visitor: Visitor): Promise<Opened> {
+  const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
+    found === undefined ? 'unknown' : found === 'off' ? 'off' : 'known'
+
+  /** Whether somebody's letters go where the letters of whoever brought him go. */
+  async function isSamePerson(reader: Reader, email: string, referrer: CustomerId): Promise<boolean> {
+    const known = await identities.profile({ kind: 'customer', id: referrer }, reader)
+    return [known.login, known.email].some((each) => each !== null && toMailbox(each) === toMailbox(email))
+  }
+
+  /** Who brings somebody with this address, and what is said of the code. */
+  async function findReferrer(reader: Reader, { email, ref }: Pick<Waiting, 'email' | 'ref'>) {
+    if (ref === undefined) return { referrer: undefined, outcome: null }
+    const found = await deps.referrals.findReferrer(reader, ref)
+    const outcome = toOutcome(found)
+    if (found === undefined || found === 'off') return { referrer: undefined, outcome }
+    return (await isSamePerson(reader, email, found))
+      ? { referrer: undefined, outcome: 'own' as const }
+      : { referrer: found, outcome }
+  }
+
+  async function admit(tx: Tx, waiting: Waiting, visitor: Visitor): Promise<Admission> {
+    const { email, password } = waiting
     // Under a name that says nothing: what he is called here outlives him in the history.
     const customer = await customers.addCustomer(tx, 'registered')
     const owner = { kind: 'customer', id: customer.id } as const
     await identities.create(tx, owner, { login: email, email, password })
-    return signIn.open(tx, owner, visitor)
+    const { referrer, outcome } = await findReferrer(tx, waiting)
+    if (referrer) await deps.referrals.bring(tx, customer.id, referrer)
+    return { opened: await signIn.open(tx, owner, visitor), ref: outcome }
   }
 
   return {
@@ -78,9 +119,9 @@ export function createRegistration(
 
     /**
      * Takes a new customer in: at once where no mail is sent, else by a link to his address. Whoever has an address is
-     * told so by a letter, and nobody else learns it.
+     * told so by a letter, and nobody else learns it, nor whose address a code's owner has.
      */
-    async register(wish: { email: string; password: string }, visitor: Visitor): Promise<Opened | undefined> {
+    async register(wish: RegistrationWish, visitor: Visitor): Promise<Registered> {
       if (!deps.isOpen) throw registrationClosed()
       const email = readEmail(wish.email)
       const problem = problemOfPassword(wish.password, email)
@@ -90,24 +131,28 @@ export function createRegistration(
       const known = await identities.findByLogin('customer', email)
       if (!mail) {
         if (known) throw loginTaken()
-        return db.transact((tx) => admit(tx, { email, password }, visitor))
+        return db.transact(async (tx) => admit(tx, { email, password, ref: wish.ref }, visitor))
       }
+      const ref = wish.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(db, wish.ref))
       if (known) {
         mail.post(letterOf('known', email, deps.siteUrl()))
-        return undefined
+        return { opened: undefined, ref }
       }
-      const payload = JSON.stringify({ email, password } satisfies Waiting)
+      const payload = JSON.stringify({ email, password, ref: wish.ref } satisfies Waiting)
       const link = await db.transact(async (tx) =>
         signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }),
       )
       mail.post(letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`))
-      return undefined
+      return { opened: undefined, ref }
     },
+
+    /** What would become of a code. */
+    lookAtRef: async (ref: string): Promise<RefOutcome> => toOutcome(await deps.referrals.findReferrer(db, ref)),
 
     confirm: (text: string, visitor: Visitor): Promise<Opened> =>
       db.transact(async (tx) => {
         const link = await signIn.useLink(tx, text, 'confirm')
-        return admit(tx, JSON.parse(link.payload ?? '{}') as Waiting, visitor)
+        return (await admit(tx, JSON.parse(link.payload ?? '{}') as Waiting, visitor)).opened
       }),
 
     /** Sends a link to whoever has this address. The answer is the same if nobody has. */

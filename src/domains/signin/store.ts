@@ -1,7 +1,8 @@
 import { containing, list, numberOrNull, padded } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import type { CustomerId, LinkId, OperatorId, SessionId } from '../../kernel/ids.ts'
 import type { Scope } from '../customers/rules.ts'
+import { loginTaken } from './errors.ts'
 import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'
 
 type IdentityRow = {
@@ -100,9 +101,12 @@ export async function findByLogin(reader: Reader, kind: OwnerKind, login: string
   return row && toIdentity(row)
 }
 
-/** Writes how somebody signs in, for the first time or anew. The last code that was used never goes back. */
+/**
+ * Writes how somebody signs in, for the first time or anew. The last code that was used never goes back. Of two who
+ * take a login at once one is refused.
+ */
 export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Promise<void> {
-  await tx.run(
+  const written = tx.run(
     `INSERT INTO identities
        (owner_id, kind, login, email, named, password, totp, totp_since, totp_step, created_at, changed_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -123,6 +127,9 @@ export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Pro
       of.changedAt,
     ],
   )
+  await written.catch((error: unknown) => {
+    throw error instanceof ConstraintViolation && error.kind === 'unique' ? loginTaken() : error
+  })
 }
 
 export async function noteStep(tx: Tx, owner: string, step: number): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { roomWithin } from '../../plane/gateway/decide/capacity.ts'
 import {
   adviseBackups,
   adviseCertificate,
@@ -41,7 +42,8 @@ describe('the doctor', () => {
   test('finds nothing wrong with what is as it should be', () => {
     for (const advice of [
       adviseDisk('disk', { free: 5e10, size: 1e11 }),
-      adviseFiles(100_000, 20_000),
+      adviseFiles(100_000, 20_000, false),
+      adviseFiles(Number.POSITIVE_INFINITY, 20_000, true),
       adviseClock(300, true),
       adviseMode('/data', 0o40700, true),
       advisePostgres(server),
@@ -85,8 +87,9 @@ describe('the doctor', () => {
 
   test('only mentions what somebody may have wanted so', () => {
     for (const advice of [
-      adviseFiles(1024, 20_000),
-      adviseFiles(undefined, 20_000),
+      adviseFiles(1024, 20_000, false),
+      adviseFiles(100_000, 20_000, true),
+      adviseFiles(undefined, 20_000, false),
       adviseClock(undefined, false),
       adviseNode({ ...node, state: 'closed' }, nowMs, '1.0.0'),
       adviseNode({ ...node, joinedAt: null }, nowMs, '1.0.0'),
@@ -96,6 +99,19 @@ describe('the doctor', () => {
       adviseOwnCertificate('tls.crt', lasting(60), 2, nowMs),
     ]) {
       expect(advice.state).toBe('note')
+    }
+  })
+
+  test('reckons connections as the gateway does, with TLS and without', () => {
+    for (const isTls of [false, true]) {
+      for (const connections of [8, 100, 20_000, 1_000_000]) {
+        const { todo } = adviseFiles(64, connections, isTls)
+        const wanted = Number(/LimitNOFILE=(\d+)/.exec(todo)?.[1] ?? 64)
+        expect(adviseFiles(wanted, connections, isTls).state).toBe('ok')
+        const room = roomWithin(connections, wanted - 1, isTls).connections
+        if (wanted > 64)
+          expect(adviseFiles(wanted - 1, connections, isTls).says).toContain(`enough for ${room} connections`)
+      }
     }
   })
 })

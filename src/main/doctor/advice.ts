@@ -1,4 +1,5 @@
 import type { PostgresSettings } from '../../db/server-settings.ts'
+import { filesFor, roomWithin } from '../../plane/gateway/decide/capacity.ts'
 
 /** What the doctor says of one thing. `wrong` needs the operator, `note` is for him to know. */
 export type Advice = {
@@ -24,16 +25,17 @@ export function adviseDisk(of: string, disk: { free: number; size: number } | un
   return isLow ? wrong(of, says, 'make room, or move it to a larger disk: a full disk sells nothing') : ok(of, says)
 }
 
-/** Three descriptors a connection, and some to spare, as the gateway reckons. */
-export function adviseFiles(limit: number | undefined, connections: number): Advice {
+/** Whether there are files for as many connections as are asked for, as the gateway itself reckons. */
+export function adviseFiles(limit: number | undefined, connections: number, isTls: boolean): Advice {
   const of = 'open files'
   if (limit === undefined) return note(of, 'the system does not say how many there may be', 'look at ulimit -n')
-  const wanted = Math.ceil((connections * 3) / 0.9)
-  if (limit >= wanted) return ok(of, `${limit} at most, enough for ${connections} connections`)
+  const carried = roomWithin(connections, limit, isTls).connections
+  if (carried >= connections) return ok(of, `${limit} at most, enough for ${connections} connections`)
   return note(
     of,
-    `${limit} at most, enough for about ${Math.floor((limit * 0.9) / 3)} connections of the ${connections} asked for`,
-    `raise it: LimitNOFILE=${wanted} in the unit, or ulimit -n; or lower TURNPIKE_GATEWAY_CONNECTIONS`,
+    `${limit} at most, enough for ${carried} connections of the ${connections} asked for`,
+    `raise it: LimitNOFILE=${filesFor(connections, isTls)} in the unit, or ulimit -n; ` +
+      'or lower TURNPIKE_GATEWAY_CONNECTIONS',
   )
 }
 

@@ -30,7 +30,7 @@ export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
   return [
     adviseDisk('disk of the data folder', diskOf(config.folder)),
     ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
-    adviseFiles(hardFileLimit(), config.gatewayConnections),
+    adviseFiles(hardFileLimit(), config.gatewayConnections, config.gatewayTlsPort > 0),
     ...adviseRights(config),
     ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
     ...lookAtOwnCertificate(config),

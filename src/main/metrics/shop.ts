@@ -20,7 +20,7 @@ export type ShopTally = {
 export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
   const requests = metrics.counter('turnpike_http_requests_total', 'Requests, by who asked and the status they got.')
   const took = metrics.histogram('turnpike_http_request_duration_seconds', 'How long answers took.', bounds)
-  const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, by operation.')
+  const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, each once, by operation.')
   const faults = metrics.counter('turnpike_faults_total', 'Requests that failed by a fault of ours.')
   faults.add({}, 0)
   const runs = metrics.counter('turnpike_chore_runs_total', 'Chores that came to their end, by how.')
@@ -34,7 +34,7 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
       requests.add({ area, status: String(note.status) })
       // A node waits for changes on purpose.
       if (note.path !== `${nodeBase}state`) took.observe({ area }, note.tookMs / 1000)
-      if (note.charges && note.status === 200) sales.add({ operation: note.path })
+      if (note.isSale) sales.add({ operation: note.path })
       if (note.status === 500) faults.add()
     },
     chore({ name, ok }) {

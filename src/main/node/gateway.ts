@@ -25,14 +25,14 @@ import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
-import { engineLimitsOf, policyOf } from '../settings/gateway.ts'
+import { engineLimitsOf, gatewaySettings, policyOf } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { openTls, type Tls } from '../tls.ts'
 import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
 import type { RunningNode } from './command.ts'
 import { nodeCommand } from './command.ts'
 import { chooseEngine } from './engine.ts'
-import { describeGateway, meetPredecessor, untilEmpty } from './handover.ts'
+import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
 
@@ -43,8 +43,8 @@ const lookAroundMs = 60_000
 /** How often it is said, at most, that there was no room for somebody. */
 const pressureMs = 10_000
 
-/** A shop that is away must not hold up a take-over for longer, where an earlier run has left what it had heard. */
-const freshStateMs = 10_000
+/** Fewer than a small shop's customers open at once. */
+const fewConnections = 1000
 
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
 const mostTrialMs = 15_000
@@ -94,8 +94,12 @@ async function openBeside(
   const running = sync.run(end)
   // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
   // no.
+  if (before && !(await isHeard(sync, end)) && !end.aborted) {
+    await tls?.stop()
+    await meter.stop()
+    throw notHeard()
+  }
   if (!rules.isKnown()) await Promise.race([sync.ready, running])
-  else if (before) await Promise.race([sync.ready, running, realTiming.pause(freshStateMs, end)])
   if (end.aborted) {
     await tls?.stop()
     await meter.stop()
@@ -144,6 +148,7 @@ async function openBeside(
       meter.leave()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
+    onGivenUp: () => log.warn('not taken over', { explanation: 'who had the listeners has stalled; this one goes on' }),
     onFault: (fault) => log.error('fault', { fault }),
   })
   await Promise.race([trials.ready, realTiming.pause(mostTrialMs, endTrials.signal)])
@@ -160,6 +165,7 @@ async function openBeside(
     replaced,
     isServing: () => !about.who().leaving,
     onHangUp: tls?.look,
+    ...(tls && { ready: tls.settled() }),
     async stop() {
       front?.close()
       // Nothing more of it is sold, and nobody new is let in, from the same moment on.
@@ -208,8 +214,12 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const limits = engineLimitsOf(config, files)
   const { connections, ports } = limits
   const fields = { files, connections, asked_for: config.gatewayConnections, ports }
+  const explanation = 'raise the limit of open files (ulimit -n) to carry more'
+  // What nobody has asked for is worth a warning only where it is little.
+  const isAsked = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
-  else log.warn('file limit', { ...fields, explanation: 'raise the limit of open files (ulimit -n) to carry more' })
+  else if (isAsked || connections < fewConnections) log.warn('file limit', { ...fields, explanation })
+  else log.info('file limit', { ...fields, explanation })
   return limits
 }
 

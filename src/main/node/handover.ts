@@ -9,6 +9,9 @@ import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './agent.ts'
 
 const lookEveryMs = 250
+/** How long a shop may take to say a first word, and then all of them. */
+const answerWithinMs = 5000
+const wholeWithinMs = 40_000
 
 /** What a gateway that runs says of itself, and why it cannot be taken over from. */
 export function describeGateway(config: Config) {
@@ -50,6 +53,22 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
     `The gateway that runs listens on ${hostname} port ${port}. Another address needs a restart.`,
   )
 }
+
+/**
+ * Whether whoever is to take over has heard the shop, all of it: one that cannot reach it would serve by old news in
+ * place of one that does not.
+ */
+export async function isHeard(
+  sync: { readonly ready: Promise<void>; readonly lastContactAt: number | undefined },
+  end: AbortSignal,
+): Promise<boolean> {
+  const ready = sync.ready.then(() => true)
+  const within = (ms: number) => Promise.race([ready, realTiming.pause(ms, end).then(() => false)])
+  return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
+}
+
+export const notHeard = (): Refusal =>
+  new Refusal('unavailable', 'unavailable', 'The new process cannot reach the shop. The gateway that runs goes on.')
 
 /** Settles when nobody is connected any more, or has been for as long as is allowed. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {

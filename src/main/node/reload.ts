@@ -41,7 +41,11 @@ export const reloadCommand: Command = {
     while ((await serving()) !== pid) {
       if (!isRunning(pid) || realTiming.now() > giveUpAt) {
         if (isRunning(pid)) process.kill(pid)
-        throw new Refusal('conflict', 'conflict', 'The new process has not taken over; the gateway goes on as before.')
+        throw new Refusal(
+          'conflict',
+          'conflict',
+          'The new process has not taken over, and has said why; the gateway goes on as before.',
+        )
       }
       await realTiming.pause(lookEveryMs)
     }
@@ -90,6 +94,7 @@ function startGateway(flags: readonly string[]): number {
   const { TURNPIKE_LEASH: _, [mark]: __, ...env } = process.env
   const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
     stdin: 'ignore',
+    // It outlives this command, and whoever reads what this command says waits for the end of it.
     stdout: 'ignore',
     stderr: 'inherit',
     env,

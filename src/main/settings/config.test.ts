@@ -21,6 +21,7 @@ describe('settings', () => {
       sandbox: true,
       readsPerMinute: 1200,
       chargesPerMinute: 300,
+      customerTokens: 100,
       trustedProxies: [],
       log: 'info',
     })
@@ -83,6 +84,7 @@ describe('settings', () => {
     ['TURNPIKE_RATE_READS', '-1'],
     ['TURNPIKE_RATE_READS', ''],
     ['TURNPIKE_RATE_CHARGES', '1e3'],
+    ['TURNPIKE_CUSTOMER_TOKENS', '0'],
     ['TURNPIKE_TRUSTED_PROXIES', '10.0.0.1/8'],
     ['TURNPIKE_TRUSTED_PROXIES', 'localhost'],
     ['TURNPIKE_LOCAL_NODES', 'router'],

@@ -31,6 +31,7 @@ export type Config = {
   readonly premiumHostDays: number
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
+  readonly customerTokens: number
   readonly trustedProxies: readonly Prefix[]
   readonly drainSeconds: number
   readonly localNodes: readonly NodeKind[]
@@ -159,14 +160,21 @@ export const settings = {
     flag: 'rate-reads',
     value: 'N',
     fallback: '1200',
-    meaning: 'requests a minute and token that do not charge; 0 is no limit',
+    meaning: 'requests a minute and token that do not charge, five times as many a customer; 0 is no limit',
   },
   chargesPerMinute: {
     env: 'TURNPIKE_RATE_CHARGES',
     flag: 'rate-charges',
     value: 'N',
     fallback: '300',
-    meaning: 'requests a minute and token that charge; 0 is no limit',
+    meaning: 'requests a minute and token that charge, five times as many a customer; 0 is no limit',
+  },
+  customerTokens: {
+    env: 'TURNPIKE_CUSTOMER_TOKENS',
+    flag: 'customer-tokens',
+    value: 'N',
+    fallback: '100',
+    meaning: 'how many tokens of a customer may be open at once',
   },
   trustedProxies: {
     env: 'TURNPIKE_TRUSTED_PROXIES',
@@ -243,6 +251,7 @@ export function readConfig(
     premiumHostDays: whole('premiumHostDays', 1, 3650),
     readsPerMinute: whole('readsPerMinute', 0, 10_000_000),
     chargesPerMinute: whole('chargesPerMinute', 0, 10_000_000),
+    customerTokens: whole('customerTokens', 1, 100_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
     drainSeconds: whole('drainSeconds', 0, 300),
     localNodes: readNodeKinds(read('localNodes')),

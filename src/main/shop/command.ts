@@ -14,8 +14,10 @@ export const shopCommand: Command = {
     const stopped = untilStopped(() => told.shop?.onHangUp)
     const shop = await openShop(config, logOf(config, 'shop'))
     told.shop = shop
-    if (!tellOpened({ banner: shop.banner })) {
-      process.stdout.write(shop.banner)
+    await Promise.race([shop.settled(), stopped])
+    const banner = shop.banner()
+    if (!tellOpened({ banner })) {
+      process.stdout.write(banner)
       unshownTokenIn(config.folder).forget()
     }
     await stopped

@@ -99,6 +99,8 @@ export type Arrangements = {
   /** As shipped, unless said. */
   readonly vpn?: VpnArrangement
   readonly premium?: PremiumTerms
+  /** How many open tokens a customer may have; as shipped unless said. */
+  readonly mostTokens?: number
   /** Where customers are told to go, to be looked at before something is sold; not looked at unless said. */
   readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
@@ -120,6 +122,7 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
     ports: config.premiumPorts,
   },
   vpn: vpnArrangementOf(config),
+  mostTokens: config.customerTokens,
   places: {
     gateway: config.gatewayHost,
     vpn: config.vpnHost,
@@ -142,7 +145,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   const ledger = createLedger({ db, ...around })
   const history = createRowHistory(around)
   const ledgerAudit = createLedgerAudit({ db, ...around, history })
-  const customers = createCustomers({ db, ledger, ...around, vault: arranged.vault })
+  const customers = createCustomers({ db, ledger, ...around, ...arranged })
   const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
   const reach = createReach({ customers, fleet, places: arranged.places })
   const events = createEvents({ db, ...around })
@@ -247,7 +250,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   })
   const providers = createProviders({ db, customers, ...around, vault: arranged.vault, kinds: providerKinds })
   const codes = createCodes({ db, ledger, ...around })
-  const referrals = createReferrals({ db, ledger, ...around })
+  const referrals = createReferrals({ db, ledger, customers, ...around })
   const books = createBooks({
     ledger,
     events,
@@ -330,6 +333,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
     identities,
     ledger,
     erasing,
+    referrals,
   })
   return {
     db,

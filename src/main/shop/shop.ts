@@ -13,6 +13,7 @@ import { notifyRoute } from '../../api/customer/payments/notify.ts'
 import { payPageRoute } from '../../api/customer/payments/page.ts'
 import { paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
+import { referralOperations } from '../../api/customer/referral/routes.ts'
 import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
@@ -67,7 +68,10 @@ const builtConsole = new URL('../../../dist/console/', import.meta.url)
 
 export type Shop = {
   readonly url: string
-  readonly banner: string
+  /** What a newcomer reads first, as it is true now. */
+  readonly banner: () => string
+  /** Settles when it serves whoever comes, or when an authority has kept its certificate from it for a while. */
+  readonly settled: () => Promise<void>
   readonly token: string | undefined
   readonly services: Services
   /** How many requests run or wait now. */
@@ -130,10 +134,12 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const leaders = createLeaders(config.databaseUrl)
   const chores = startChores(all, log, (chore) => leaders.leads(chore), tally.chore)
   const figures = serveMetrics(config, 'shop', metrics, log)
+  const links = await makeSandboxLinks(services)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
-    banner: banner(api.url, token, await makeSandboxLinks(services)),
+    banner: () => banner(site, token, { links, isAwaited: tls !== undefined && tls.current() === undefined }),
+    settled: async () => tls?.settled(),
     token,
     services,
     pending: api.pending,
@@ -227,6 +233,7 @@ function openApi(
     bound: [
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),
+      ...referralOperations({ ...services, publicUrl }),
       ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),

@@ -95,6 +95,18 @@ describe('who a node is', () => {
     expect((await taking).node).toBe('nod_1')
   })
 
+  test('says nothing of a shop beside it that takes a moment to answer, and tells of one that does not', async () => {
+    const keyFile = join(folder, 'gateway.key')
+    writeFileSync(keyFile, `${key}\n`)
+    shop.stop()
+    let nowMs = 0
+    const timing = { now: () => nowMs, pause: async (ms: number) => void (nowMs += ms) }
+    expect(await whyNot(take({ keyFile, timing, waitMs: 3_000 }))).toMatch(/POST \/node\/v1\/join/)
+    expect(said).toEqual([])
+    await whyNot(take({ keyFile, timing, waitMs: 10_000 }))
+    expect(JSON.stringify(said)).toContain('not joined yet')
+  })
+
   test('gives up with a word to the operator when no key comes, or it is not good', async () => {
     expect(await whyNot(take())).toContain('this node has not joined the shop')
     expect(await whyNot(take({ keyFile: join(folder, 'gateway.key'), waitMs: 400 }))).toMatch(/no join key came/)

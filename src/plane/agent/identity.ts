@@ -90,7 +90,7 @@ function findKey(deps: IdentityDeps): string | undefined {
   return [inFile, deps.key?.trim()].find((each) => each !== undefined && joinKeyPattern.test(each))
 }
 
-/** For so long nobody is told that there is no key yet. */
+/** For so long nobody is told that there is no key yet, or no shop. */
 const keySoonMs = 3_000
 
 async function joinShop(deps: IdentityDeps): Promise<Identity> {
@@ -121,7 +121,11 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
       deps.log.warn('join key refused', { fault: outcome })
     } else {
       failures += 1
-      limitedLog('warn', 'not joined yet', { explanation: outcome.message })
+      // A shop that was started at the same moment has written the key before it answers.
+      const isSoon = deps.keyFile !== undefined && timing.now() - beganAt < keySoonMs
+      if (!isSoon || outcome.trouble !== 'unreachable') {
+        limitedLog('warn', 'not joined yet', { explanation: outcome.message })
+      }
       await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)
     }
   }

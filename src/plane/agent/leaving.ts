@@ -4,6 +4,8 @@ import type { Chance } from './surroundings.ts'
 const callsAtOnce = 16
 /** An address fails when it has failed so often in a row, each time while the shop could be called without it. */
 const mostFailures = 2
+/** What a TLS library calls its reasons not to believe a certificate, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
+const ofCertificates = /CERT|LEAF_SIGNATURE/
 /** Chance is drawn in so many steps. */
 const steps = 2 ** 40
 
@@ -31,6 +33,7 @@ export function createLeaving(deps: {
   const calling = new Set<string>()
   let seenAs: string | null = null
   let isReached = false
+  let isDistrusted = false
   let at = 0n
 
   const keyOf = (address: Address): string => (deps.isBlock ? '' : formatAddress(address))
@@ -46,7 +49,8 @@ export function createLeaving(deps: {
       await deps.call(base.version, undefined, end)
       isReached = true
       return true
-    } catch {
+    } catch (error) {
+      isDistrusted = error instanceof Error && 'code' in error && ofCertificates.test(String(error.code))
       return false
     }
   }
@@ -112,6 +116,11 @@ export function createLeaving(deps: {
     /** Whether the shop could ever be called in this family: else nothing is known. */
     get isReached(): boolean {
       return isReached
+    },
+
+    /** Whether somebody answers there whose certificate is not believed. */
+    get isDistrusted(): boolean {
+      return isDistrusted
     },
 
     /** Who the shop saw in place of an address of this range, if that was somebody else. */

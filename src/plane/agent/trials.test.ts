@@ -20,6 +20,7 @@ describe('trying addresses', () => {
   let isAway: boolean
   let isProduction: boolean
   let isShopCalled: boolean
+  let isShopTrusted: boolean
 
   beforeEach(() => {
     timing = new HandTiming()
@@ -31,6 +32,7 @@ describe('trying addresses', () => {
     isAway = false
     isProduction = false
     isShopCalled = true
+    isShopTrusted = true
   })
 
   function open(...ranges: NodeRange[]) {
@@ -50,6 +52,7 @@ describe('trying addresses', () => {
         return lost(text) ? 'not_on_this_machine' : undefined
       },
       callShop: async (_version, from) => {
+        if (!isShopTrusted) throw Object.assign(new Error('unknown'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
         if (!isShopCalled) throw new Error('away')
         if (from !== undefined) calls.push({ from, atMs: timing.now() })
         return from ?? '192.0.2.1'
@@ -156,6 +159,13 @@ describe('trying addresses', () => {
       problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_reached' }],
       seen_as: null,
     })
+    isShopTrusted = false
+    await timing.advance(12_000)
+    expect(lastOf(1)).toMatchObject({
+      served: [[0, 4]],
+      problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_trusted' }],
+    })
+    isShopTrusted = true
     isShopCalled = true
     await timing.advance(12_000)
     expect(lastOf(1)).toMatchObject({ served: [[0, 4]], problems: [] })

@@ -126,7 +126,8 @@ export function createTrials(deps: {
   /** Why nothing is known of leaving, where there should be. It is said, and held against nobody. */
   function unprovenOf(of: Held): string | undefined {
     if (!deps.isToLeave(of.prefix.base) || of.leaving?.isReached) return undefined
-    return of.leaving ? 'leaving_not_tried_shop_not_reached' : 'leaving_not_tried_no_public_url'
+    if (!of.leaving) return 'leaving_not_tried_no_public_url'
+    return of.leaving.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
   }
 
   /** What was found, if that is another thing than before. */

@@ -107,6 +107,31 @@ describe('an entrance over TLS', () => {
     expect((await ask('/')).status).toBe(200)
   })
 
+  test('gives one network a quarter of the room that there is, however politely it comes', async () => {
+    const come = (from: string) => WireClient.connect(entrance.port, '127.0.0.1', from, true)
+    const asked = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+    const isServed = async (client: WireClient): Promise<boolean> => {
+      await client.send(Buffer.from(asked)).catch(() => {})
+      await client.until(() => client.isClosed || client.kept.includes('}'))
+      return client.kept.includes('}')
+    }
+    await until(() => entrance.open === 0)
+    const crowd: WireClient[] = []
+    for (let count = 0; count < 50; count += 1) crowd.push(await come('127.8.8.8'))
+    for (const each of crowd) expect(await isServed(each)).toBe(true)
+    const before = entrance.turnedAway
+    const oneMore = await come('127.8.8.8').then(isServed, () => false)
+    expect([oneMore, entrance.turnedAway]).toEqual([false, before + 1])
+    const other = await come('127.9.9.9')
+    expect(await isServed(other)).toBe(true)
+    crowd.pop()?.close()
+    await until(() => entrance.open === 50)
+    const next = await come('127.8.8.8')
+    expect(await isServed(next)).toBe(true)
+    for (const each of [...crowd, other, next]) each.close()
+    await until(() => entrance.open === 0)
+  })
+
   test('serves nobody while there is no certificate, and everybody once there is', async () => {
     hasCertificate = false
     expect(await ask('/').catch(() => 'refused')).toBe('refused')

@@ -24,6 +24,8 @@ export function keepCertificate(deps: {
   readonly log: Log
   readonly clock: Clock
   readonly everyMs?: number
+  /** Whether an authority is being asked for one: then there is none at first, and nothing for the operator to do. */
+  readonly isAwaited?: boolean
 }): Keeper {
   const { files, log, clock } = deps
   let current: Certificate | undefined
@@ -34,7 +36,9 @@ export function keepCertificate(deps: {
     if (standing === seen) return
     seen = standing
     if (standing === nothingThere && !current) {
-      log.warn('no certificate yet', { file: files.cert, explanation: 'nobody can be served until there is one' })
+      const fields = { file: files.cert, explanation: 'nobody can be served until there is one' }
+      if (deps.isAwaited) log.info('certificate awaited', fields)
+      else log.warn('no certificate yet', fields)
       return
     }
     try {

@@ -2,9 +2,13 @@ import type { Providers } from '../../../domains/payments/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes-providers.ts'
 
-const toProvider = ({ kind, set }: Awaited<ReturnType<Providers['list']>>[number]): shapes.ProviderSight => ({
+const toProvider = (
+  { kind, set }: Awaited<ReturnType<Providers['list']>>[number],
+  health: ReturnType<Providers['healthOf']>,
+): shapes.ProviderSight => ({
   name: kind.name,
   state: set === undefined ? 'not_set_up' : set.isEnabled ? 'enabled' : 'disabled',
   settings: { ...set?.terms.settings },
@@ -16,6 +20,9 @@ const toProvider = ({ kind, set }: Awaited<ReturnType<Providers['list']>>[number
     max_rub: toRoubles(each.max),
     fee_percent: each.feeHundredths / 100,
   })),
+  health: set?.connection
+    ? { answered_at: isoOrNull(health.answeredAt), failed_at: isoOrNull(health.failedAt), failure: health.failure }
+    : null,
 })
 
 export function adminProviderOperations(bind: BindAdmin, providers: Providers): readonly Bound<AdminCaller>[] {
@@ -24,7 +31,7 @@ export function adminProviderOperations(bind: BindAdmin, providers: Providers): 
   const show = async (name: string) => {
     const found = (await providers.list()).find((each) => each.kind.name === name)
     if (!found) throw new Error('a provider was set and is not there')
-    return toProvider(found)
+    return toProvider(found, providers.healthOf(name))
   }
   const switching = (operation: typeof shapes.enableProvider, isEnabled: boolean) =>
     bind(operation, async ({ params }) => {
@@ -32,7 +39,9 @@ export function adminProviderOperations(bind: BindAdmin, providers: Providers): 
       return show(params.name)
     })
   return [
-    bind(shapes.listProviders, async () => ({ items: (await providers.list()).map(toProvider) })),
+    bind(shapes.listProviders, async () => ({
+      items: (await providers.list()).map((each) => toProvider(each, providers.healthOf(each.kind.name))),
+    })),
     bind(shapes.setProvider, async ({ params, body }) => {
       await providers.set(params.name, {
         settings: texts(body.settings),

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { flag, roubles, text } from '../../fields.ts'
+import { toIso } from '../../../kernel/time.ts'
+import { exampleAt, flag, moment, roubles, text } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { amount, percent } from '../fields.ts'
 
@@ -30,6 +31,19 @@ const provider = z
       .openapi({ description: 'What it wants to know.' }),
     wants_secret: flag('Whether it has a secret.'),
     methods: z.array(terms).openapi({ description: 'Its methods that customers have while it is enabled.' }),
+    health: z
+      .object({
+        answered_at: moment('When it last did what it was asked; null if it never did.').nullable(),
+        failed_at: moment('When it last did not; null if that never was.').nullable(),
+        failure: z
+          .enum(['refused', 'unavailable'])
+          .nullable()
+          .openapi({ description: 'How it failed then: it said no, or nothing that makes sense came back.' }),
+      })
+      .nullable()
+      .openapi({
+        description: 'How it has answered this process since it was started; null where nobody outside is asked.',
+      }),
   })
   .openapi('PaymentProvider')
 
@@ -40,6 +54,7 @@ const example = {
   wants: [{ name: 'shop_id', meaning: 'the number of the shop', required: true }],
   wants_secret: true,
   methods: [{ method: 'card', min_rub: 50, max_rub: 350_000, fee_percent: 2.5 }],
+  health: { answered_at: toIso(exampleAt), failed_at: null, failure: null },
 }
 
 export type ProviderSight = z.input<typeof provider>

@@ -4,6 +4,7 @@ import { readId } from '../../../kernel/ids.ts'
 import { toRoubleText } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import type { PlainRoute } from '../../http.ts'
+import { languageOf, type PayPageWords, payPageWords } from './page-words.ts'
 
 const perMinute = 120
 
@@ -33,43 +34,44 @@ export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
     takes: 'GET and POST',
     perMinute,
     async answer(request, params) {
+      const words = payPageWords[languageOf(request)]
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
-      if (!id || !found) return page(404, 'Nothing to pay here', '<p>There is no such payment at this link.</p>')
+      if (!id || !found) return page(404, words, words.nothing, `<p>${words.nothingAbout}</p>`)
       const isSandbox = found.payment.provider === 'sandbox'
-      if (request.method !== 'POST') return show(found.payment, found.details)
+      if (request.method !== 'POST') return show(found.payment, found.details, words)
       const paid = isSandbox ? await payments.payInSandbox(id) : undefined
-      return paid ? show(paid, undefined) : page(409, 'Not paid here', '<p>This is not paid with a button.</p>')
+      return paid ? show(paid, undefined, words) : page(409, words, words.notHere, `<p>${words.notHereAbout}</p>`)
     },
   }
 }
 
-function show(payment: Payment, details: string | undefined): Response {
-  const amount = `${toRoubleText(toPay(payment))} RUB`
+function show(payment: Payment, details: string | undefined, words: PayPageWords): Response {
+  const amount = `${toRoubleText(toPay(payment))} ${words.currency}`
   if (!isOpen(payment.state)) {
-    const words = { paid: 'This is paid.', refunded: 'This was paid and has gone back.' } as const
-    const told = payment.state === 'paid' || payment.state === 'refunded' ? words[payment.state] : 'This is over.'
-    return page(200, amount, `<p>${told}</p>${backTo(payment)}`)
+    const told = payment.state === 'paid' || payment.state === 'refunded' ? words[payment.state] : words.over
+    return page(200, words, amount, `<p>${told}</p>${backTo(payment, words)}`)
   }
-  const until = `<p><small>Until ${toIso(payment.expiresAt).slice(0, 16).replace('T', ' ')} UTC</small></p>`
+  const moment = toIso(payment.expiresAt).slice(0, 16).replace('T', ' ')
+  const until = `<p><small>${words.until} ${moment} UTC</small></p>`
   if (payment.provider === 'sandbox') {
-    const form = '<form method="post"><button type="submit">Pay</button></form>'
-    return page(200, amount, `<p>A sandbox: nobody pays anything.</p>${form}${until}`)
+    const form = `<form method="post"><button type="submit">${words.pay}</button></form>`
+    return page(200, words, amount, `<p>${words.sandbox}</p>${form}${until}`)
   }
-  const where = `<p>${escape(details ?? '')}</p><p>Give this as the purpose: <b>${payment.id}</b></p>`
-  return page(200, amount, `${where}<p>It is credited when the seller has the money.</p>${until}`)
+  const where = `<p>${escape(details ?? '')}</p><p>${words.purpose} <b>${payment.id}</b></p>`
+  return page(200, words, amount, `${where}<p>${words.later}</p>${until}`)
 }
 
 /** Where a customer says that his payers come from: they see whither it leads before they go. */
-function backTo({ returnUrl }: Payment): string {
+function backTo({ returnUrl }: Payment, words: PayPageWords): string {
   const host = returnUrl === null ? undefined : URL.parse(returnUrl)?.host
   if (returnUrl === null || host === undefined) return ''
-  return `<p><a href="${escape(returnUrl)}" rel="noreferrer nofollow">Back to ${escape(host)}</a></p>`
+  return `<p><a href="${escape(returnUrl)}" rel="noreferrer nofollow">${words.back} ${escape(host)}</a></p>`
 }
 
-function page(status: number, title: string, content: string): Response {
+function page(status: number, { language }: PayPageWords, title: string, content: string): Response {
   const body = `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -87,6 +89,7 @@ ${content}
     status,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
+      Vary: 'Accept-Language',
       'Content-Security-Policy': policy,
       'X-Robots-Tag': 'noindex, nofollow',
     },

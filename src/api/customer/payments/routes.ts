@@ -9,10 +9,12 @@ import {
   getPayment,
   listPaymentMethods,
   listPayments,
+  quotePayment,
   toBegun,
   toMethods,
   toPaymentShape,
   toPayments,
+  toQuote,
 } from './shapes.ts'
 
 const mayNotBuy = (): Refusal =>
@@ -22,6 +24,11 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
   const { payments, publicUrl } = deps
   return [
     bind(listPaymentMethods, async () => toMethods(await payments.methods())),
+
+    bind(quotePayment, async ({ caller, query }) => {
+      const { amount_rub: amount, method, code } = query
+      return toQuote(await payments.quote(caller.customer, { amount, method, code }))
+    }),
 
     bindRepeatable(createPayment, async ({ caller, key, body }) => {
       const { amount_rub: amount, method, return_url: returnUrl, email, code } = body

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { type AwaitedPurchase, type Payment, toPay } from '../../../domains/payments/rules.ts'
-import { type Kopecks, readRoubles, toRoubles, zero } from '../../../kernel/money.ts'
+import { add, type Kopecks, readRoubles, toRoubles, zero } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
@@ -131,6 +131,28 @@ const roublesIn = z
     example: 500,
   })
 
+const queryRoubles = z
+  .string()
+  .transform((value, context) => {
+    const amount = readRoubles(value)
+    if (amount !== undefined && amount > 0n) return amount
+    context.addIssue({ code: 'custom', message: 'must be more than nothing, in roubles with at most two decimals' })
+    return z.NEVER
+  })
+  .openapi({ type: 'number', description: 'How much to add to the balance, in roubles.', example: 500 })
+
+const methodName = () =>
+  z
+    .string('must be a string')
+    .regex(/^[a-z_]{1,40}$/, 'must be a method that GET /payments/methods lists')
+    .openapi({ description: 'One of `GET /payments/methods`.', example: 'sandbox' })
+
+const codeText = () =>
+  z
+    .string('must be a string')
+    .regex(/^[A-Za-z0-9_-]{3,40}$/, 'must be a code of this shop')
+    .openapi({ description: 'A code that adds to the top-up. Each code can be used once.' })
+
 /** A name before the host makes one host look like another. */
 function isWebAddress(value: string): boolean {
   const url = URL.parse(value)
@@ -148,10 +170,7 @@ export const createPayment = operation({
     '`GET /payments/{payment_id}`, or follow `GET /events`. The token needs the scope `pay`.',
   body: z.object({
     amount_rub: roublesIn,
-    method: z
-      .string('must be a string')
-      .regex(/^[a-z_]{1,40}$/, 'must be a method that GET /payments/methods lists')
-      .openapi({ description: 'One of `GET /payments/methods`.', example: 'sandbox' }),
+    method: methodName(),
     return_url: z
       .string('must be a string')
       .max(1000, 'must have at most 1000 characters')
@@ -163,11 +182,7 @@ export const createPayment = operation({
       .regex(/^[^\s@]{1,64}@[^\s@]{1,190}$/, 'must be an e-mail address')
       .optional()
       .openapi({ description: 'For the receipt, where the method wants one. It is handed on and not kept.' }),
-    code: z
-      .string('must be a string')
-      .regex(/^[A-Za-z0-9_-]{3,40}$/, 'must be a code of this shop')
-      .optional()
-      .openapi({ description: 'A code that adds to the top-up. Each code can be used once.' }),
+    code: codeText().optional(),
     // oxlint-disable-next-line unicorn/no-thenable
     then: z
       .looseObject({ product: z.enum(['dedicated', 'traffic', 'vpn']) })
@@ -203,6 +218,32 @@ export const createPayment = operation({
       details: { charged: false, payment_id: examplePayment },
     },
   },
+})
+
+export const quotePayment = operation({
+  id: 'quotePayment',
+  method: 'GET',
+  path: '/payments/quote',
+  tag,
+  summary: 'What a payment would come to, and what its code would add',
+  description: 'Nothing is begun, and the code is not held: another customer may use it up before you do.',
+  query: z.object({ amount_rub: queryRoubles, method: methodName(), code: codeText().optional() }),
+  answer: z.object({
+    amount_rub: roubles('What goes to your balance.', 500),
+    fee_rub: roubles('What is paid on top.', 0),
+    to_pay_rub: roubles('What the payer is asked for, both together.', 500),
+    bonus_rub: roubles('What the code adds when it is paid.', 50),
+    balance_grows_rub: roubles('What the balance grows by, with the bonus.', 550),
+  }),
+  example: { amount_rub: 500, fee_rub: 0, to_pay_rub: 500, bonus_rub: 50, balance_grows_rub: 550 },
+})
+
+export const toQuote = (of: Pick<Payment, 'amount' | 'fee' | 'bonus'>) => ({
+  amount_rub: toRoubles(of.amount),
+  fee_rub: toRoubles(of.fee),
+  to_pay_rub: toRoubles(toPay(of)),
+  bonus_rub: toRoubles(of.bonus),
+  balance_grows_rub: toRoubles(add(of.amount, of.bonus)),
 })
 
 export const listPayments = operation({

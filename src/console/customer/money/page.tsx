@@ -12,6 +12,7 @@ import { tradeWords } from '../../shared/trade-words.ts'
 import { sharedWords } from '../../shared/words.ts'
 import { useRead } from '../api.ts'
 import { loadMovements, useMovements } from './movements.ts'
+import { ReferralPanel } from './referral.tsx'
 import { spentIn } from './spending.ts'
 import { TopUp } from './top-up.tsx'
 import { moneyWords } from './words.ts'
@@ -24,6 +25,7 @@ export function MoneyPage() {
     <Page title={words.title} about={words.about}>
       <Figures />
       <TopUp />
+      <ReferralPanel />
       <Movements />
     </Page>
   )

@@ -1,15 +1,20 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { Payment, PaymentMethod } from '../../client/customer.ts'
+import { useWords } from '../../shared/language.tsx'
+import { methodNames } from '../../shared/method-names.ts'
 import { api, usePurchase, useRead } from '../api.ts'
 
 /** Whether the shop takes payments at all. */
 export const isTaking: boolean = api.has('listPaymentMethods')
 const lookEveryMs = 2_000
 
-/** The ways to pay; none where the shop takes no payments. */
-export const useMethods = (): readonly PaymentMethod[] =>
-  useRead('listPaymentMethods', {}, { isWanted: isTaking }).data?.items ?? []
+/** The ways to pay, named in the reader's language; none where the shop takes no payments. */
+export function useMethods(): readonly PaymentMethod[] {
+  const names = useWords(methodNames)
+  const found = useRead('listPaymentMethods', {}, { isWanted: isTaking }).data?.items ?? []
+  return found.map((each) => ({ ...each, name: names[each.method] ?? each.name }))
+}
 
 /** Begins a payment. The same wish, sent again because its answer was lost, is the same payment. */
 export function useBeginning() {

@@ -6,7 +6,6 @@ export const leavingMessages: readonly Said[] = [
     'You owe {} RUB. Pay them first, or ask whoever runs the shop.',
     'За вами долг {} ₽. Сначала погасите его или напишите продавцу.',
   ],
-  ['The cursor is not one that was handed out.', 'Такого места в списке не выдавали.'],
   [
     'This cannot be undone, and takes with it {} RUB, {} proxies, {} VPN subscriptions and {} bytes of traffic. ' +
       'Say that it is meant.',

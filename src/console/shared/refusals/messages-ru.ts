@@ -155,6 +155,14 @@ export const messages: readonly Said[] = [
   ],
   ['A subscription cannot be paid more than {} years ahead.', 'Подписку нельзя оплатить больше чем на {} лет вперёд.'],
   [
+    'A customer has at most {} open tokens. Revoke one first.',
+    'Открытых токенов может быть не больше {}. Сначала отзовите один.',
+  ],
+  [
+    'At most {} tokens can be made in a day. Try again tomorrow.',
+    'За день можно создать не больше {} токенов. Повторите завтра.',
+  ],
+  [
     'A whitelist holds {} entries. Remove one first.',
     'В белом списке может быть не больше {} записей. Сначала уберите одну.',
   ],
@@ -185,6 +193,11 @@ export const messages: readonly Said[] = [
     'Сначала задайте пароль: без него второму фактору нечего дополнять.',
   ],
   ['Somebody else has this login. Choose another one.', 'Этот логин занят. Выберите другой.'],
+  ['Nobody brings himself.', 'Самого себя привести нельзя.'],
+  [
+    'Nothing is given here for bringing customers, so there are no links for it.',
+    'За приглашение покупателей здесь ничего не начисляется, поэтому и ссылок нет.',
+  ],
   ['Somebody has brought this customer already.', 'Этого покупателя уже кто-то привёл.'],
   [
     'TURNPIKE_SANDBOX_TOKEN is for a sandbox, and this shop is in production.',

@@ -23,8 +23,8 @@ export const problems: readonly Said[] = [
   ['must have at least four different characters', 'должно быть хотя бы четыре разных знака'],
   ['must be an e-mail address', 'должно быть адресом эл. почты'],
   [
-    'must be an e-mail address, or 3 to 64 letters, digits, dots, dashes and underscores',
-    'должно быть адресом эл. почты или состоять из 3–64 букв, цифр, точек, дефисов и подчёркиваний',
+    'must be 3 to 64 letters, digits, dots, dashes and underscores, or your own confirmed e-mail address',
+    'должно состоять из 3–64 букв, цифр, точек, дефисов и подчёркиваний или быть вашей подтверждённой эл. почтой',
   ],
   [
     'must be 5 to 32 small letters, digits and _, beginning with a letter, and not with tp',
@@ -110,6 +110,7 @@ export const problems: readonly Said[] = [
   ['must be another sub-user than the traffic comes from', 'нужен другой субпользователь'],
   ['must be a next_cursor that a list has answered with', 'список изменился: загрузите его заново'],
   ['must be a next_cursor that this list has answered with', 'список изменился: загрузите его заново'],
+  ['must be a next_cursor that this export has answered with', 'такого места в выгрузке не выдавали'],
   ['must be a host and maybe a port', 'должно быть хостом, возможно с портом'],
   ['must be a JSON object', 'должно быть объектом JSON'],
   ['must be 1 to 255 visible ASCII characters', 'должно состоять из 1–255 видимых знаков ASCII'],

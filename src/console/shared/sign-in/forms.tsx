@@ -1,18 +1,19 @@
 import { Button, PasswordInput, Text, TextInput, UnstyledButton } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { CallRefused } from '../../client/call.ts'
 import { auth, enterAs, enterWithToken, own, part } from '../../client/session.ts'
 import { Form, useTyped } from '../form.tsx'
 import { useWords } from '../language.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
+import { useOffers } from './offers.ts'
 import type { Way } from './page.tsx'
 import { signInWords } from './words.ts'
 
-type Going = { readonly onWay: (way: Way) => void }
+export type Going = { readonly onWay: (way: Way) => void }
 
 /** The other ways in, under a form. */
-function Ways({ of, onWay }: Going & { readonly of: readonly (readonly [way: Way, label: string])[] }) {
+export function Ways({ of, onWay }: Going & { readonly of: readonly (readonly [way: Way, label: string])[] }) {
   return (
     <div className="door-ways">
       {of.map(([way, label]) => (
@@ -56,7 +57,7 @@ export function PasswordForm({ onWay }: Going) {
   const password = useTyped()
   const code = useTyped()
   const [isCodeWanted, setCodeWanted] = useState(false)
-  const offers = useQuery({ queryKey: ['offers'], queryFn: () => auth.call(own('getOffersFor')) }).data
+  const offers = useOffers()
   const given = { login: login.text, password: password.value, ...(code.text !== '' && { code: code.text }) }
   const entry = useMutation({
     mutationFn: () => auth.call(own('signIn'), { body: given }),
@@ -111,36 +112,9 @@ export function TokenForm({ onWay }: Going) {
   )
 }
 
-const EmailInput = ({ typed }: { readonly typed: ReturnType<typeof useTyped> }) => (
+export const EmailInput = ({ typed }: { readonly typed: ReturnType<typeof useTyped> }) => (
   <TextInput label={useWords(signInWords).email} type="email" autoComplete="username" {...typed.props} />
 )
-
-export function RegisterForm({ onWay }: Going) {
-  const words = useWords(signInWords)
-  const email = useTyped()
-  const password = useTyped()
-  const entry = useMutation({
-    mutationFn: () => auth.call('register', { body: { email: email.text, password: password.value } }),
-    onSuccess: ({ who }) => who && enterAs(who),
-  })
-  if (entry.data?.confirm) return <Text role="status">{words.confirmSent}</Text>
-  return (
-    <>
-      <Text c="dimmed">{words.registerAbout}</Text>
-      <Entry
-        onSubmit={entry.mutate}
-        label={words.register}
-        isReady={email.text !== '' && password.value !== ''}
-        isPending={entry.isPending}
-        error={entry.error}
-      >
-        <EmailInput typed={email} />
-        <PasswordInput label={words.password} autoComplete="new-password" {...password.props} />
-      </Entry>
-      <Ways onWay={onWay} of={[['password', words.haveAccount]]} />
-    </>
-  )
-}
 
 export function ForgottenForm({ onWay }: Going) {
   const words = useWords(signInWords)

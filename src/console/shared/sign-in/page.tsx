@@ -5,8 +5,10 @@ import { part } from '../../client/session.ts'
 import { LanguageSwitch, ThemeSwitch } from '../frame.tsx'
 import { Mark } from '../icons.tsx'
 import { useWords } from '../language.tsx'
-import { ForgottenForm, PasswordForm, RegisterForm, TokenForm } from './forms.tsx'
+import { ForgottenForm, PasswordForm, TokenForm } from './forms.tsx'
 import { ByLink } from './links.tsx'
+import { useOffers } from './offers.ts'
+import { broughtBy, RegisterForm } from './register.tsx'
 import { signInWords } from './words.ts'
 
 /** What a stranger may do here. */
@@ -16,7 +18,9 @@ export function SignIn() {
   const words = useWords(signInWords)
   const [link] = useState(takeLink)
   const [hasFailed, setFailed] = useState(false)
-  const [way, setWay] = useState<Way>(link ? 'link' : 'password')
+  const [chosen, setWay] = useState<Way | undefined>(link ? 'link' : undefined)
+  const offers = useOffers()
+  const way = chosen ?? (broughtBy !== '' && offers?.registration ? 'register' : 'password')
   const titles: Readonly<Record<Way, string>> = {
     password: part === 'operator' ? words.operatorTitle : words.title,
     token: part === 'operator' ? words.operatorTitle : words.title,

@@ -17,11 +17,24 @@ const source = 'bonus'
 export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' | 'takeBack'>; clock: Clock }) {
   const { db, ledger, clock } = deps
 
+  async function judge(reader: Reader, code: Code, customer: CustomerId, amount: Kopecks) {
+    const [used, usedByCustomer] = [
+      await countUses(reader, code.code, ''),
+      await countUses(reader, code.code, customer),
+    ]
+    return { code, why: whyNot(code, { amount, used, usedByCustomer, nowMs: clock() }) }
+  }
+
   async function standing(tx: Tx, name: string, customer: CustomerId, amount: Kopecks) {
     const code = await store.lockCode(tx, name)
-    if (!code) return undefined
-    const [used, usedByCustomer] = [await countUses(tx, name, ''), await countUses(tx, name, customer)]
-    return { code, why: whyNot(code, { amount, used, usedByCustomer, nowMs: clock() }) }
+    return code && judge(tx, code, customer, amount)
+  }
+
+  /** What a code that was found adds, or why it adds nothing. */
+  function bonusIn(found: Awaited<ReturnType<typeof standing>>, amount: Kopecks): { code: string; bonus: Kopecks } {
+    if (!found) throw codeRefused('unknown')
+    if (found.why) throw codeRefused(found.why, found.code.least)
+    return { code: found.code.code, bonus: bonusOf(found.code, amount) }
   }
 
   /** The bonus that a payment has brought, unless that has gone back. */
@@ -39,10 +52,14 @@ export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' 
       amount: Kopecks,
     ): Promise<{ code: string; bonus: Kopecks }> {
       const name = readCode(text)
-      const found = name === undefined ? undefined : await standing(tx, name, customer, amount)
-      if (!found) throw codeRefused('unknown')
-      if (found.why) throw codeRefused(found.why, found.code.least)
-      return { code: found.code.code, bonus: bonusOf(found.code, amount) }
+      return bonusIn(name === undefined ? undefined : await standing(tx, name, customer, amount), amount)
+    },
+
+    /** What a code would add now. Nothing is promised. */
+    async quote(customer: CustomerId, text: string, amount: Kopecks): Promise<Kopecks> {
+      const name = readCode(text)
+      const code = name === undefined ? undefined : await store.findCode(db, name)
+      return bonusIn(code && (await judge(db, code, customer, amount)), amount).bonus
     },
 
     /** Gives what was promised. Of a payment that came after its time, only if the code still adds something. */

@@ -43,6 +43,11 @@ export async function lockCode(tx: Tx, code: string): Promise<Code | undefined> 
   return row && toCode(row)
 }
 
+export async function findCode(reader: Reader, code: string): Promise<Code | undefined> {
+  const row = await reader.first<Row>('SELECT * FROM payment_codes WHERE code = $1', [code])
+  return row && toCode(row)
+}
+
 export async function listCodes(reader: Reader, limit: number): Promise<Code[]> {
   const rows = await reader.all<Row>('SELECT * FROM payment_codes ORDER BY created_at DESC, code LIMIT $1', [limit])
   return rows.map(toCode)

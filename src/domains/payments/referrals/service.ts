@@ -1,9 +1,12 @@
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
-import type { CustomerId } from '../../../kernel/ids.ts'
+import { randomBase32 } from '../../../kernel/base32.ts'
+import type { CustomerId, RandomBytes } from '../../../kernel/ids.ts'
 import { type Kopecks, kopecks, negate } from '../../../kernel/money.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import type { Customers } from '../../customers/index.ts'
 import type { Ledger } from '../../ledger/index.ts'
-import { broughtAlready, cameBefore } from '../errors.ts'
+import { readCode } from '../codes/rules.ts'
+import { broughtAlready, broughtHimself, cameBefore, referralsOff } from '../errors.ts'
 import type { Payment, Step } from '../rules.ts'
 import { countPaid, findStep } from '../store.ts'
 import * as store from './store.ts'
@@ -11,9 +14,26 @@ import * as store from './store.ts'
 export type Referrals = ReturnType<typeof createReferrals>
 
 const source = 'referral'
+/** Forty bits of chance, short enough to be told over the telephone. */
+const codeLength = 8
+const mostTries = 5
+
+/** What a customer sees of whom he has brought. Without `terms` nothing is given for it. */
+export type ReferralSight = {
+  readonly terms: store.ReferralTerms | undefined
+  readonly code: string | undefined
+  readonly brought: number
+  readonly earned: Kopecks
+}
 
 /** Customers who bring customers get a share of their first top-ups. Off until the operator says how much. */
-export function createReferrals(deps: { db: Database; ledger: Ledger; clock: Clock }) {
+export function createReferrals(deps: {
+  db: Database
+  ledger: Ledger
+  customers: Pick<Customers, 'isOpenIn'>
+  clock: Clock
+  random: RandomBytes
+}) {
   const { db, ledger, clock } = deps
 
   /** The share that a payment has brought to whoever brought its customer, unless that has gone back. */
@@ -24,6 +44,21 @@ export function createReferrals(deps: { db: Database; ledger: Ledger; clock: Clo
     const step = (await findStep(reader, id, 'share_back')) ? undefined : await findStep(reader, id, 'share')
     const referrer = step && (await store.findReferrer(reader, customer))
     return step && referrer && { amount: step.amount, referrer }
+  }
+
+  /** What is given now; undefined while nothing is. */
+  async function offered(reader: Reader): Promise<store.ReferralTerms | undefined> {
+    const terms = await store.findTerms(reader)
+    return terms && terms.hundredths > 0 ? terms : undefined
+  }
+
+  /** Says who brought a customer, once, in the caller's transaction. */
+  async function bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<void> {
+    if (referrer === customer) throw broughtHimself()
+    if (referrer > customer) throw cameBefore()
+    await ledger.lock(tx, customer)
+    await ledger.lock(tx, referrer)
+    if (!(await store.insertReferral(tx, customer, referrer, clock()))) throw broughtAlready()
   }
 
   return {
@@ -57,14 +92,38 @@ export function createReferrals(deps: { db: Database; ledger: Ledger; clock: Clo
 
     terms: (): Promise<store.ReferralTerms | undefined> => store.findTerms(db),
 
-    /** Says who brought a customer, once. */
+    bring,
+
+    /** The same in a transaction of its own. */
     add: (customer: CustomerId, referrer: CustomerId): Promise<void> =>
+      db.transact((tx) => bring(tx, customer, referrer)),
+
+    async show(customer: CustomerId): Promise<ReferralSight> {
+      const [terms, code] = [await offered(db), await store.findCode(db, customer)]
+      return { terms, code, ...(await store.sumBrought(db, customer)) }
+    },
+
+    /** The code of a customer, made when he asks for it first. While nothing is given for it there are no new ones. */
+    makeCode: (customer: CustomerId): Promise<string> =>
       db.transact(async (tx) => {
-        if (referrer >= customer) throw cameBefore()
-        await ledger.lock(tx, customer)
-        await ledger.lock(tx, referrer)
-        if (!(await store.insertReferral(tx, customer, referrer, clock()))) throw broughtAlready()
+        for (let tries = 0; tries < mostTries; tries += 1) {
+          const known = await store.findCode(tx, customer)
+          if (known !== undefined) return known
+          if (!(await offered(tx))) throw referralsOff()
+          const code = randomBase32(deps.random(codeLength)).toUpperCase()
+          if (await store.insertCode(tx, customer, code, clock())) return code
+        }
+        throw new Error('no code is free')
       }),
+
+    /** Who brings somebody with this code: `off` while nothing is given, undefined if nobody does. */
+    async findReferrer(reader: Reader, text: string): Promise<CustomerId | 'off' | undefined> {
+      if (!(await offered(reader))) return 'off'
+      const code = readCode(text.trim())
+      const referrer = code === undefined ? undefined : await store.findByCode(reader, code)
+      // Whoever was shut out brings nobody any more.
+      return referrer && (await deps.customers.isOpenIn(reader, referrer)) ? referrer : undefined
+    },
 
     list: (limit: number) => store.listReferrals(db, limit),
   }

@@ -1,5 +1,6 @@
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../../kernel/money.ts'
 
 /** How much whoever brought a customer gets of the first so many top-ups. */
 export type ReferralTerms = { readonly hundredths: number; readonly topUps: number }
@@ -33,6 +34,41 @@ export async function findReferrer(reader: Reader, customer: CustomerId): Promis
     customer,
   ])
   return row?.referrer_id as CustomerId | undefined
+}
+
+/** What a customer is known by to those whom he brings, if he ever asked for it. */
+export async function findCode(reader: Reader, customer: CustomerId): Promise<string | undefined> {
+  const row = await reader.first<{ code: string }>('SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
+  return row?.code
+}
+
+export async function findByCode(reader: Reader, code: string): Promise<CustomerId | undefined> {
+  const row = await reader.first<{ customer_id: string }>('SELECT customer_id FROM referral_codes WHERE code = $1', [
+    code,
+  ])
+  return row?.customer_id as CustomerId | undefined
+}
+
+/** False if he has one, or somebody else has this one. */
+export async function insertCode(tx: Tx, customer: CustomerId, code: string, at: number): Promise<boolean> {
+  const added = await tx.run(
+    'INSERT INTO referral_codes (customer_id, code, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    [customer, code, at],
+  )
+  return added === 1
+}
+
+/** How many a customer has brought, and what their payments have brought him, less what went back. */
+export async function sumBrought(reader: Reader, referrer: CustomerId): Promise<{ brought: number; earned: Kopecks }> {
+  const row = await reader.first<{ brought: bigint; earned: bigint | null }>(
+    `SELECT (SELECT COUNT(*) FROM referrals WHERE referrer_id = $1) AS brought,
+       (SELECT CAST(SUM(payment_changes.amount) AS BIGINT) FROM referrals
+        JOIN payments ON payments.customer_id = referrals.customer_id
+        JOIN payment_changes ON payment_changes.payment_id = payments.id
+        WHERE referrals.referrer_id = $1 AND payment_changes.kind IN ('share', 'share_back')) AS earned`,
+    [referrer],
+  )
+  return { brought: Number(row?.brought ?? 0n), earned: kopecks(row?.earned ?? 0n) }
 }
 
 export async function listReferrals(

@@ -74,8 +74,10 @@ function whyNot(
 
 const sentences: Readonly<Record<string, string>> = {
   leaving_not_tried_no_public_url: 'served, leaving not tried: the shop is on this machine and has no public https URL',
-  leaving_not_tried_shop_not_reached:
-    'served, leaving not tried: the shop’s own address cannot be called from it, or its certificate is not trusted',
+  leaving_not_tried_shop_not_trusted:
+    'served, leaving not tried: the shop’s certificate is not trusted there ' +
+    '(NODE_EXTRA_CA_CERTS names a CA of your own)',
+  leaving_not_tried_shop_not_reached: 'served, leaving not tried: the shop’s own address cannot be called from it',
 }
 
 /** What is in the way, each kind of trouble once, with how many addresses it has. */

@@ -77,11 +77,7 @@ export class Connection implements SideOwner, Talker {
 
   /** A bug in what is done for it ends this connection alone. */
   onData(bytes: Uint8Array): void {
-    try {
-      this.take(bytes)
-    } catch (fault) {
-      this.fail(fault)
-    }
+    this.guard(() => this.take(bytes))
   }
 
   private take(bytes: Uint8Array): void {
@@ -353,7 +349,19 @@ export class Connection implements SideOwner, Talker {
   /** A bug in it ends this connection alone. */
   private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
     if (!(value instanceof Promise)) act(value)
-    else value.then(act).catch((fault: unknown) => this.fail(fault))
+    else
+      value.then(
+        (known) => this.guard(() => act(known)),
+        (fault: unknown) => this.fail(fault),
+      )
+  }
+
+  private guard(act: () => void): void {
+    try {
+      act()
+    } catch (fault) {
+      this.fail(fault)
+    }
   }
 
   /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */

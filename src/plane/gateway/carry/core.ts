@@ -236,13 +236,15 @@ export function createCore(deps: EngineDeps & Movement) {
     },
 
     get standing() {
+      const { spared, turnedAway } = arrivals.pressure
       return {
         open: arrivals.open,
         connections: connections.size,
         passages: open.size,
         dialling: passages.dialling,
         settling: metering.settling,
-        ...arrivals.pressure,
+        spared,
+        turnedAway,
         starved: passages.starved,
       }
     },

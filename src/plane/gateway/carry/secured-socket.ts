@@ -60,5 +60,10 @@ export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
 /** Follows what was written over TLS: the system counts the handshake too, and what was put around every record. */
 export function followTls(tls: TlsSocket, sockets: Sockets): Watch | undefined {
   const watch = sockets.watch(tls.fd)
-  return watch && { ...watch, standing: () => unwrapped(watch.standing(), tls.handshakeBytes + tls.overhead) }
+  if (!watch) return undefined
+  return {
+    standing: () => unwrapped(watch.standing(), tls.handshakeBytes + tls.overhead),
+    shut: () => watch.shut(),
+    close: (reset) => watch.close(reset),
+  }
 }

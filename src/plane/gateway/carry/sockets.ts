@@ -98,7 +98,7 @@ function createConnect(): NonNullable<Sockets['connect']> {
   return (there, from) => {
     const address = readAddress(there.host)
     const own = from === undefined ? undefined : readAddress(from)
-    return address && (from === undefined || own) ? kernel.connect(address, there.port, own) : -EADDRNOTAVAIL
+    return address && (from === undefined || own) ? kernel.connect(address, there.port, own, false) : -EADDRNOTAVAIL
   }
 }
 

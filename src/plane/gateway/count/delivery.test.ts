@@ -35,6 +35,12 @@ describe('what was written to a customer who is gone', () => {
     expect([delivery.shown(), delivery.sent, socket.done]).toEqual([400, 900, ['shut', 'reset']])
   })
 
+  test('is let go of at once where all of it has arrived already', () => {
+    socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
+    expect(delivery.settle(1000)).toBe(true)
+    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['closed']])
+  })
+
   test('is not waited for when the connection is over or was cut', () => {
     socket.now = { ...socket.now, isOver: true }
     expect(delivery.settle(1000)).toBe(true)

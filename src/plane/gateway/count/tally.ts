@@ -82,13 +82,14 @@ export class Delivery {
       this.final = { shown: written, sent: written }
       return true
     }
-    if (this.closedAt === undefined) {
-      this.closedAt = nowMs
-      if (!this.isCut) this.watch.shut()
-    }
+    const isFirst = this.closedAt === undefined
+    this.closedAt ??= nowMs
     const transmission = this.look(this.watch)
     const isWhole = transmission.acknowledged >= written
-    if (!isWhole && !transmission.isOver && !this.isCut && nowMs - this.closedAt < settleMs) return false
+    if (!isWhole && !transmission.isOver && !this.isCut && nowMs - this.closedAt < settleMs) {
+      if (isFirst) this.watch.shut()
+      return false
+    }
     const shown = Math.min(written, shownOf(transmission))
     this.final = { shown, sent: Math.max(shown, Math.min(written, transmission.sent)) }
     this.watch.close(!isWhole)

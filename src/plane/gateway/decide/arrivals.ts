@@ -1,4 +1,4 @@
-import { readAddress } from '../../../kernel/address.ts'
+import { recallAddress } from '../../../kernel/known-addresses.ts'
 import { type InLine, Line } from '../../../kernel/line.ts'
 import { classify } from '../../../kernel/reserved.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -133,13 +133,13 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
 /** Whoever has one IPv6 address has all of its /64 (RFC 4291, 2.5.4). */
 function networkOf(source: string): string {
   if (!source.includes(':')) return source
-  const address = readAddress(source)
+  const address = recallAddress(source)
   return address ? Buffer.from(address.bytes.subarray(0, 8)).toString('hex') : source
 }
 
 /** A sandbox reaches loopback addresses, and so serves nobody but this machine. */
 function mayCome(source: string, policy: Policy): boolean {
   if (!policy.allowLoopback) return true
-  const address = readAddress(source)
+  const address = recallAddress(source)
   return address !== undefined && classify(address) === 'loopback'
 }

@@ -28,3 +28,16 @@ export function roomWithin(wanted: number, files: number, isTls = false): Room {
   const carried = Math.floor((files - reserve - ports - Math.min(handshakes, files * reserveShare)) / each)
   return { connections: Math.min(wanted, Math.max(leastConnections, carried)), ports }
 }
+
+/** The least number of files that so many connections can be carried with. */
+export function filesFor(connections: number, isTls = false): number {
+  let [few, many] = [0, 1]
+  const isEnough = (files: number): boolean => roomWithin(connections, files, isTls).connections >= connections
+  while (!isEnough(many)) many *= 2
+  while (few + 1 < many) {
+    const middle = Math.floor((few + many) / 2)
+    if (isEnough(middle)) many = middle
+    else few = middle
+  }
+  return many
+}

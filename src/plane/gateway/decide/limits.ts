@@ -17,25 +17,38 @@ export type TunnelLimits = ReturnType<typeof createTunnelLimits>
 
 /** Counts the open connections of each customer and each sub-user. */
 export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
-  const open = new Map<string, number>()
+  const open = new Map<string, { tunnels: number }>()
   const opening = createBuckets(rateOf(limits.newPerSecond), clock)
+
+  const openOf = (name: string): number => open.get(name)?.tunnels ?? 0
+
+  function takePlace(name: string): void {
+    const known = open.get(name)
+    if (known) known.tunnels += 1
+    else open.set(name, { tunnels: 1 })
+  }
+
+  function leavePlace(name: string): void {
+    const known = open.get(name)
+    if (!known) return
+    known.tunnels -= 1
+    if (known.tunnels === 0) open.delete(name)
+  }
 
   return {
     /** Takes a place for each name, or none of them. `most` is what the sub-user's own limit says. */
     enter(owner: string, key: string, most: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
-      if ((open.get(owner) ?? 0) >= limits.tunnels) return 'too_many_tunnels'
-      if (most !== null && (open.get(key) ?? 0) >= most) return 'too_many_tunnels'
+      if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
+      if (most !== null && openOf(key) >= most) return 'too_many_tunnels'
       if (!opening.take(owner)) return 'too_many_new'
-      for (const name of [owner, key]) open.set(name, (open.get(name) ?? 0) + 1)
+      takePlace(owner)
+      takePlace(key)
       return undefined
     },
 
     leave(owner: string, key: string): void {
-      for (const name of [owner, key]) {
-        const left = (open.get(name) ?? 1) - 1
-        if (left === 0) open.delete(name)
-        else open.set(name, left)
-      }
+      leavePlace(owner)
+      leavePlace(key)
     },
   }
 }

@@ -6,6 +6,8 @@ import { type Answer, questionSchema, type Who } from './words.ts'
 
 /** No question is longer. */
 const mostLineBytes = 1000
+/** Whoever has the listeners opens his door and says so within this; else he is given up. */
+const takenWithinMs = 30_000
 
 type Asking = { text: string }
 type Listener = { readonly port: number; readonly descriptor: number }
@@ -20,11 +22,26 @@ export function openOffer(deps: {
   readonly listeners: () => readonly Listener[]
   /** Another process listens from now on. */
   readonly leave: () => Promise<void>
+  /** One that had the listeners has not taken over in time; this one goes on. */
+  readonly onGivenUp: () => void
   readonly onFault: (fault: unknown) => void
+  readonly withinMs?: number
 }) {
   let passing: Passing | undefined
   /** Whoever has its listeners already. */
   let taker: Socket<Asking> | undefined
+  let givingUp: ReturnType<typeof setTimeout> | undefined
+
+  function setTaker(socket: Socket<Asking> | undefined): void {
+    if (taker === socket) return
+    taker = socket
+    clearTimeout(givingUp)
+    if (!socket) return
+    givingUp = setTimeout(() => {
+      deps.onGivenUp()
+      socket.terminate()
+    }, deps.withinMs ?? takenWithinMs)
+  }
 
   async function answer(socket: Socket<Asking>, line: string): Promise<void> {
     const read = questionSchema.safeParse(parseJson(line))
@@ -33,8 +50,9 @@ export function openOffer(deps: {
     if (question.ask === 'who') return say(socket, deps.who())
     const obstacle = taker && taker !== socket ? 'Another process takes over already.' : deps.findObstacle()
     if (obstacle !== undefined) return say(socket, { no: obstacle })
-    taker = socket
+    setTaker(socket)
     if (question.ask === 'listeners') return share(socket, question.from)
+    clearTimeout(givingUp)
     await deps.leave()
     say(socket, { left: true })
   }
@@ -76,7 +94,7 @@ export function openOffer(deps: {
         }
       },
       close(socket) {
-        if (taker === socket) taker = undefined
+        if (taker === socket) setTaker(undefined)
       },
       error() {},
     },
@@ -84,6 +102,9 @@ export function openOffer(deps: {
 
   return {
     /** It runs no more, as far as others can tell. */
-    close: (): void => listener.stop(true),
+    close(): void {
+      clearTimeout(givingUp)
+      listener.stop(true)
+    },
   }
 }

@@ -25,6 +25,7 @@ type Step = { readonly event: SocksEvent | undefined; readonly used: number }
 
 const anonymous = 0
 const usernamePassword = 2
+type Method = typeof anonymous | typeof usernamePassword
 /** The longest message: a version, two lengths and two texts of 255 bytes (RFC 1929, 2). */
 const mostMessageBytes = 513
 const needMore = undefined
@@ -42,6 +43,7 @@ const replies = [
   toReply(8),
 ] as const
 const welcome = Uint8Array.of(1, 0)
+const noMethod = Uint8Array.of(5, 0xff)
 const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
 
 /** RFC 1928, 6. The address we are bound to is nobody's business: 0.0.0.0, port 0. */
@@ -143,17 +145,21 @@ const refused = (bytes: Uint8Array, code: string): Step => ({ event: { type: 're
  * is.
  */
 function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefined {
-  const none = Uint8Array.of(5, 0xff)
-  if (bytes[0] !== 5) return refused(none, 'bad_request')
+  if (bytes[0] !== 5) return refused(noMethod, 'bad_request')
   const count = bytes[1]
   if (count === undefined || bytes.length < 2 + count) return needMore
   const used = 2 + count
-  const asked = (method: typeof anonymous | typeof usernamePassword): Step | undefined => {
-    const at = bytes.indexOf(method, 2)
-    return at >= 0 && at < used ? { event: { type: 'reply', bytes: asks[method] }, used } : undefined
+  const offers = (method: Method): boolean => {
+    for (let at = 2; at < used; at += 1) if (bytes[at] === method) return true
+    return false
   }
-  const step = asked(usernamePassword) ?? (allowAnonymous ? asked(anonymous) : undefined)
-  return step ?? refused(none, 'credentials_required')
+  const method = offers(usernamePassword)
+    ? usernamePassword
+    : allowAnonymous && offers(anonymous)
+      ? anonymous
+      : undefined
+  if (method === undefined) return refused(noMethod, 'credentials_required')
+  return { event: { type: 'reply', bytes: asks[method] }, used }
 }
 
 /**
@@ -174,8 +180,11 @@ function readUser(bytes: Uint8Array): Step | undefined {
 
 /** RFC 1928, 4: version, command, a zero, address, port. Each byte is judged as soon as it is there. */
 function readRequest(bytes: Uint8Array): Step | undefined {
-  const [version, command, reserved, kind] = bytes
-  if (version !== 5) return refused(socksReply(1), 'bad_request')
+  // By their places: taken apart as a list they would cost more than the rest of it.
+  const command = bytes[1]
+  const reserved = bytes[2]
+  const kind = bytes[3]
+  if (bytes[0] !== 5) return refused(socksReply(1), 'bad_request')
   // BIND and UDP ASSOCIATE are not carried (RFC 1928, 6: command not supported).
   if (command !== undefined && command !== 1) return refused(socksReply(7), 'command_unsupported')
   if (reserved !== undefined && reserved !== 0) return refused(socksReply(1), 'bad_request')

@@ -1,4 +1,5 @@
-import { type Address, readAddress } from '../../../kernel/address.ts'
+import type { Address } from '../../../kernel/address.ts'
+import { recallAddress } from '../../../kernel/known-addresses.ts'
 import type { Soon } from '../../../kernel/soon.ts'
 import { mayName, mayReach, type Policy } from '../decide/policy.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
@@ -37,7 +38,7 @@ export function createDestinations(deps: { policy: () => Policy; resolve: Resolv
 
   return (target: Target, way: Way, owner: string): Soon<Destinations> => {
     const versions = versionsOf(way)
-    const literal = readAddress(target.host)
+    const literal = recallAddress(target.host)
     if (literal) {
       if (!versions.includes(literal.version)) return { refusal: 'no_such_family' }
       const denial = mayReach(literal, target.port, deps.policy())
@@ -55,6 +56,6 @@ const both: readonly (4 | 6)[] = [4, 6]
 /** An address leaves for its own kind; a local exit too; a proxy elsewhere may have both, IPv4 being the surer one. */
 function versionsOf(way: Way): readonly (4 | 6)[] {
   const own = way.kind === 'address' ? way.address : way.exit.kind === 'local' ? way.exit.host : undefined
-  const address = own === undefined ? undefined : readAddress(own)
+  const address = own === undefined ? undefined : recallAddress(own)
   return address ? (address.version === 4 ? onlyFour : onlySix) : both
 }

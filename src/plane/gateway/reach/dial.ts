@@ -75,21 +75,23 @@ export function createDial<Origin>(deps: {
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
-  async function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
-    const outcome = upstreams.isLocal(exit)
-      ? await leaveFrom(there, exit, mostMs)
-      : await upstreams.goVia(exit, there, mostMs)
+  function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
+    if (upstreams.isLocal(exit)) return dialler.connect(there, exit.host, mostMs).then((left) => noteLeft(exit, left))
+    return upstreams.goVia(exit, there, mostMs).then((outcome) => note(exit, outcome))
+  }
+
+  /** How an exit has done. */
+  function note(exit: NodeExit, outcome: Dialled<Origin>): Dialled<Origin> {
     if ('origin' in outcome) health.worked(exit.id)
     else if (outcome.problem !== undefined) health.failed(exit.id, outcome.problem)
     else if (outcome.isDoubtful) health.doubted(exit.id)
     return outcome
   }
 
-  async function leaveFrom(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
-    const connected = await dialler.connect(there, exit.host, mostMs)
-    if ('origin' in connected || connected.refusal !== 'address_unavailable') return connected
+  function noteLeft(exit: NodeExit, left: Connected<Origin>): Dialled<Origin> {
+    const isGone = 'refusal' in left && left.refusal === 'address_unavailable'
     // The address may be gone, or only its ports used up.
-    return { ...connected, isDoubtful: true }
+    return note(exit, isGone ? { ...left, isDoubtful: true } : left)
   }
 
   function go(there: Target, way: Way, mostMs: number): Promise<Dialled<Origin>> {

@@ -1,4 +1,5 @@
-import { type Address, readAddress } from '../../../../kernel/address.ts'
+import type { Address } from '../../../../kernel/address.ts'
+import { recallAddress } from '../../../../kernel/known-addresses.ts'
 import { nowhere, type Place, Roster } from '../../../../kernel/roster.ts'
 import type { RefusalCode } from '../../decide/refusals.ts'
 import type { Connected, Dialler } from '../../reach/dial.ts'
@@ -8,32 +9,36 @@ import { Channel } from './channel.ts'
 import { connectRefusalOf } from './connect-refusal.ts'
 import type { Reactor, TurnTaker } from './reactor.ts'
 
-/** How often it is looked who has waited too long for a destination. */
+/** How often it is looked who has waited too long for a destination, and which destination for the customer. */
 const lookEveryMs = 25
 
 /** Only what was accepted is counted. */
 const nobodyMinds = (): void => {}
 
 type Tell = (connected: Connected<Side>) => void
-type Attempts = Roster<'placeAmongOpen', Attempt>
+/** Those that are open; those made since the last look stand in `made`. */
+type Attempts = { readonly open: Roster<'placeAmongOpen', Attempt>; made: Side[] }
 
 /** Dials with the system's calls. */
 export function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
   const { timers } = reactor
   /** Nearly all are made at once, so nobody has a timer of his own. */
-  const open: Attempts = new Roster('placeAmongOpen')
+  const attempts: Attempts = { open: new Roster('placeAmongOpen'), made: [] }
   let isLooking = false
 
   function look(): void {
     isLooking = false
-    open.forEach((attempt) => {
+    attempts.open.forEach((attempt) => {
       if (reactor.nowMs >= attempt.giveUpAt) attempt.giveUp()
     })
+    // An origin that speaks first would wait for the system, which takes 200 ms.
+    for (const side of attempts.made) if (!side.isClosed && side.written === 0) reactor.kernel.speakUp(side.descriptor)
+    attempts.made = []
     lookLater()
   }
 
   function lookLater(): void {
-    if (isLooking || open.size === 0) return
+    if (isLooking || (attempts.open.size === 0 && attempts.made.length === 0)) return
     isLooking = true
     timers.after(lookEveryMs, look)
   }
@@ -42,14 +47,23 @@ export function createDialler(reactor: Reactor, around: SideAround): Dialler<Sid
     converse: createConverse(timers.after),
 
     connect(there, from, mostMs): Promise<Connected<Side>> {
-      const address = readAddress(there.host)
-      const own = from === undefined ? undefined : readAddress(from)
+      const address = recallAddress(there.host)
+      const own = from === undefined ? undefined : recallAddress(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
       return new Promise((resolve) => {
-        const attempt = new Attempt(reactor, around, open, address, there.port, own, reactor.nowMs + mostMs, resolve)
+        const attempt = new Attempt(
+          reactor,
+          around,
+          attempts,
+          address,
+          there.port,
+          own,
+          reactor.nowMs + mostMs,
+          resolve,
+        )
         // Whatever else this turn brings is passed on first: making a connection takes the system longest.
         reactor.queue(attempt)
-        open.add(attempt)
+        attempts.open.add(attempt)
         lookLater()
       })
     },
@@ -64,7 +78,7 @@ class Attempt implements TurnTaker {
   constructor(
     private readonly reactor: Reactor,
     private readonly around: SideAround,
-    private readonly open: Attempts,
+    private readonly attempts: Attempts,
     private readonly address: Address,
     private readonly port: number,
     private readonly from: Address | undefined,
@@ -74,8 +88,8 @@ class Attempt implements TurnTaker {
 
   takeTurn(): void {
     const { reactor } = this
-    if (!this.open.has(this)) return
-    const descriptor = reactor.kernel.connect(this.address, this.port, this.from)
+    if (!this.attempts.open.has(this)) return
+    const descriptor = reactor.kernel.connect(this.address, this.port, this.from, true)
     if (descriptor < 0) this.fail(connectRefusalOf(-descriptor))
     else if (!reactor.descriptors.own(descriptor)) this.fail('gateway_full')
     else {
@@ -92,7 +106,10 @@ class Attempt implements TurnTaker {
   onConnected(error: number): void {
     const { side } = this
     if (error !== 0 || !side) this.fail(connectRefusalOf(error))
-    else if (this.open.delete(this)) this.tell({ origin: side })
+    else if (this.attempts.open.delete(this)) {
+      this.attempts.made.push(side)
+      this.tell({ origin: side })
+    }
   }
 
   giveUp(): void {
@@ -104,7 +121,7 @@ class Attempt implements TurnTaker {
   }
 
   private fail(refusal: RefusalCode): void {
-    if (!this.open.delete(this)) return
+    if (!this.attempts.open.delete(this)) return
     this.side?.abort()
     this.tell({ refusal })
   }

@@ -97,6 +97,13 @@ export function createKernel(libc: Libc, processor: Processor) {
     return error
   }
 
+  function beginListening(descriptor: number, backlog: number): number {
+    const listening = orError(libc.listen(descriptor, backlog))
+    // Accepted connections inherit it: what acknowledges a request travels with the answer. Listening forgets it.
+    setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+    return listening
+  }
+
   return {
     /** Where receive() puts what it read. Overwritten by the next one. */
     received: arena.subarray(readAt, readAt + readBytes),
@@ -177,20 +184,17 @@ export function createKernel(libc: Libc, processor: Processor) {
       setOption(descriptor, n.SOL_SOCKET, n.SO_REUSEADDR, 1)
       // Accepted connections inherit it.
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
-      // So do they this: what acknowledges a request travels with the answer.
-      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
       if (address.version === 6) setOption(descriptor, n.IPPROTO_IPV6, n.IPV6_V6ONLY, 0)
       const bound = bindTo(descriptor, address, port)
       if (bound < 0) return failed(descriptor, bound)
-      const listening = orError(libc.listen(descriptor, backlog))
+      const listening = beginListening(descriptor, backlog)
       return listening < 0 ? failed(descriptor, listening) : descriptor
     },
 
     /** A socket that listens already, opened by another process: it is made like one of ours. */
     adopt(descriptor: number, backlog: number): number {
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
-      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
-      return orError(libc.listen(descriptor, backlog))
+      return beginListening(descriptor, backlog)
     },
 
     /** Whether the machine has an address: 0 if a socket can be bound to it. */
@@ -214,13 +218,15 @@ export function createKernel(libc: Libc, processor: Processor) {
     /** Who was accepted last; empty when it cannot be told. */
     acceptedFrom: (): string => sources.read(view, addressAt),
 
-    /** Begins to connect. Whether it did is known once the socket can be written. */
-    connect(there: Address, port: number, from: Address | undefined): number {
+    /**
+     * Begins to connect. Whether it did is known once the socket can be written. With `isQuiet` the last part of the
+     * handshake travels with the first bytes, or goes with speakUp(): a packet less.
+     */
+    connect(there: Address, port: number, from: Address | undefined, isQuiet: boolean): number {
       const descriptor = openSocket(there)
       if (descriptor < 0) return descriptor
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
-      // The last part of the handshake travels with the first bytes, which the customer sends.
-      setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+      if (isQuiet) setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
       if (from) {
         setOption(descriptor, n.IPPROTO_IP, n.IP_BIND_ADDRESS_NO_PORT, 1)
         const bound = bindTo(descriptor, from, 0)
@@ -230,6 +236,9 @@ export function createKernel(libc: Libc, processor: Processor) {
       const begun = orError(libc.connect(descriptor, base + addressAt, length))
       return begun < 0 && begun !== -n.EINPROGRESS ? failed(descriptor, begun) : descriptor
     },
+
+    /** Tells the other side what it has waited for: that the connection is made. */
+    speakUp: (descriptor: number): void => void setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 1),
 
     /** What became of a connection; 0 for nothing bad. */
     takeError(descriptor: number): number {

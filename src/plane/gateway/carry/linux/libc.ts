@@ -1,4 +1,4 @@
-import { dlopen, type Pointer, toArrayBuffer } from 'bun:ffi'
+import { dlopen, type FFIFunction, type Pointer, toArrayBuffer } from 'bun:ffi'
 
 /**
  * `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as
@@ -32,7 +32,7 @@ const symbols = {
   __errno_location: { args: [], returns: 'ptr' },
 } as const
 
-type Call = (...args: number[]) => number
+export type Call = (...args: number[]) => number
 
 /** The calls of the system's C library, and the number of this thread's last error. */
 export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_location'>, Call>> & {
@@ -40,20 +40,21 @@ export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_locati
   readonly errno: Int32Array
 }
 
-/** Throws where there is no such library: glibc's name first, then musl's. */
+/** Throws where there is no such library. */
 export function openLibc(): Libc {
-  const calls = openAny(['libc.so.6', 'libc.so'])
+  const calls = openCalls(symbols)
   const errno = new Int32Array(toArrayBuffer(toPointer(calls['__errno_location']()), 0, Int32Array.BYTES_PER_ELEMENT))
   return { ...calls, errno }
 }
 
 const toPointer = (address: number): Pointer => address as Pointer
 
-function openAny(names: readonly string[]): Readonly<Record<keyof typeof symbols, Call>> {
+/** Calls of the C library: glibc's name first, then musl's. */
+export function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunction>>): Record<Name, Call> {
   let fault: unknown
-  for (const name of names) {
+  for (const name of ['libc.so.6', 'libc.so']) {
     try {
-      return dlopen(name, symbols).symbols as unknown as Readonly<Record<keyof typeof symbols, Call>>
+      return dlopen(name, wanted).symbols as unknown as Record<Name, Call>
     } catch (error) {
       fault = error
     }

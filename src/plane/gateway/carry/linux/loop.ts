@@ -10,6 +10,7 @@ import { createHeldGauge } from '../held-gauge.ts'
 import { patient, Side } from '../side.ts'
 import { createReports } from './counts.ts'
 import { Descriptors } from './descriptors.ts'
+import { makeDirect } from './direct-calls.ts'
 import { createKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import { Listener } from './listener.ts'
@@ -69,7 +70,8 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const { inbox, bell, isStrict } = terms
   const memory = viewMemory(terms.memory)
   const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
-  const kernel = createKernel(openLibc(), process.arch as Processor)
+  const processor = process.arch as Processor
+  const kernel = createKernel(makeDirect(openLibc(), processor), processor)
   const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
   const reactor = new Reactor(kernel, descriptors, onFault)
   const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
@@ -200,9 +202,17 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
       reports.send()
       for (const wish of wishes.splice(0)) post(wish)
     } else reports.sendIfDue(reactor.timers.after)
-    memory.standing = { ...core.standing, mostHeld: held.mostHeld }
-    memory.carried = core.carrier.health.carried
-    memory.relayed = core.carrier.health.relayed ?? 0
+    tellStanding()
+    const { carried, relayed } = core.carrier.health
+    memory.carried = carried
+    memory.relayed = relayed ?? 0
+  }
+
+  /** Name by name: to copy an object of which nobody says what it has costs more than all else in a turn. */
+  function tellStanding(): void {
+    const { open, connections, passages, dialling, settling, spared, turnedAway, starved } = core.standing
+    const { mostHeld } = held
+    memory.standing = { open, connections, passages, dialling, settling, mostHeld, spared, turnedAway, starved }
   }
 
   const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)

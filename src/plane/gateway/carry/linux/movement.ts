@@ -1,3 +1,5 @@
+import type { Transmission } from '../../count/shown.ts'
+import type { Watch } from '../../count/tally.ts'
 import type { Movement } from '../core.ts'
 import { patient, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
@@ -47,7 +49,8 @@ export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAr
  * The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so
  * nothing is narrowed.
  */
-function createSockets({ kernel, descriptors }: Reactor): Sockets {
+function createSockets(reactor: Reactor): Sockets {
+  const { kernel, descriptors } = reactor
   return {
     acknowledged: () => undefined,
     narrow() {},
@@ -56,17 +59,32 @@ function createSockets({ kernel, descriptors }: Reactor): Sockets {
       if (!descriptors.isOwned(descriptor)) return undefined
       descriptors.share(descriptor)
       kernel.limitAhead(descriptor, mostAhead)
-      let isClosed = false
-      return {
-        standing: () => kernel.standingOf(descriptor),
-        shut: () => kernel.shutBoth(descriptor),
-        close(reset) {
-          if (isClosed) return
-          isClosed = true
-          if (reset) kernel.resetOnClose(descriptor)
-          descriptors.release(descriptor)
-        },
-      }
+      return new DescriptorWatch(reactor, descriptor)
     },
+  }
+}
+
+/** A class, and nothing made for each: a tunnel that stands idle is small. */
+class DescriptorWatch implements Watch {
+  private isClosed = false
+
+  constructor(
+    private readonly reactor: Reactor,
+    private readonly descriptor: number,
+  ) {}
+
+  standing(): Transmission {
+    return this.reactor.kernel.standingOf(this.descriptor)
+  }
+
+  shut(): void {
+    this.reactor.kernel.shutBoth(this.descriptor)
+  }
+
+  close(reset: boolean): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    if (reset) this.reactor.kernel.resetOnClose(this.descriptor)
+    this.reactor.descriptors.release(this.descriptor)
   }
 }

@@ -82,7 +82,7 @@ export class Reactor {
    * before it.
    */
   turn(hear: () => boolean): void {
-    this.look()
+    this.nowMs = performance.now()
     const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
     const count = this.kernel.poll(this.poll, mostMs)
     this.look()

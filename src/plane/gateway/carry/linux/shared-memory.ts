@@ -53,8 +53,12 @@ export function viewMemory(memory: SharedArrayBuffer) {
       for (const [index, name] of standingNames.entries()) standing[name] = Atomics.load(counts, standingAt + index)
       return standing
     },
+    /** Told after every turn, so only what has changed is written. */
     set standing(standing: ReactorStanding) {
-      for (const [index, name] of standingNames.entries()) Atomics.store(counts, standingAt + index, standing[name])
+      for (let index = 0; index < standingNames.length; index += 1) {
+        const value = standing[standingNames[index] ?? 'open']
+        if (counts[standingAt + index] !== value) Atomics.store(counts, standingAt + index, value)
+      }
     },
     get carried(): number {
       return reals[numbers.carried] ?? 0

@@ -47,6 +47,7 @@ export class Timers {
   /** Runs what is due now. What they start runs another time. */
   run(): void {
     const nowMs = this.now()
+    if (this.heap.length === 0 || (this.heap[0]?.at ?? 0) > nowMs) return
     const due: Timer[] = []
     for (let [first] = this.heap; first && first.at <= nowMs; [first] = this.heap) {
       this.pop()

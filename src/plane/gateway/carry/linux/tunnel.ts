@@ -117,7 +117,8 @@ export class Tunnel {
     }
     if (fromClient.length > 0) this.up.early = fromClient
     if (fromOrigin.length > 0) this.down.early = fromOrigin
-    for (const flow of [this.up, this.down]) if (!this.isOver) this.step(flow, 'readable')
+    this.step(this.up, 'readable')
+    if (!this.isOver) this.step(this.down, 'readable')
   }
 
   onEvents(end: TunnelEnd, events: number): void {
@@ -297,7 +298,8 @@ export class Tunnel {
     const { allowance } = this.fare.tally
     const event = allowance.left > 0 ? 'allowed' : allowance.isUsedUp ? 'exhausted' : undefined
     if (!event) return
-    for (const flow of [this.up, this.down]) if (!this.isOver) this.step(flow, event)
+    if (!this.isOver) this.step(this.up, event)
+    if (!this.isOver) this.step(this.down, event)
     if (this.isOver || this.up.state === 'starved' || this.down.state === 'starved') return
     this.forget?.()
     this.forget = undefined
@@ -351,7 +353,8 @@ export class Tunnel {
     this.isOver = true
     this.forget?.()
     this.forget = undefined
-    for (const flow of [this.up, this.down]) this.givePipe(flow)
+    this.givePipe(this.up)
+    this.givePipe(this.down)
     this.client.leave()
     this.origin.leave()
     this.fare.finish()

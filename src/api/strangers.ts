@@ -1,0 +1,76 @@
+import type { Address } from '../kernel/address.ts'
+import { type BucketRate, createBuckets } from '../kernel/buckets.ts'
+import { Refusal } from '../kernel/refusal.ts'
+import type { Clock } from '../kernel/time.ts'
+import { rateLimited, sourceName } from './answers.ts'
+import type { RateStanding } from './rate.ts'
+
+/** What one household may show that opens nothing: so much at once, and so much a second from then on. */
+const mistakes: BucketRate = { perSecond: 5, burst: 300 }
+const usedUp: RateStanding = { limit: 300, remaining: 0, resetSeconds: 60, retryAfterSeconds: 1 }
+/** What has opened something is known for one to two hours after; so much of one name, and in all. */
+const turnMs = 3_600_000
+const mostOfName = 200
+const mostKnown = 100_000
+
+type Visit = { readonly from: Address | undefined; standing?: RateStanding | undefined }
+
+export type Strangers = ReturnType<typeof createStrangers>
+
+/**
+ * Turns away whoever guesses at tokens and sessions, before anything is looked up for him. What has opened something
+ * lately is looked up all the same, so that nobody is shut out by a stranger behind the same address. Each process
+ * counts for itself: it is its own work that it saves. The seed keeps others from finding texts with the same print.
+ */
+export function createStrangers(clock: Clock, seed: string) {
+  const households = createBuckets(mistakes, clock)
+  const seedNumber = Bun.hash(seed)
+  let known = new Set<number | bigint>()
+  let knownBefore = new Set<number | bigint>()
+  let ofNames = new Map<string, number>()
+  let turnedAt = clock()
+
+  function remember(print: number | bigint, name: string): void {
+    if (known.has(print)) return
+    if (known.size >= mostKnown || Math.abs(clock() - turnedAt) >= turnMs) {
+      knownBefore = known
+      known = new Set()
+      ofNames = new Map()
+      turnedAt = clock()
+    }
+    const count = ofNames.get(name) ?? 0
+    if (count >= mostOfName) return
+    ofNames.set(name, count + 1)
+    known.add(print)
+  }
+
+  return async <Result>(
+    { headers }: Request,
+    visit: Visit,
+    letIn: () => Promise<Result>,
+    nameOf: (admitted: Result) => string,
+  ): Promise<Result> => {
+    const shown = headers.get('authorization') ?? headers.get('cookie')
+    // Whoever shows nothing guesses at nothing.
+    if (shown === null) return letIn()
+    const print = Bun.hash(shown, seedNumber)
+    const household = visit.from ? sourceName(visit.from) : ''
+    const isKnown = known.has(print) || knownBefore.has(print)
+    // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
+    if (!isKnown && !households.take(household)) {
+      visit.standing = usedUp
+      throw rateLimited()
+    }
+    try {
+      const admitted = await letIn()
+      if (!isKnown) households.give(household)
+      remember(print, nameOf(admitted))
+      return admitted
+    } catch (error) {
+      const isMistake = error instanceof Refusal && error.kind === 'unauthenticated'
+      if (isMistake) [known, knownBefore].forEach((each) => each.delete(print))
+      else if (!isKnown) households.give(household)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { ptr } from 'bun:ffi'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { until } from '../../../../../test/harness/until.ts'
+import { makeDirect } from './direct-calls.ts'
+import { createKernel, type Kernel } from './kernel.ts'
+import { openLibc } from './libc.ts'
+import { EAGAIN, IPPROTO_TCP, TCP_INFO } from './numbers.ts'
+import type { Processor } from './structures.ts'
+
+const loopback = { version: 4, bytes: Uint8Array.of(127, 0, 0, 1) } as const
+/** `tcpi_segs_out` of `struct tcp_info`. */
+const segmentsOutAt = 136
+const tries = 10
+const processor = process.arch as Processor
+const libc = openLibc()
+
+const opened: number[] = []
+afterAll(() => {
+  for (const descriptor of opened) libc.close(descriptor)
+})
+
+/** What a call gives once it has something to give. */
+async function outcomeOf(call: () => number): Promise<number> {
+  let outcome = -EAGAIN
+  await until(() => {
+    outcome = call()
+    return outcome !== -EAGAIN
+  })
+  return outcome
+}
+
+/** Two ends of a new connection, on which the client has spoken: what we connect is silent until then. */
+async function meet(kernel: Kernel, listener: number, words: string) {
+  const client = kernel.connect(loopback, kernel.portOf(listener), loopback, true)
+  opened.push(client)
+  expect(await outcomeOf(() => kernel.send(client, Buffer.from(words)))).toBe(words.length)
+  const server = await outcomeOf(() => kernel.accept(listener))
+  opened.push(server)
+  expect(await outcomeOf(() => kernel.peek(server))).toBe(1)
+  return { client, server }
+}
+
+function segmentsSentBy(descriptor: number): number {
+  const info = new Uint8Array(new ArrayBuffer(256))
+  const length = Uint32Array.of(info.length)
+  expect(libc.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, Number(ptr(info)), Number(ptr(length)))).toBe(0)
+  return new DataView(info.buffer).getUint32(segmentsOutAt, true)
+}
+
+/** How many packets were sent to a client for its first words alone, before any answer. */
+async function packetsForFirstWords(kernel: Kernel, listener: number): Promise<number> {
+  const { server } = await meet(kernel, listener, 'CONNECT ')
+  return segmentsSentBy(server)
+}
+
+describe('a request is acknowledged with its answer, not by a packet of its own,', () => {
+  const kernel = createKernel(libc, processor)
+
+  test.each(['opened here', 'handed over'])('on a port %s', async (origin) => {
+    const listener = kernel.listen(loopback, 0, 16)
+    opened.push(listener)
+    if (origin === 'handed over') expect(kernel.adopt(listener, 16)).toBe(0)
+    const packets: number[] = []
+    // The system acknowledges by itself what stays unanswered for 40 ms: a machine that is held up tries again.
+    while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstWords(kernel, listener))
+    expect(packets).toContain(0)
+  })
+})
+
+test('calls made by their number do what those of the C library do, and leave the same errors', async () => {
+  const kernel = createKernel(makeDirect(libc, processor), processor)
+  const listener = kernel.listen(loopback, 0, 16)
+  opened.push(listener)
+  const { client, server } = await meet(kernel, listener, 'there')
+  expect(kernel.acceptedFrom()).toBe('127.0.0.1')
+  expect(kernel.receive(server, 100)).toBe(5)
+  expect(kernel.receive(server, 100)).toBe(-EAGAIN)
+  expect(Buffer.from(kernel.received.subarray(0, 5)).toString()).toBe('there')
+  expect(kernel.pass(server, 5, false)).toBe(5)
+  expect(await outcomeOf(() => kernel.receive(client, 100))).toBe(5)
+  const third = kernel.duplicate(client)
+  kernel.close(third)
+  expect(kernel.receive(third, 100)).toBe(-9)
+})

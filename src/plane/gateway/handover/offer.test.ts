@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { refusalOf } from '../../../../test/harness/failure.ts'
+import { untilTrue } from '../../../../test/harness/turnpike.ts'
+import { realTiming } from '../../agent/surroundings.ts'
+import { openOffer } from './offer.ts'
+import { findPredecessor, type Predecessor } from './take-over.ts'
+
+describe('a gateway that is being taken over from', () => {
+  let folder: string
+  let door: Bun.TCPSocketListener
+  let offer: ReturnType<typeof openOffer> | undefined
+  let leaves = 0
+  let givenUp = 0
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-offer-'))
+    door = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+    leaves = 0
+    givenUp = 0
+  })
+  afterEach(() => {
+    offer?.close()
+    door.stop(true)
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  function offering(withinMs: number): void {
+    const { port, fd } = door as unknown as { port: number; fd: number }
+    offer = openOffer({
+      folder,
+      boot: '2027-0001',
+      who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, leaving: false }),
+      findObstacle: () => undefined,
+      listeners: () => [{ port, descriptor: fd }],
+      leave: async () => void (leaves += 1),
+      onGivenUp: () => void (givenUp += 1),
+      onFault: (fault) => {
+        throw fault
+      },
+      withinMs,
+    })
+  }
+  async function meet(): Promise<Predecessor> {
+    const found = await findPredecessor(folder, realTiming)
+    if (!found) throw new Error('nobody is there')
+    return found
+  }
+
+  test('gives one up that stalls with the listeners, goes on, and lets the next one take over', async () => {
+    if (process.platform !== 'linux') return
+    offering(300)
+    const [stalled, next] = [await meet(), await meet()]
+    expect((await stalled.listeners()).size).toBe(1)
+    expect((await refusalOf(next.listeners())).message).toBe('Another process takes over already.')
+    expect(await untilTrue(() => givenUp === 1)).toBeTrue()
+    expect((await refusalOf(stalled.leave())).kind).toBe('unavailable')
+    expect(leaves).toBe(0)
+    expect(await untilTrue(async () => (await next.listeners().catch(() => new Map())).size === 1)).toBeTrue()
+    await next.leave()
+    expect([leaves, givenUp]).toEqual([1, 1])
+    for (const each of [stalled, next]) each.close()
+  })
+
+  test('has patience with one that takes its time, and none is given up that has taken over', async () => {
+    if (process.platform !== 'linux') return
+    offering(60_000)
+    const heir = await meet()
+    expect((await heir.listeners()).size).toBe(1)
+    await heir.leave()
+    offer?.close()
+    expect([leaves, givenUp]).toEqual([1, 0])
+    heir.close()
+  })
+})
