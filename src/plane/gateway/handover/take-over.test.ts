@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'turnpike-take-over-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const endings = {
-  'has heard it': { data: (socket: Socket) => void socket.terminate() },
+  'has heard it': { data: (socket: Socket) => socket.terminate() },
   'has not heard it': { open: (socket: Socket) => void setTimeout(() => socket.terminate(), 1), data() {} },
 }
 
