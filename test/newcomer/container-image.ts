@@ -58,7 +58,7 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
     [...apart, '--net', 'sh', '-c', prepared, 'sh', ...settings, ...inside, ...how.args.slice(1)],
     { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' },
   )
-  const into = (...command: readonly string[]) =>
+  const into = async (...command: readonly string[]) =>
     run(['nsenter', `--target=${childOf(host.pid)}`, '--net', '--mount', '--pid', ...command], '/', env)
   try {
     await steps.step('the image is run, on a root that is read-only, and sells', async () => {

@@ -29,7 +29,13 @@ export function createReader(machines: Readonly<Record<string, Machine>>, own: R
     const line = fill(text, more)
     const wrong = shown.some((each) => each.startsWith('turnpike: '))
     // What the page shows to be refused has to be.
-    const printed = await on(name).sh(`cd /root\n${wrong ? `! ${line}` : line}`)
+    const printed = await on(name)
+      .sh(`cd /root\n${wrong ? `! ${line}` : line}`)
+      .catch(async (error: unknown) => {
+        // Services say what is wrong in their log.
+        const log = await on(name).sh(`journalctl --unit 'turnpike*' --lines 25 --output cat`)
+        throw new Error(`${String(error)}\n${log}`)
+      })
     for (const each of shown) expectTold(line, printed, patternOf(fill(each, more)))
     return printed
   }

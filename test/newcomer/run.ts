@@ -42,7 +42,7 @@ if (lacking !== undefined) {
   process.exit(2)
 }
 
-/** All that is made on the way is in here, and goes however the run ends short of `kill -9`; processes go even then. */
+/** All that is made on the way is in here, and goes however the run ends but by `kill -9`; processes go even then. */
 const work = mkdtempSync(join(tmpdir(), 'turnpike-try-'))
 chmodSync(work, 0o755)
 process.env['TMPDIR'] = work

@@ -13,6 +13,13 @@ const mostRounds = 1000
 
 const cannot = (why: string): Refusal => new Refusal('unavailable', 'unavailable', why)
 
+/** The other end is no more. */
+class Ended extends Refusal {
+  constructor() {
+    super('unavailable', 'unavailable', 'The gateway that runs has ended in the middle of being taken over.')
+  }
+}
+
 /** The gateway that runs now, as the process sees it that is to take its place. */
 export type Predecessor = {
   readonly who: Who
@@ -51,6 +58,8 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
     }
   } catch (error) {
     passing.close(descriptor)
+    // One that nobody is connected to ends as soon as another has taken over, be it while it is asked.
+    if (error instanceof Ended) return undefined
     throw error
   }
 }
@@ -62,8 +71,7 @@ function createLine(passing: Passing, descriptor: number, timing: Timing) {
   async function receive(giveUpAt: number): Promise<Received> {
     while (timing.now() < giveUpAt) {
       const got = passing.receive(descriptor)
-      if (got && got.bytes.length === 0)
-        throw cannot('The gateway that runs has ended in the middle of being taken over.')
+      if (got && got.bytes.length === 0) throw new Ended()
       if (got) return got
       await timing.pause(lookEveryMs)
     }

@@ -4,6 +4,7 @@ import {
   AF_UNIX,
   CLOEXEC,
   EAGAIN,
+  ECONNRESET,
   MSG_CMSG_CLOEXEC,
   MSG_DONTWAIT,
   MSG_NOSIGNAL,
@@ -79,6 +80,8 @@ export function createPassing() {
       const { message, held } = describe(new Uint8Array(mostBytes), new Uint8Array(headBytes + mostAtOnce * 4))
       const got = orError(libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (got === -EAGAIN) return undefined
+      // It has closed with a question unread: it has ended as well.
+      if (got === -ECONNRESET) return { bytes: new Uint8Array(), descriptors: [] }
       if (got < 0) throw new Error(`recvmsg failed with ${-got}`)
       return {
         bytes: held.payload.slice(0, got),

@@ -46,6 +46,7 @@ export const F_DUPFD_CLOEXEC = 1030
 
 export const EINTR = 4
 export const EAGAIN = 11
+export const ECONNRESET = 104
 export const EINVAL = 22
 export const EAFNOSUPPORT = 97
 export const EADDRINUSE = 98
