@@ -44,7 +44,7 @@ export const reloadCommand: Command = {
         throw new Refusal(
           'conflict',
           'conflict',
-          'The new process has not taken over, and has said why; the gateway goes on.',
+          'The new process has not taken over, and has said why; the gateway goes on as before.',
         )
       }
       await realTiming.pause(lookEveryMs)

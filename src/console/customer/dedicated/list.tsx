@@ -178,12 +178,16 @@ function Table({
       name: 'address',
       label: words.address,
       show: (row) => (
-        <span className="line tight">
-          <a className="mono" href={`#/dedicated/${row.id}`}>
-            {nameOf(row)}
-          </a>
-          <CopyIcon text={nameOf(row)} label={nameOf(row)} />
-        </span>
+        <>
+          <span className="line tight">
+            <a className="mono" href={`#/dedicated/${row.id}`}>
+              {nameOf(row)}
+            </a>
+            <CopyIcon text={nameOf(row)} label={nameOf(row)} />
+          </span>
+          {/* Many share one door, and only where they leave from tells them apart. */}
+          {row.exit_ip !== row.ip && <small className="mono">{row.exit_ip}</small>}
+        </>
       ),
     },
     {

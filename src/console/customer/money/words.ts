@@ -15,7 +15,7 @@ const en = {
   bonus: (sum: string, whole: string) => `The code adds ${sum}: the balance grows by ${whole}.`,
   referral: 'Bring customers',
   referralAbout: (percent: string, count: string) =>
-    `You get ${percent} % of the first ${count} of everybody who signs up by your link.`,
+    `You get ${percent} % of the first ${count} of everybody whom you bring.`,
   topUps: (count: number, format: Format) => format.plural(count, 'top-up', 'top-ups'),
   referralGet: 'Get my link',
   referralLink: 'Your link',
@@ -79,8 +79,7 @@ const ru: typeof en = {
   code: 'Код, если есть',
   bonus: (sum, whole) => `Код добавит ${sum}: на баланс придёт ${whole}.`,
   referral: 'Приводите покупателей',
-  referralAbout: (percent, count) =>
-    `Вы получаете ${percent} % от первых ${count} каждого, кто зарегистрируется по вашей ссылке.`,
+  referralAbout: (percent, count) => `Вы получаете ${percent} % от первых ${count} каждого, кого вы приведёте.`,
   topUps: (count, format) => format.plural(count, 'пополнения', 'пополнений', 'пополнений'),
   referralGet: 'Получить ссылку',
   referralLink: 'Ваша ссылка',

@@ -1,6 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import type { VpnDevice } from '../../client/customer.ts'
-import { Copy, Listing } from '../../shared/copy.tsx'
+import { Listing } from '../../shared/copy.tsx'
 import { download } from '../../shared/download.ts'
 import { useWords } from '../../shared/language.tsx'
 import { Reading } from '../../shared/parts.tsx'
@@ -29,7 +29,6 @@ export function Setup({ uuid, device }: { readonly uuid: string; readonly device
           <>
             <div className="line">
               <Button onClick={() => download(toFileName(device.name), config)}>{words.file}</Button>
-              <Copy text={config} />
             </div>
             <Listing text={config} label={device.name} />
           </>
