@@ -140,6 +140,8 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     const token = await enter()
     await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     await open('/premium')
+    // What the first page had asked for may be on its way still, from before the purchase.
+    await page.reload()
     expect(await page.getByRole('table').innerText()).toContain('200 GB\t₽200')
     await page.getByText('0 GB of 1 GB used').waitFor()
     await page.getByRole('link', { name: 'Generator' }).click()

@@ -10,8 +10,11 @@ import { api, useMay, useRead } from './api.ts'
 import { providersWords } from './providers-words.ts'
 import { ReconcilePanel } from './reconcile.tsx'
 
+/** A provider’s health changes by itself, and after a comparison that began a while ago. */
+const healthEveryMs = 5_000
+
 export function ProvidersTab() {
-  const found = useRead('listProviders')
+  const found = useRead('listProviders', {}, { everyMs: healthEveryMs })
   return (
     <>
       <Reading of={found} height={400}>

@@ -165,9 +165,6 @@ export const broughtAlready = (): Refusal =>
 
 export const broughtHimself = (): Refusal => new Refusal('conflict', 'conflict', 'Nobody brings himself.')
 
-export const referralsOff = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'Nothing is given here for bringing customers, so there are no links for it.')
-
 export const cameBefore = (): Refusal =>
   new Refusal('conflict', 'conflict', 'Whoever brings a customer was a customer before.')
 

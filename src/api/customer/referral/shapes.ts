@@ -44,13 +44,7 @@ export const makeReferralCode = operation({
   path: '/referral',
   tag,
   summary: 'Get a referral link of your own; asked for again, it is the same one',
+  description: 'You get one while nothing is given for it, too: `terms` says what it is worth.',
   answer: referral,
   example,
-  codes: ['conflict'],
-  refusals: {
-    conflict: {
-      message: 'Nothing is given here for bringing customers, so there are no links for it.',
-      details: null,
-    },
-  },
 })

@@ -198,10 +198,6 @@ export const messages: readonly Said[] = [
   ],
   ['Somebody else has this login. Choose another one.', 'Этот логин занят. Выберите другой.'],
   ['Nobody brings himself.', 'Самого себя привести нельзя.'],
-  [
-    'Nothing is given here for bringing customers, so there are no links for it.',
-    'За приглашение покупателей здесь ничего не начисляется, поэтому и ссылок нет.',
-  ],
   ['Somebody has brought this customer already.', 'Этого покупателя уже кто-то привёл.'],
   [
     'TURNPIKE_SANDBOX_TOKEN is for a sandbox, and this shop is in production.',
