@@ -85,6 +85,18 @@ describe.each([...engines])('a referral link on %s', (engine) => {
     expect((await shop.get('/balance', { token: anna.token })).data.balance_rub).toBe(20)
   })
 
+  test('brings whoever is shut out nothing more', async () => {
+    const early = await shop.newCustomer()
+    const { code: his } = (await shop.post('/referral', {}, { token: early.token })).data
+    const look = async () => (await shop.get('/referral', { token: early.token })).data
+    shop.clock.advance(5)
+    const brought = await register('late-bird@example.com', his)
+    await shop.services.setBlocked(early.customer, true)
+    await topUp(brought.page)
+    await shop.services.setBlocked(early.customer, false)
+    expect(await look()).toMatchObject({ brought: 1, earned_rub: 0 })
+  })
+
   test('that nobody has is named, and the newcomer is let in all the same', async () => {
     expect((await register('clara@example.com', 'NONESUCH')).data).toMatchObject({ ref: 'unknown', confirm: false })
     expect((await register('dora@example.com')).data).toMatchObject({ ref: null, confirm: false })

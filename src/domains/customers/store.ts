@@ -224,9 +224,17 @@ export async function findCap(reader: Reader, id: TokenId): Promise<{ cap: Kopec
   return row && { cap: row.cap_kopecks === null ? null : kopecks(row.cap_kopecks) }
 }
 
+/** A customer may have made thousands and revoked them: those that are not revoked, and the newest of the others. */
+const mostListed = 200
+
+/** Oldest first. */
 export async function listTokens(reader: Reader, customer: CustomerId): Promise<Token[]> {
-  const rows = await reader.all<TokenRow>('SELECT * FROM tokens WHERE customer_id = $1 ORDER BY id', [customer])
-  return rows.map(toToken)
+  const rows = await reader.all<TokenRow>(
+    `SELECT * FROM tokens WHERE customer_id = $1
+     ORDER BY CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END, id DESC LIMIT $2`,
+    [customer, mostListed],
+  )
+  return rows.map(toToken).toSorted((one, other) => (one.id < other.id ? -1 : 1))
 }
 
 /** How many of a customer's tokens open something now, and how many were made since. */

@@ -207,6 +207,19 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await few.issueToken(await addCustomer(services, 0n), { name: 'of another' })
   })
 
+  test('a list of tokens is not as long as their history: what opens something, and the newest of the rest', async () => {
+    const many = wire(opened.db, clock, { mostTokens: 100 }).customers
+    const kept = (await many.issueToken(customer, { name: 'kept' })).token.id
+    const made: TokenId[] = []
+    for (let count = 0; count < 230; count += 1) {
+      clock.advance(1)
+      const { token } = await many.issueToken(customer, { name: 'waste' })
+      await many.revokeOwnToken(customer, token.id)
+      made.push(token.id)
+    }
+    expect((await many.listTokens(customer)).map((each) => each.id)).toEqual([kept, ...made.slice(-199)])
+  })
+
   test('tokens that are made only to be revoked come to an end for the day', async () => {
     const few = wire(opened.db, clock, { mostTokens: 2 }).customers
     const makeAndRevoke = async () => {

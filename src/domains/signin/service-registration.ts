@@ -109,7 +109,8 @@ export function createRegistration(
     const owner = { kind: 'customer', id: customer.id } as const
     await identities.create(tx, owner, { login: email, email, password })
     const { referrer, outcome } = await findReferrer(tx, waiting)
-    if (referrer) await deps.referrals.bring(tx, customer.id, referrer)
+    // A clock that went back makes a newcomer older than whoever brought him; that does not stop him either.
+    if (referrer && referrer < customer.id) await deps.referrals.bring(tx, customer.id, referrer)
     return { opened: await signIn.open(tx, owner, visitor), ref: outcome }
   }
 

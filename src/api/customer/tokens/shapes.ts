@@ -64,7 +64,11 @@ export const listOwnTokens = operation({
   tag,
   summary: 'List your API tokens',
   access: 'session',
-  answer: z.object({ tokens: z.array(token).openapi({ description: 'All of them, oldest first.' }) }),
+  answer: z.object({
+    tokens: z
+      .array(token)
+      .openapi({ description: 'Those that are not revoked, and the newest of the others, 200 at most; oldest first.' }),
+  }),
   example: { tokens: [example] },
 })
 

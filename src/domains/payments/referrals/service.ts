@@ -71,6 +71,8 @@ export function createReferrals(deps: {
       if (!terms || terms.hundredths === 0) return []
       const referrer = await store.findReferrer(tx, payment.customer)
       if (!referrer || (await countPaid(tx, payment.customer)) >= terms.topUps) return []
+      // Whoever was shut out or has left gets nothing more.
+      if (!(await deps.customers.isOpenIn(tx, referrer))) return []
       const amount = kopecks((payment.amount * BigInt(terms.hundredths)) / 10_000n)
       if (amount === 0n) return []
       const posting = await ledger.credit(tx, referrer, amount, source, 'share of a top-up', payment.id)
