@@ -67,8 +67,8 @@ export function createReferrals(deps: {
      * always locked from the newer to the older, and no two transactions wait for each other.
      */
     async give(tx: Tx, payment: Payment): Promise<readonly Step[]> {
-      const terms = await store.findTerms(tx)
-      if (!terms || terms.hundredths === 0) return []
+      const terms = await offered(tx)
+      if (!terms) return []
       const referrer = await store.findReferrer(tx, payment.customer)
       if (!referrer || (await countPaid(tx, payment.customer)) >= terms.topUps) return []
       // Whoever was shut out or has left gets nothing more.
