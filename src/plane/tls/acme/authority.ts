@@ -25,7 +25,7 @@ export type Answer = {
 const answerWithinMs = 30_000
 const mostBytes = 256 * 1024
 /** A nonce that is not taken is asked for anew (RFC 8555, 6.5), so often. */
-const mostNonces = 4
+const mostNonces = 10
 const mostRetryMs = 7 * 86_400_000
 
 /** An authority: its directory, and requests to it that are signed and never repeat a nonce. */

@@ -26,7 +26,8 @@ export class Reactor {
   /** The moment of this turn, steady and as the machine's clock has it: asking for each would cost more than a read. */
   nowMs = performance.now()
   wallMs = Date.now()
-  readonly timers = new Timers(() => this.nowMs)
+  /** By the clock itself: what is started late in a long turn would be early, and a no must not be. */
+  readonly timers = new Timers(() => performance.now())
   /** How many events there have been. */
   seen = 0
   private readonly poll: number
