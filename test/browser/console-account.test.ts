@@ -3,18 +3,16 @@ import { Secret, TOTP } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { kopecks } from '../../src/kernel/money.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
-import { engines } from '../harness/database.ts'
-import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, lookedAt, openVisitor, type Visitor } from './visitor.ts'
 
 const password = 'correct horse battery'
 /** A step of the second factor: within one, a code works once. */
 const stepMs = 30_000
 
-describe.each([...engines])('an account in the console on %s', (engine) => {
+describe.each([...lookedAt])('an account in the console on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   let browser: Browser
@@ -184,9 +182,6 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
     await signIn(email, 'another good one')
     await told('Login, password or code is wrong.')
   })
-
-  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
-  if (engine !== 'sqlite' && !isLong) return
 
   test('a customer gets a link, whoever comes by it signs up, and a code that nobody has stops nobody', async () => {
     await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })

@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Download, Page } from 'playwright-core'
 import { customerLink } from '../harness/console-links.ts'
-import { engines } from '../harness/database.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
-import { isLong } from '../harness/scale.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { openVisitor, type Visitor } from './visitor.ts'
+import { lookedAt, openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...engines])('the console of a customer on %s', (engine) => {
+describe.each([...lookedAt])('the console of a customer on %s', (engine) => {
   let shop: Road
   let browser: Browser
   let visitor: Visitor
@@ -113,9 +111,6 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     expect(replaced.exit_ip).not.toBe(first.exit_ip)
     expect(replaced.comment).toBe('price watch')
   })
-
-  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
-  if (engine !== 'sqlite' && !isLong) return
 
   test('an answer that is lost on its way is asked for again, and nothing is charged twice', async () => {
     const token = await enter()
