@@ -3,16 +3,17 @@ import { Secret, TOTP } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { kopecks } from '../../src/kernel/money.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, lookedAt, openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
 const password = 'correct horse battery'
 /** A step of the second factor: within one, a code works once. */
 const stepMs = 30_000
 
-describe.each([...lookedAt])('an account in the console on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('an account in the console on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   let browser: Browser
@@ -242,7 +243,7 @@ describe.each([...lookedAt])('an account in the console on %s', (engine) => {
     await heading('Account')
   })
 
-  test('sessions are listed with what they are, one is ended, and then all others', async () => {
+  test('sessions are listed with what they are, one is ended, then all others; a link opens one once', async () => {
     const { token } = await shop.newCustomer()
     const others = []
     for (let count = 0; count < 3; count += 1) {
@@ -253,8 +254,10 @@ describe.each([...lookedAt])('an account in the console on %s', (engine) => {
       others.push(other)
     }
     await visit()
-    await page.goto(await customerLink(shop, token))
+    const link = await customerLink(shop, token)
+    await page.goto(link)
     await heading('Overview')
+    expect(page.url()).not.toContain('enter')
     await page.goto(`${shop.url}/#/account`)
     const rows = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
     await rows.nth(3).waitFor()
@@ -274,6 +277,13 @@ describe.each([...lookedAt])('an account in the console on %s', (engine) => {
     }
     await page.reload()
     await heading('Account')
+    await visitor.context.clearCookies()
+    await page.reload()
+    await heading('Sign in')
+    await page.goto(link)
+    await heading('The link does not work any more')
+    await press('Sign in')
+    await page.getByLabel('Login').waitFor()
   })
 
   test('an operator sets a password and a second factor, and another session of his ends with the old password', async () => {

@@ -2,11 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Browser, Page } from 'playwright-core'
 import type { Role } from '../../src/domains/operators/rules.ts'
 import { operatorLink } from '../harness/console-links.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, lookedAt, openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...lookedAt])('the console of an operator on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the console of an operator on %s', (engine) => {
   let shop: Service
   let browser: Browser
   let visitor: Visitor

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { startLivedIn } from '../harness/console-shop.ts'
+import { enginesOf } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import type { Service } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, fitsWidth, lookedAt, openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, fitsWidth, openVisitor, type Visitor } from './visitor.ts'
 
 const ofCustomers = [
   '/',
@@ -45,7 +46,7 @@ const ofOperators = [
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 const mostBytes = 250_000
 
-describe.each([...lookedAt])('pages of the console on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('pages of the console on %s', (engine) => {
   let shop: Service
   let browser: Browser
   beforeAll(async () => {

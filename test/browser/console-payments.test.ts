@@ -4,6 +4,7 @@ import { decodeQR } from 'qr/decode.js'
 import { kopecks } from '../../src/kernel/money.ts'
 import { curl } from '../harness/clients.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openRoad, type Road, startOrigin } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 import { isLong } from '../harness/scale.ts'
@@ -11,7 +12,7 @@ import { findingsOf } from '../harness/wired.ts'
 import type { Bill } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, lookedAt, openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
 setDefaultTimeout(120_000)
 
@@ -40,7 +41,7 @@ async function readCode(page: Page): Promise<string> {
   return decodeQR({ width: 300, height: 300, data })
 }
 
-describe.each([...lookedAt])('paying in the console, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('paying in the console, on %s', (engine) => {
   let shop: Road
   let browser: Browser
   let origin: ReturnType<typeof startOrigin>
@@ -127,6 +128,11 @@ describe.each([...lookedAt])('paying in the console, on %s', (engine) => {
     await page.getByRole('radio', { name: /Germany/ }).check({ force: true })
     await page.getByRole('button', { name: /^Buy for ₽/ }).click()
     await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+  }
+  /** Where the page of purchases is not the point: what it asks for is asked for without it. */
+  async function spend(token: string): Promise<void> {
+    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    expect((await shop.post('/dedicated/buy', wish, { token })).status).toBe(200)
   }
   async function expectUsable(token: string): Promise<void> {
     const { data } = await shop.get('/dedicated/list', { token })
@@ -219,7 +225,7 @@ describe.each([...lookedAt])('paying in the console, on %s', (engine) => {
       expect(await readCode(page)).toBe((await newestOf(token)).pay_url)
       await goAndPress(page, 'Pay')
       await page.getByText('₽1,000 has come to your balance.').waitFor()
-      await buyProxy(page)
+      await spend(token)
       await expectUsable(token)
       const spent = 1000 - (await balanceOf(token))
       const refunding = await giveBack(token)
@@ -250,7 +256,7 @@ describe.each([...lookedAt])('paying in the console, on %s', (engine) => {
     await marking.getByRole('dialog').waitFor({ state: 'detached' })
     await page.getByText('₽1,000 has come to your balance.').waitFor()
     expect(await balanceOf(token)).toBe(1000)
-    await buyProxy(page)
+    await spend(token)
     await expectUsable(token)
     const refunding = await giveBack(token)
     await expectGoneBack(refunding, token)

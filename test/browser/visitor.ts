@@ -1,13 +1,6 @@
 import { expect } from 'bun:test'
 import type axe from 'axe-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { type Engine, engines } from '../harness/database.ts'
-import { isLong } from '../harness/scale.ts'
-
-/**
- * What differs between the engines is the shop, which has tests of its own: pages on the other one are for a long run.
- */
-export const lookedAt: readonly Engine[] = isLong ? engines : ['sqlite']
 
 /** Long enough for a machine that is busy. */
 const waitMs = 20_000
