@@ -13,8 +13,9 @@ const howToGetIt =
   `Put one of ${names.join(', ')} on PATH; on Debian or Ubuntu: apt-get install chromium, as root.`
 
 /**
- * What Playwright switches off by itself, said again since the last such list is the one that counts; and then what costs
- * as much as the page under test, for each window: lists under an address bar that nobody sees, and a process to spare.
+ * What Playwright switches off by itself, said again since the last such list is the one that counts; and then what
+ * costs as much as the page under test, for each window: lists under an address bar that nobody sees, and a process to
+ * spare.
  */
 const without = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
