@@ -123,6 +123,8 @@ async function runFiles(
       TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
       TURNPIKE_TEST_LONG: isLong ? '1' : '',
       TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
+      // Every file is a world of its own, and most are over before what was compiled twice has paid for it.
+      BUN_JSC_useDFGJIT: '0',
     },
   }
   const outcome = await runStep(step, wholeRunMs)

@@ -64,7 +64,7 @@ export async function makePreparedPlace(engine: Engine, beginning: Beginning): P
 }
 
 /** Enough for two to meet. All are opened at once, and a server takes longer for them than for most tests. */
-export const fewConnections = 4
+export const fewConnections = 3
 
 /** A migrated database, for tests of one domain. */
 export async function openTestDatabase(
