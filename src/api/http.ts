@@ -279,7 +279,7 @@ async function answer<By>(
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
-  if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
@@ -311,7 +311,7 @@ async function answerPlain(
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
   visit.standing = await limit(visit.from ? sourceName(visit.from) : '')
-  if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response

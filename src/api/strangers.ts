@@ -59,7 +59,7 @@ export function createStrangers(clock: Clock, seed: string) {
     // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
     if (!isKnown && !households.take(household)) {
       visit.standing = usedUp
-      throw rateLimited()
+      throw rateLimited(usedUp)
     }
     try {
       const admitted = await letIn()

@@ -74,7 +74,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   /** Each shop's own: they keep one node from taking up a whole process. */
   async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
     visit.standing = await rate(name)
-    if (visit.standing?.retryAfterSeconds) throw rateLimited()
+    if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   }
 
   async function join(visit: Visit): Promise<unknown> {

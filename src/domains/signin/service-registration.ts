@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
+import { secondsUntilOne } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
@@ -78,8 +79,10 @@ export function createRegistration(
   }
 
   async function limit(email: string, { household }: Visitor): Promise<void> {
-    if ((await households.take(household, 1)).taken === 0) throw tooManyAttempts()
-    if ((await addresses.take(email, 1)).taken === 0) throw tooManyAttempts()
+    const ofHousehold = await households.take(household, 1)
+    if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(forHousehold, ofHousehold.level))
+    const ofAddress = await addresses.take(email, 1)
+    if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
   }
 
   const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
