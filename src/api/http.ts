@@ -31,6 +31,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { secretIn } from './session.ts'
 import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
@@ -275,7 +276,7 @@ async function answer<By>(
   const letIn = () =>
     operation.access === 'public'
       ? check()
-      : limits.strangers(request, visit, check, ({ name, customer }) => customer ?? name)
+      : limits.strangers.letIn(request, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
@@ -295,6 +296,8 @@ async function answer<By>(
     warnings,
   })
   visit.isSale = operation.charges && !operation.isFree && !answered.replayed
+  const issued = answered.issued ?? secretIn(answered.cookie ?? '')
+  if (issued !== undefined) limits.strangers.expect(issued, answered.owner ?? admitted.customer ?? admitted.name)
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)

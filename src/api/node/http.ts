@@ -67,7 +67,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function authenticate(visit: Visit): Promise<Node> {
     const check = () => deps.fleet.authenticate(bearerOf(visit.request))
-    visit.node = await strangers(visit.request, visit, check, (node) => node.id)
+    visit.node = await strangers.letIn(visit.request, visit, check, (node) => node.id)
     return visit.node
   }
 
@@ -82,6 +82,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node
+    strangers.expect(body.secret, node.id)
     return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
   }
 
