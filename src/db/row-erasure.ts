@@ -175,7 +175,7 @@ export function createRowErasure(deps: {
     })
   }
 
-  /** Keys that tell of him still. Each beginning is asked for by itself: only so is it sure to be found by its index. */
+  /** Keys that tell of him still. Each beginning is asked for by itself: only so an index is sure to find it. */
   async function findKeys({ table, beginnings, except }: PersonalTrace, customer: string): Promise<FoundKey[]> {
     const found: FoundKey[] = []
     for (const { beginning } of await db.all<{ beginning: string }>(beginnings, [customer])) {

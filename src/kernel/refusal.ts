@@ -41,7 +41,7 @@ export class Refusal extends Error {
     message: string,
     readonly details: RefusalDetails | null = null,
     /** When it may be tried again, where that is known. */
-    readonly retryAfterSeconds: number | undefined = undefined,
+    readonly retryAfterSeconds?: number,
   ) {
     super(message)
   }

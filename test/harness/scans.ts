@@ -5,7 +5,8 @@ type Statement = { readonly sql: string; readonly values: readonly Value[] }
 /** Every statement that ran on a database meanwhile, in transactions and outside. */
 async function overhear(db: Database, work: () => Promise<unknown>): Promise<Statement[]> {
   const heard: Statement[] = []
-  const { transact, transactLong, all, first } = db
+  const [transact, transactLong] = [db.transact.bind(db), db.transactLong.bind(db)]
+  const [all, first] = [db.all.bind(db), db.first.bind(db)]
   const note = (sql: string, values: readonly Value[] = []): void => void heard.push({ sql, values })
   const listening = (tx: Tx): Tx => ({
     all: (sql, values) => (note(sql, values), tx.all(sql, values)),
@@ -13,10 +14,10 @@ async function overhear(db: Database, work: () => Promise<unknown>): Promise<Sta
     run: (sql, values) => (note(sql, values), tx.run(sql, values)),
     send: (sql, values) => (note(sql, values), tx.send(sql, values)),
   })
-  db.transact = (job) => transact.call(db, (tx) => job(listening(tx))) as never
-  db.transactLong = (job) => transactLong.call(db, (tx) => job(listening(tx))) as never
-  db.all = (sql, values) => (note(sql, values), all.call(db, sql, values)) as never
-  db.first = (sql, values) => (note(sql, values), first.call(db, sql, values)) as never
+  db.transact = (job) => transact((tx) => job(listening(tx)))
+  db.transactLong = (job) => transactLong((tx) => job(listening(tx)))
+  db.all = (sql, values) => (note(sql, values), all(sql, values))
+  db.first = (sql, values) => (note(sql, values), first(sql, values))
   try {
     await work()
   } finally {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createBrowserSession } from '../harness/browser-session.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
@@ -8,7 +8,7 @@ import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 const password = 'correct horse battery'
 const email = 'anna@example.com'
 
-describe.each([...engines])('signing up with letters on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('signing up with letters on %s', (engine) => {
   let smtp: SmtpServer
   let service: Service
   beforeAll(async () => {
@@ -78,7 +78,7 @@ describe.each([...engines])('signing up with letters on %s', (engine) => {
     service.clock.advance(2 * 3_600_000)
     const page = await createBrowserSession(service.url)
     const links = async (path: '/register' | '/password/forgotten', to: string): Promise<number> => {
-      const count = async () => Number((await service.services.db.all('SELECT id FROM console_links')).length)
+      const count = async () => (await service.services.db.all('SELECT id FROM console_links')).length
       const before = await count()
       expect((await page.post(`/auth/v1/customer${path}`, { email: to, password })).status).toBe(200)
       return (await count()) - before

@@ -255,8 +255,8 @@ const refCode = () => given('The code of whoever brought the customer: what stan
 const refOutcome = z.enum(['known', 'unknown', 'off', 'own', 'earlier'])
 const refMeanings =
   '`known`: its owner gets his share. `unknown`: nobody has this code. `off`: nothing is given here for bringing ' +
-  'customers. `own`: it is the code of the same person, who gets nothing for himself. `earlier`: as the shop’s clock has ' +
-  'it the newcomer was here before its owner, who gets nothing.'
+  'customers. `own`: it is the code of the same person, who gets nothing for himself. `earlier`: as the clock has it ' +
+  'the newcomer was here before its owner, who gets nothing.'
 
 export const register = operation({
   id: 'register',
