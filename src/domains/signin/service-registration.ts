@@ -125,7 +125,7 @@ export function createRegistration(
    * an address learns nothing from how long the answer takes.
    */
   const issueLink = (
-    due: { readonly owner: CustomerId | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
+    due: { readonly owner: string | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
   ) =>
     db.transact(async (tx) =>
       signIn.issueLink(tx, { kind: 'customer', ...(due ?? { owner: null, purpose: 'confirm' }) }),

@@ -98,8 +98,7 @@ export const backupCommands: readonly Command[] = [
       {
         flag: 'to-file',
         value: 'FILE',
-        meaning:
-          'where that is written, if a password is in it, which others would see in the list of processes; - reads it from the input',
+        meaning: 'a file with that in it, because others see the command line; - reads it from the input',
       },
     ],
     run: (given) => runMove(given),

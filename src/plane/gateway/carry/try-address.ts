@@ -10,13 +10,15 @@ import type { Processor } from './linux/structures.ts'
 /** Networks that a machine is on come and go; so often they are looked at, while something is tried. */
 const lookEveryMs = 10_000
 
+const ownInterfaces = () => Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+
 /**
  * Tries whether a socket can be bound to an address, which is what leaving from it begins with. Nothing is sent. The
  * ends of a network can be bound to as well, and are no good.
  */
 export function createTryAddress(
   platform: NodeJS.Platform,
-  interfaces = () => Object.values(networkInterfaces()).flatMap((each) => each ?? []),
+  interfaces: () => Parameters<typeof edgeAddresses>[0] = ownInterfaces,
   now = () => performance.now(),
 ): TryAddress {
   const bind = createBind(platform)
