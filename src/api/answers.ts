@@ -1,5 +1,5 @@
 import type { Address } from '../kernel/address.ts'
-import { type FieldProblem, Refusal } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal, tooMany } from '../kernel/refusal.ts'
 import type { RateStanding } from './rate.ts'
 import { statusOfKind } from './status.ts'
 
@@ -50,6 +50,7 @@ export function toRefusal(refusal: Refusal): Response {
     headers: apiHeaders,
   })
   if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
+  if (refusal.retryAfterSeconds) response.headers.set('Retry-After', String(refusal.retryAfterSeconds))
   // What is down for a moment says so; nobody knows when a fault of ours will be over.
   if (refusal.kind === 'unavailable' && refusal.code !== 'internal_error') response.headers.set('Retry-After', '1')
   if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
@@ -72,12 +73,12 @@ export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>)
     const place = typeof details.field === 'string' ? see[details.field.split('.')[0] ?? ''] : undefined
     return place === undefined ? details : { ...details, see: place }
   }
-  const { kind, code, message, details } = refusal
+  const { kind, code, message, details, retryAfterSeconds } = refusal
   if (details === null) return refusal
   const pointed = Array.isArray(details)
     ? (details as readonly FieldProblem[]).map(point)
     : point(details as { readonly [name: string]: unknown })
-  return Object.assign(new Refusal(kind, code, message, pointed), { cause: refusal.cause })
+  return Object.assign(new Refusal(kind, code, message, pointed, retryAfterSeconds), { cause: refusal.cause })
 }
 
 export function setStanding(headers: Headers, standing: RateStanding): void {
@@ -87,8 +88,8 @@ export function setStanding(headers: Headers, standing: RateStanding): void {
   if (standing.retryAfterSeconds) headers.set('Retry-After', String(standing.retryAfterSeconds))
 }
 
-export const rateLimited = (): Refusal =>
-  new Refusal('too_many', 'rate_limited', 'Too many requests. Wait as long as Retry-After says.', { charged: false })
+export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateStanding, 'retryAfterSeconds'>): Refusal =>
+  tooMany('Too many requests. Wait as long as Retry-After says.', retryAfterSeconds)
 
 export const sessionNeeded = (): Refusal =>
   new Refusal('forbidden', 'forbidden', 'Sign in for this: a token may not do it, whatever its scopes are.', {

@@ -16,9 +16,16 @@ export type Call<Op extends Operation, By = Caller> = {
 /** An operation with what it does, down to the body of its answer. */
 export type Bound<By = Caller> = {
   readonly operation: Operation
-  readonly run: (
-    call: Call<Operation, By>,
-  ) => Promise<Answer & { readonly mediaType?: string; readonly cookie?: string | undefined }>
+  readonly run: (call: Call<Operation, By>) => Promise<Answered>
+}
+
+type Answered = Answer & {
+  readonly mediaType?: string
+  readonly cookie?: string | undefined
+  /** What lets somebody in from now on. */
+  readonly issued?: string | undefined
+  /** Whose session the cookie is. */
+  readonly owner?: string | undefined
 }
 
 export function bind<Op extends Operation, By = Caller>(
@@ -27,20 +34,25 @@ export function bind<Op extends Operation, By = Caller>(
 ): Bound<By> {
   return {
     operation,
-    run: async (call) => ({ body: toSuccess(operation, await run(call), call.warnings), replayed: false }),
+    run: async (call) => {
+      const data = await run(call)
+      return { body: toSuccess(operation, data, call.warnings), replayed: false, issued: issuedIn(operation, data) }
+    },
   }
 }
 
 /** An operation that leaves something with the browser: a session, or none any more. */
 export function bindCookie<Op extends Operation, By>(
   operation: Op,
-  run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly cookie: string | undefined }>,
+  run: (
+    call: Call<Op, By>,
+  ) => Promise<Pick<Answered, 'owner'> & { readonly data: z.input<Op['answer']>; readonly cookie: string | undefined }>,
 ): Bound<By> {
   return {
     operation,
     run: async (call) => {
-      const { data, cookie } = await run(call)
-      return { body: toSuccess(operation, data, call.warnings), replayed: false, cookie }
+      const { data, cookie, owner } = await run(call)
+      return { body: toSuccess(operation, data, call.warnings), replayed: false, cookie, owner }
     },
   }
 }
@@ -92,6 +104,9 @@ export function bindPurchase<Op extends Operation, Bought>(
     },
   }
 }
+
+const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
+  isIssuing ? (data as { readonly token: string }).token : undefined
 
 /** The answer goes through its own schema, so nothing undeclared leaves. */
 const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>

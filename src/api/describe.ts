@@ -283,7 +283,7 @@ const usual: Partial<Record<Code, RefusalExample>> = {
   conflict: { message: 'It is in a state that forbids this.', details: { charged: false } },
   payload_too_large: { message: 'A request body is at most 64 KiB.', details: { charged: false } },
   unsupported_media_type: { message: 'Send the body as JSON with Content-Type: application/json.', details: null },
-  rate_limited: rateLimited(),
+  rate_limited: rateLimited({ retryAfterSeconds: 1 }),
   internal_error: internalError(),
   unavailable: stopping(),
 }

@@ -31,6 +31,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { secretIn } from './session.ts'
 import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
@@ -275,11 +276,11 @@ async function answer<By>(
   const letIn = () =>
     operation.access === 'public'
       ? check()
-      : limits.strangers(request, visit, check, ({ name, customer }) => customer ?? name)
+      : limits.strangers.letIn(request, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
-  if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
@@ -295,6 +296,8 @@ async function answer<By>(
     warnings,
   })
   visit.isSale = operation.charges && !operation.isFree && !answered.replayed
+  const issued = answered.issued ?? secretIn(answered.cookie ?? '')
+  if (issued !== undefined) limits.strangers.expect(issued, answered.owner ?? admitted.customer ?? admitted.name)
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)
@@ -311,7 +314,7 @@ async function answerPlain(
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
   visit.standing = await limit(visit.from ? sourceName(visit.from) : '')
-  if (visit.standing?.retryAfterSeconds) throw rateLimited()
+  if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response

@@ -70,6 +70,8 @@ export type Operation<
   readonly role: 'owner' | 'support' | 'reader'
   /** Whether it only looks: what does not leaves an entry in the audit log when an operator does it. */
   readonly isRead: boolean
+  /** Whether it makes a token, which is in its answer as `token`. */
+  readonly isIssuing: boolean
   /** What a token must allow, where that is neither reading nor trading. */
   readonly scope?: 'pay'
 }
@@ -109,6 +111,7 @@ export function operation<
     access: 'token',
     role: 'owner',
     isRead: shape.method === 'GET',
+    isIssuing: false,
     ...shape,
   }
 }

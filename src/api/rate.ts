@@ -1,4 +1,4 @@
-import { bucketsOfOne, type ShareBuckets } from '../kernel/buckets.ts'
+import { bucketsOfOne, type ShareBuckets, secondsUntilOne } from '../kernel/buckets.ts'
 import { createDrawnBuckets } from '../kernel/drawn-buckets.ts'
 import type { Clock } from '../kernel/time.ts'
 
@@ -34,7 +34,7 @@ export function createRateLimit(
       limit: perMinute,
       remaining: Math.floor(level),
       resetSeconds: Math.ceil((perMinute - level) / perSecond),
-      retryAfterSeconds: isAllowed ? undefined : Math.max(1, Math.ceil((1 - level) / perSecond)),
+      retryAfterSeconds: isAllowed ? undefined : secondsUntilOne(rate, level),
     }
   }
 }

@@ -67,6 +67,26 @@ describe('where a request comes from', () => {
     }
   })
 
+  test('a proxy that is not trusted is told to the operator, once, and whoever only claims one is not', async () => {
+    const warnings = async (service: Service) =>
+      ((await (await fetch(`${service.url}/readyz`)).json()) as { warnings?: string[] }).warnings ?? []
+    const said = (service: Service) => service.log.filter((line) => line.includes('not trusted')).length
+    const fresh = await startService('sqlite')
+    try {
+      await fresh.get('/balance')
+      expect([await warnings(fresh), said(fresh)]).toEqual([[], 0])
+      for (let count = 0; count < 3; count += 1) {
+        await fresh.get('/balance', { headers: { 'X-Forwarded-For': '203.0.113.7' } })
+      }
+      expect(await warnings(fresh)).toEqual([expect.stringContaining('TURNPIKE_TRUSTED_PROXIES')])
+      expect(said(fresh)).toBe(1)
+      await behind.get('/balance', { headers: { 'X-Forwarded-For': '203.0.113.7' } })
+      expect([await warnings(behind), said(behind)]).toEqual([[], 0])
+    } finally {
+      await fresh.stop()
+    }
+  })
+
   test('a request straight from a trusted proxy is its own', async () => {
     expect(await statusFrom(behind, await locked(behind, '127.0.0.1'), undefined)).toBe(200)
   })

@@ -1,5 +1,6 @@
 import { type Address, contains, type Prefix, readAddress } from '../kernel/address.ts'
 import type { Log } from '../kernel/log.ts'
+import { classify } from '../kernel/reserved.ts'
 import type { RequestNote } from './answers.ts'
 import { nodeBase } from './node/http.ts'
 
@@ -36,6 +37,8 @@ export function serve(deps: {
   readonly trustedProxies: readonly Prefix[]
   readonly toCustomers: (request: Request, from: Address | undefined) => Promise<Response>
   readonly toNodes: ToNodes
+  /** Somebody in the neighbourhood says for whom he asks, and is not trusted; told once. Strangers say anything. */
+  readonly onUntrusted?: (proxy: Address) => void
   /** A customer has changed something. The nodes are told before the answer is on its way to the customer. */
   readonly onChange: () => void
 }): Server {
@@ -46,6 +49,14 @@ export function serve(deps: {
     const response = await deps.toCustomers(request, from)
     if (request.method === 'POST' && response.status === 200) deps.onChange()
     return response
+  }
+
+  let wasTold = false
+  function tellOfProxy(request: Request, peer: Address | undefined): void {
+    if (wasTold || !request.headers.has('x-forwarded-for') || !peer) return
+    if (!isNear(peer) || isTrusted(peer, deps.trustedProxies)) return
+    wasTold = true
+    deps.onUntrusted?.(peer)
   }
 
   const server = Bun.serve({
@@ -59,7 +70,9 @@ export function serve(deps: {
       const peer = self.requestIP(request)
       const from = deps.behind ? deps.behind(peer?.port ?? 0) : peer?.address
       if (deps.behind && from === undefined) return stranger()
-      return answer(request, sourceOf(request, from, deps.trustedProxies))
+      const address = from === undefined ? undefined : readAddress(from)
+      tellOfProxy(request, address)
+      return answer(request, sourceOf(request, address, deps.trustedProxies))
     },
   })
   return { port: server.port ?? deps.port, ...stopping(server) }
@@ -92,15 +105,21 @@ const stopping = (server: Bun.Server<unknown>): Pick<Server, 'pending' | 'stop'>
   },
 })
 
+const isTrusted = (address: Address, trusted: readonly Prefix[]): boolean =>
+  trusted.some((prefix) => contains(prefix, address))
+
+/** Where a reverse proxy of the operator's own would be. */
+const isNear = (address: Address): boolean => ['loopback', 'private'].includes(classify(address))
+
 /**
  * Where a request came from. A trusted reverse proxy says it in X-Forwarded-For: the last address there that is not
  * itself a trusted proxy counts, because everything before it was written by the client.
  */
-function sourceOf(request: Request, peer: string | undefined, trusted: readonly Prefix[]): Address | undefined {
-  let source = peer === undefined ? undefined : readAddress(peer)
+function sourceOf(request: Request, peer: Address | undefined, trusted: readonly Prefix[]): Address | undefined {
+  let source = peer
   if (trusted.length === 0) return source
   const chain = (request.headers.get('x-forwarded-for') ?? '').split(',').map((part) => part.trim())
-  while (source && trusted.some((prefix) => source !== undefined && contains(prefix, source))) {
+  while (source && isTrusted(source, trusted)) {
     const next = chain.pop()
     if (!next) break
     source = readAddress(next)

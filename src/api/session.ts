@@ -56,8 +56,8 @@ export const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https
 
 const mostCookieBytes = 8192
 
-function findCookie(request: Request, name: string): string | undefined {
-  const text = request.headers.get('cookie') ?? ''
+function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string | undefined {
+  const text = headers.get('cookie') ?? ''
   if (text.length > mostCookieBytes) return undefined
   for (const part of text.split(';')) {
     const [key, value] = part.trim().split('=', 2)
@@ -65,6 +65,18 @@ function findCookie(request: Request, name: string): string | undefined {
   }
   return undefined
 }
+
+const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
+  cookieName(kind, true),
+  cookieName(kind, false),
+])
+
+/** What a request shows that could be a session's secret, whoever's pages it is for. */
+export const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
+  cookieNames.flatMap((name) => findCookie(request, name) || [])
+
+/** The secret of a session in the cookie that opens it; none in one that takes it back. */
+export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)/.exec(cookie)?.[1]
 
 /** Where a browser is, as far as it tells. */
 export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({

@@ -2,14 +2,15 @@ import type { Address } from '../kernel/address.ts'
 import { type BucketRate, createBuckets } from '../kernel/buckets.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
-import { rateLimited, sourceName } from './answers.ts'
+import { bearerOf, rateLimited, sourceName } from './answers.ts'
 import type { RateStanding } from './rate.ts'
+import { sessionTextsOf } from './session.ts'
 
 /** What one household may show that opens nothing: so much at once, and so much a second from then on. */
 const mistakes: BucketRate = { perSecond: 5, burst: 300 }
 const usedUp: RateStanding = { limit: 300, remaining: 0, resetSeconds: 60, retryAfterSeconds: 1 }
-/** What has opened something is known for one to two hours after; so much of one name, and in all. */
-const turnMs = 3_600_000
+/** What has opened something is known for one to two days after; so much of one name, and in all. */
+const turnMs = 24 * 3_600_000
 const mostOfName = 200
 const mostKnown = 100_000
 
@@ -17,14 +18,22 @@ type Visit = { readonly from: Address | undefined; standing?: RateStanding | und
 
 export type Strangers = ReturnType<typeof createStrangers>
 
+/** What a request shows to be let in. Whoever shows nothing guesses at nothing. */
+function secretsOf(request: Request): string[] {
+  const authorization = request.headers.get('authorization')
+  return authorization === null ? sessionTextsOf(request) : [bearerOf(request) ?? authorization]
+}
+
 /**
- * Turns away whoever guesses at tokens and sessions, before anything is looked up for him. What has opened something
- * lately is looked up all the same, so that nobody is shut out by a stranger behind the same address. Each process
- * counts for itself: it is its own work that it saves. The seed keeps others from finding texts with the same print.
+ * Turns away whoever guesses at tokens and sessions, before anything is looked up for him. What was given out or has
+ * opened something lately is looked up all the same, so that nobody is shut out by a stranger behind the same address.
+ * Each process counts for itself: it is its own work that it saves. The seed keeps others from finding texts with the
+ * same print.
  */
 export function createStrangers(clock: Clock, seed: string) {
   const households = createBuckets(mistakes, clock)
   const seedNumber = Bun.hash(seed)
+  const printOf = (secret: string): number | bigint => Bun.hash(secret, seedNumber)
   let known = new Set<number | bigint>()
   let knownBefore = new Set<number | bigint>()
   let ofNames = new Map<string, number>()
@@ -44,33 +53,36 @@ export function createStrangers(clock: Clock, seed: string) {
     known.add(print)
   }
 
-  return async <Result>(
-    { headers }: Request,
-    visit: Visit,
-    letIn: () => Promise<Result>,
-    nameOf: (admitted: Result) => string,
-  ): Promise<Result> => {
-    const shown = headers.get('authorization') ?? headers.get('cookie')
-    // Whoever shows nothing guesses at nothing.
-    if (shown === null) return letIn()
-    const print = Bun.hash(shown, seedNumber)
-    const household = visit.from ? sourceName(visit.from) : ''
-    const isKnown = known.has(print) || knownBefore.has(print)
-    // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
-    if (!isKnown && !households.take(household)) {
-      visit.standing = usedUp
-      throw rateLimited()
-    }
-    try {
-      const admitted = await letIn()
-      if (!isKnown) households.give(household)
-      remember(print, nameOf(admitted))
-      return admitted
-    } catch (error) {
-      const isMistake = error instanceof Refusal && error.kind === 'unauthenticated'
-      if (isMistake) [known, knownBefore].forEach((each) => each.delete(print))
-      else if (!isKnown) households.give(household)
-      throw error
-    }
+  return {
+    /** Whoever was given this by us just now is no stranger when he shows it. */
+    expect: (secret: string, name: string): void => remember(printOf(secret), name),
+
+    async letIn<Result>(
+      request: Request,
+      visit: Visit,
+      letIn: () => Promise<Result>,
+      nameOf: (admitted: Result) => string,
+    ): Promise<Result> {
+      const prints = secretsOf(request).map(printOf)
+      if (prints.length === 0) return letIn()
+      const household = visit.from ? sourceName(visit.from) : ''
+      const isKnown = prints.some((print) => known.has(print) || knownBefore.has(print))
+      // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
+      if (!isKnown && !households.take(household)) {
+        visit.standing = usedUp
+        throw rateLimited(usedUp)
+      }
+      try {
+        const admitted = await letIn()
+        if (!isKnown) households.give(household)
+        for (const print of prints) remember(print, nameOf(admitted))
+        return admitted
+      } catch (error) {
+        const isMistake = error instanceof Refusal && error.kind === 'unauthenticated'
+        if (isMistake) for (const print of prints) [known, knownBefore].forEach((each) => each.delete(print))
+        else if (!isKnown) households.give(household)
+        throw error
+      }
+    },
   }
 }

@@ -10,13 +10,17 @@ const erasedContent = 'erased'
 const atOnce = 500
 const checkpointsAtOnce = 4
 
-/** Rows whose history tells of a customer, `$1`: the name it goes by there, and which keys are theirs. */
-export type Trace = {
-  readonly table: string
-  readonly keys: string
-  /** Whether the key itself tells of him, and has to go too. */
-  readonly isKeyPersonal?: true
-}
+/** Rows whose history tells of a customer: the name it goes by there, and how their keys are found. */
+export type Trace = PlainTrace | PersonalTrace
+
+/** `keys` is what the keys of the customer `$1` satisfy. */
+type PlainTrace = { readonly table: string; readonly keys: string }
+
+/**
+ * Keys that tell of him themselves, and have to go too: those that begin with one of the `beginnings` of the customer
+ * `$1` and a space, `except` some of the beginning `$1`.
+ */
+type PersonalTrace = { readonly table: string; readonly beginnings: string; readonly except: string }
 
 /** One thing that an erasure made of a checkpoint's versions. */
 export type Amendment = {
@@ -97,7 +101,7 @@ export function createRowErasure(deps: {
   }
 
   /** What no checkpoint covers yet is blanked without ado, a bounded number of each kind at a time. */
-  const eraseUnstamped = (traces: readonly Trace[], customer: string): Promise<number[]> =>
+  const eraseUnstamped = (traces: readonly PlainTrace[], customer: string): Promise<number[]> =>
     db.transact(async (tx) => {
       const counts: number[] = []
       for (const { table, keys } of traces) {
@@ -114,7 +118,7 @@ export function createRowErasure(deps: {
     })
 
   /** The checkpoints that cover something of his that can be blanked. */
-  async function findCovering(traces: readonly Trace[], customer: string): Promise<number[]> {
+  async function findCovering(traces: readonly PlainTrace[], customer: string): Promise<number[]> {
     const found = new Set<number>()
     for (const { table, keys } of traces) {
       const rows = await db.all<{ checkpoint: bigint }>(
@@ -128,15 +132,15 @@ export function createRowErasure(deps: {
   }
 
   /** All that a checkpoint covers of him, in one transaction: its versions are digested twice for that. */
-  const eraseUnder = (checkpoint: number, traces: readonly Trace[], customer: string, nowMs: number): Promise<number> =>
+  const eraseUnder = (traces: readonly PlainTrace[], of: Where): Promise<number> =>
     db.transactLong((tx) =>
-      amend(tx, { checkpoint, customer, nowMs }, async () => {
+      amend(tx, of, async () => {
         let erased = 0
         for (const { table, keys } of traces) {
           erased += await tx.run(
             `UPDATE row_history SET content = '${erasedContent}'
              WHERE of_table = $2 AND ${keys} AND checkpoint = $3 AND ${blankable}`,
-            [customer, table, checkpoint],
+            [of.customer, table, of.checkpoint],
           )
         }
         return erased
@@ -171,45 +175,44 @@ export function createRowErasure(deps: {
     })
   }
 
-  /** Keys that tell of him still, those under the same checkpoints together. */
-  async function findKeys(traces: readonly Trace[], customer: string): Promise<Key[]> {
-    const found: (Key & { first: bigint })[] = []
-    for (const { table, keys } of traces) {
-      const rows = await db.all<Key & { first: bigint }>(
+  /** Keys that tell of him still. Each beginning is asked for by itself: only so an index is sure to find it. */
+  async function findKeys({ table, beginnings, except }: PersonalTrace, customer: string): Promise<FoundKey[]> {
+    const found: FoundKey[] = []
+    for (const { beginning } of await db.all<{ beginning: string }>(beginnings, [customer])) {
+      const rows = await db.all<FoundKey>(
         `SELECT of_table, row_key, MIN(COALESCE(checkpoint, 0)) AS first FROM row_history
-         WHERE of_table = $2 AND ${keys} AND row_key NOT LIKE '% erased %'
-         GROUP BY of_table, row_key ORDER BY first, row_key LIMIT ${atOnce}`,
-        [customer, table],
+         WHERE of_table = $2 AND row_key > $3 AND row_key < $4 AND row_key NOT IN (${except})
+           AND row_key NOT LIKE '% erased %'
+         GROUP BY of_table, row_key`,
+        [beginning, table, `${beginning} `, `${beginning}!`],
       )
       found.push(...rows)
     }
-    const firsts = [...new Set(found.map((each) => each.first))].toSorted((a, b) => Number(a - b))
-    const taken = new Set(firsts.slice(0, checkpointsAtOnce))
-    return found.filter((each) => taken.has(each.first))
+    return found
   }
 
-  async function eraseKeys(traces: readonly Trace[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
+  async function eraseKeys(traces: readonly PersonalTrace[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
+    const found: FoundKey[] = []
+    for (const trace of traces) found.push(...(await findKeys(trace, of.customer)))
     let erased = 0
-    for (;;) {
-      const keys = await findKeys(traces, of.customer)
-      if (keys.length === 0) return erased
-      erased += await renameKeys(keys, of, newName)
-    }
+    for (const keys of inTurns(found)) erased += await renameKeys(keys, of, newName)
+    return erased
   }
 
   return {
     /** Tells how many versions were blanked. */
     async erase(traces: readonly Trace[], customer: string, nowMs: number, newName: () => string): Promise<number> {
-      const [keyed, plain] = [traces.filter((each) => each.isKeyPersonal), traces.filter((each) => !each.isKeyPersonal)]
+      const plain = traces.filter((each) => 'keys' in each)
+      const personal = traces.filter((each) => 'beginnings' in each)
       let erased = 0
       for (let counts = [atOnce]; counts.includes(atOnce); ) {
         counts = await eraseUnstamped(plain, customer)
         erased += counts.reduce((sum, count) => sum + count, 0)
       }
       for (const checkpoint of await findCovering(plain, customer)) {
-        erased += await eraseUnder(checkpoint, plain, customer, nowMs)
+        erased += await eraseUnder(plain, { checkpoint, customer, nowMs })
       }
-      return erased + (await eraseKeys(keyed, { customer, nowMs }, newName))
+      return erased + (await eraseKeys(personal, { customer, nowMs }, newName))
     },
   }
 }
@@ -217,9 +220,19 @@ export function createRowErasure(deps: {
 type Where = { readonly checkpoint: number; readonly customer: string; readonly nowMs: number }
 
 type Key = { readonly of_table: string; readonly row_key: string }
+type FoundKey = Key & { readonly first: bigint }
 type KeptVersion = Key & { readonly checkpoint: bigint | null; readonly tells: bigint }
 
 const nameOf = ({ of_table, row_key }: Key): string => `${of_table}\n${row_key}`
+
+/** Those under the same checkpoints together, so that each is amended seldom; so many in one turn. */
+function* inTurns(found: readonly FoundKey[]): Generator<FoundKey[]> {
+  const byFirst = [...Map.groupBy(found, (each) => each.first)].toSorted(([a], [b]) => Number(a - b))
+  for (let at = 0; at < byFirst.length; at += checkpointsAtOnce) {
+    const keys = byFirst.slice(at, at + checkpointsAtOnce).flatMap(([, each]) => each)
+    for (let from = 0; from < keys.length; from += atOnce) yield keys.slice(from, from + atOnce)
+  }
+}
 
 /** Locked, so that no checkpoint takes some of them in meanwhile. */
 async function lockVersions(tx: Tx, keys: readonly Key[]): Promise<KeptVersion[]> {

@@ -7,6 +7,10 @@ export type BucketRate = {
   readonly burst: number
 }
 
+/** After how many whole seconds a bucket with this level has one to take. */
+export const secondsUntilOne = ({ perSecond }: BucketRate, level: number): number =>
+  Math.max(1, Math.ceil((1 - level) / perSecond))
+
 export type Buckets = {
   /** Takes one from this name's bucket. False when there is less than one in it. */
   readonly take: (name: string) => boolean

@@ -40,10 +40,16 @@ export class Refusal extends Error {
     readonly code: string,
     message: string,
     readonly details: RefusalDetails | null = null,
+    /** When it may be tried again, where that is known. */
+    readonly retryAfterSeconds?: number,
   ) {
     super(message)
   }
 }
+
+/** Refuses what was tried too often, and says when there is another try. */
+export const tooMany = (message: string, retryAfterSeconds: number): Refusal =>
+  new Refusal('too_many', 'rate_limited', message, { charged: false }, retryAfterSeconds)
 
 /** Refuses a request for the named fields, all of them at once, so that a client mends them in one go. */
 export function malformed(problems: readonly FieldProblem[]): Refusal {

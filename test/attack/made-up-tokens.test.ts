@@ -63,6 +63,39 @@ describe.each([...enginesOf(import.meta.path)])('whoever makes up what lets othe
     expect((await ask('/auth/v1/customer/offers', from, madeUp['a session']())).status).toBe(200)
   })
 
+  test('hurts nobody who was let in or given a token just now, nor who was in yesterday', async () => {
+    const from = '198.51.100.78'
+    const { db, signIn } = service.services
+    const [{ customer }, before] = [await service.newCustomer(), await service.newCustomer()]
+    expect((await enter(before.token, from)).status).toBe(200)
+    service.clock.advance(23 * 3_600_000)
+    for (let count = 0; count < 310; count += 1) await ask(paths['a token'], from, madeUp['a token']())
+    expect((await enter((await service.newCustomer()).token, from)).status).toBe(429)
+    expect((await enter(before.token, from)).status).toBe(200)
+    const link = await db.transact(async (tx) =>
+      signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' }),
+    )
+    const send = (path: string, body: object, headers: Record<string, string> = {}) =>
+      fetch(service.url + path, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': from, 'X-Turnpike-Console': '1', ...headers },
+      })
+    const entered = await send('/auth/v1/customer/sign-in/link', { link: link.text })
+    const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';')
+    // Whatever else a browser keeps for this host.
+    const Cookie = `lang=ru; ${cookie}; turnpike_operator=tps_gone`
+    expect((await ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' })).status).toBe(200)
+    const made = await send('/api/v1/tokens/create', { name: 'mine', scopes: ['read'] }, { Cookie })
+    const { data } = (await made.json()) as { data: { token: string } }
+    expect((await enter(data.token, from)).status).toBe(200)
+    // One that was ended opens nothing, and is looked up once more at the most.
+    await signIn.endOthers({ kind: 'customer', id: customer }, null)
+    const later = [1, 2, 3].map(() => ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' }))
+    expect((await Promise.all(later)).map((each) => each.status)).toContain(401)
+    expect((await ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' })).status).toBe(429)
+  })
+
   test('who shows one that was revoked is a stranger again', async () => {
     const from = '198.51.100.77'
     const { customers } = service.services

@@ -131,13 +131,17 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
 
   test('learns of twenty words that they are no codes, and then of none, right or wrong, for a while', async () => {
     await addCode('GUESSED', null)
-    const { token } = await shop.newCustomer()
+    const { token, customer } = await shop.newCustomer()
     const guess = async (code: string) =>
       (await shop.post('/payments', { amount_rub: 100, method: 'sandbox', code }, { token })).status
     const guesses = await Promise.all(Array.from({ length: 30 }, (_, index) => guess(`GUESS${index}`)))
     expect(guesses.filter((status) => status === 400)).toHaveLength(20)
     expect(guesses.filter((status) => status === 429)).toHaveLength(10)
     expect(await guess('GUESSED')).toBe(429)
+    // With another token of his, and where nothing is begun, it is the same, and he is told when to come again.
+    const another = (await shop.services.customers.issueToken(customer, { name: 'another' })).text
+    const quote = await shop.get('/payments/quote?amount_rub=100&method=sandbox&code=GUESSED', { token: another })
+    expect([quote.status, Number(quote.headers.get('retry-after'))]).toEqual([429, 180])
     shop.clock.advance(180_000)
     expect(await guess('GUESSED')).toBe(200)
   })

@@ -45,7 +45,15 @@ describe('the operator who keeps and moves a shop', () => {
     await db.close()
     const target = await makePlace('postgres')
     const env = { TURNPIKE_DATA: place.folder, ...key }
-    const moved = await runTurnpike(['move', '--to', target.address, '--json'], env)
+    // From a file: on the command line everybody on the machine reads its password.
+    const address = join(place.folder, 'new-address')
+    writeFileSync(address, `${target.address}\n`, { mode: 0o600 })
+    expect(await runTurnpike(['move', '--to-file', address, '--to', place.folder], env)).toMatchObject({ exit: 2 })
+    expect(await runTurnpike(['move', '--to-file', join(place.folder, 'none')], env)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('There is no file'),
+    })
+    const moved = await runTurnpike(['move', '--to-file', address, '--json'], env)
     expect(JSON.parse(moved.out)).toMatchObject({ moved: true, verify: { ok: true } })
     for (const command of [['shop'], ['credit', customer, '10'], ['customer', 'list']]) {
       const refused = await runTurnpike(command, env)

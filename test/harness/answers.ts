@@ -17,7 +17,12 @@ export type Answer = {
 
 export type AnswerChecker = { read(method: string, path: string, response: Response): Promise<Answer> }
 
-type Description = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+type DescribedHeader = { readonly $ref: string }
+type DescribedAnswer = { readonly headers?: Readonly<Record<string, DescribedHeader>> }
+type Description = {
+  paths: Record<string, Record<string, { responses: Record<string, DescribedAnswer> }>>
+  components: { headers: Record<string, { readonly required?: boolean }> }
+}
 
 /** Reads the served description once, and holds every answer against it. */
 export async function createAnswerChecker(url: string, base = '/api/v1'): Promise<AnswerChecker> {
@@ -28,7 +33,13 @@ export async function createAnswerChecker(url: string, base = '/api/v1'): Promis
   ajv.addSchema(description, 'description')
   const validators = new Map<string, ValidateFunction>()
 
-  function validatorFor(method: string, path: string, status: number): ValidateFunction | undefined {
+  /** Headers that an answer always has, as described. */
+  const requiredOf = (answer: DescribedAnswer | undefined): string[] =>
+    Object.entries(answer?.headers ?? {})
+      .filter(([, { $ref }]) => description.components.headers[$ref.split('/').at(-1) ?? '']?.required)
+      .map(([name]) => name)
+
+  function validatorFor(method: string, path: string, status: number, headers: Headers): ValidateFunction | undefined {
     const known = Object.keys(description.paths).find((each) =>
       new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
     )
@@ -37,6 +48,8 @@ export async function createAnswerChecker(url: string, base = '/api/v1'): Promis
     if (!description.paths[known][verb].responses[status]) {
       throw new Error(`${method} ${path} answered ${status}, which its description does not know`)
     }
+    const missing = requiredOf(description.paths[known][verb].responses[status]).filter((name) => !headers.has(name))
+    if (missing.length > 0) throw new Error(`${method} ${path} answered ${status} without ${missing.join(', ')}`)
     const pointer = `description#/paths/${known.replaceAll('~', '~0').replaceAll('/', '~1')}/${verb}/responses/${status}/content/application~1json/schema`
     const validator = validators.get(pointer) ?? ajv.compile({ $ref: encodeURI(pointer) })
     validators.set(pointer, validator)
@@ -48,7 +61,7 @@ export async function createAnswerChecker(url: string, base = '/api/v1'): Promis
       const text = await answer.text()
       const bare = path.split('?')[0] ?? path
       const content = JSON.parse(text) as Answer
-      const validate = validatorFor(method, bare, answer.status)
+      const validate = validatorFor(method, bare, answer.status, answer.headers)
       if (validate && !validate(content)) {
         throw new Error(
           `${method} ${path} ${answer.status} is not as described: ${ajv.errorsText(validate.errors)}\n${text}`,

@@ -2,10 +2,11 @@ import type { Database, Tx, Value } from '../../src/db/transaction.ts'
 
 type Statement = { readonly sql: string; readonly values: readonly Value[] }
 
-/** Every statement that transactions on a database ran meanwhile. */
+/** Every statement that ran on a database meanwhile, in transactions and outside. */
 async function overhear(db: Database, work: () => Promise<unknown>): Promise<Statement[]> {
   const heard: Statement[] = []
-  const transact = db.transact.bind(db)
+  const [transact, transactLong] = [db.transact.bind(db), db.transactLong.bind(db)]
+  const [all, first] = [db.all.bind(db), db.first.bind(db)]
   const note = (sql: string, values: readonly Value[] = []): void => void heard.push({ sql, values })
   const listening = (tx: Tx): Tx => ({
     all: (sql, values) => (note(sql, values), tx.all(sql, values)),
@@ -14,10 +15,13 @@ async function overhear(db: Database, work: () => Promise<unknown>): Promise<Sta
     send: (sql, values) => (note(sql, values), tx.send(sql, values)),
   })
   db.transact = (job) => transact((tx) => job(listening(tx)))
+  db.transactLong = (job) => transactLong((tx) => job(listening(tx)))
+  db.all = (sql, values) => (note(sql, values), all(sql, values))
+  db.first = (sql, values) => (note(sql, values), first(sql, values))
   try {
     await work()
   } finally {
-    db.transact = transact
+    Object.assign(db, { transact, transactLong, all, first })
   }
   return heard
 }
@@ -53,5 +57,60 @@ async function planOf(db: Database, sql: string, values: readonly Value[]): Prom
     await tx.run('SET LOCAL enable_seqscan = off')
     const rows = await tx.all<{ 'QUERY PLAN': string }>(`EXPLAIN ${sql}`, values)
     return rows.map((row) => row['QUERY PLAN'])
+  })
+}
+
+/**
+ * The statements in some work that look at more rows of a table than `most`. PostgreSQL counts them, on a second run
+ * that is undone. SQLite does not: there, those that find rows of it without one of these columns.
+ */
+export async function wideIn(
+  db: Database,
+  of: { readonly table: string; readonly columns: readonly string[]; readonly most: number },
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  const found = new Set<string>()
+  for (const { sql, values } of await overhear(db, work)) {
+    if (!/^\s*(SELECT|UPDATE|DELETE)/i.test(sql) || !sql.includes(of.table)) continue
+    const isWide =
+      db.engine === 'sqlite'
+        ? (await planOf(db, sql, values)).some(
+            (line) => line.includes(of.table) && !of.columns.some((column) => line.includes(column)),
+          )
+        : (await countRead(db, of.table, sql, values)) > of.most
+    if (isWide) found.add(sql)
+  }
+  return [...found]
+}
+
+type PlanNode = {
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+const readBy = (table: string, node: PlanNode): number =>
+  (node['Relation Name'] === table
+    ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+    : 0) + (node.Plans ?? []).reduce((sum, each) => sum + readBy(table, each), 0)
+
+class Undone extends Error {
+  constructor(readonly rows: number) {
+    super('undone')
+  }
+}
+
+async function countRead(db: Database, table: string, sql: string, values: readonly Value[]): Promise<number> {
+  const counted = db.transact(async (tx): Promise<number> => {
+    const [row] = await tx.all<{ 'QUERY PLAN': unknown }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`, values)
+    const told = row?.['QUERY PLAN']
+    const [top] = (typeof told === 'string' ? JSON.parse(told) : told) as [{ Plan: PlanNode }]
+    throw new Undone(readBy(table, top.Plan))
+  })
+  return counted.catch((error: unknown) => {
+    if (error instanceof Undone) return error.rows
+    throw error
   })
 }

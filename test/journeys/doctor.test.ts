@@ -43,6 +43,9 @@ test('a doctor finds a running sandbox well, names what is wrong with it, and ch
   ]) {
     expect([of, states.get(of)]).toEqual([of, 'ok'])
   }
+  const through = { headers: { 'X-Forwarded-For': '203.0.113.7' } }
+  await fetch(`http://127.0.0.1:${env.TURNPIKE_PORT}/healthz`, through)
+  expect(wrongs(await ask(env))).toContain('trusted proxies')
   chmodSync(env.TURNPIKE_DATA, 0o755)
   const other = await ask({
     ...env,

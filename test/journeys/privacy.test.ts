@@ -20,6 +20,7 @@ import { engines, openTestDatabase } from '../harness/database.ts'
 import { failureOf, refusalOf } from '../harness/failure.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
+import { wideIn } from '../harness/scans.ts'
 
 setDefaultTimeout(120_000)
 
@@ -405,6 +406,67 @@ describe.each([...engines])('a customer with many whitelisted addresses on %s', 
       const [row] = await opened.db.all<{ n: bigint }>('SELECT COUNT(*) AS n FROM checkpoint_amendments')
       // One for the names of other rows, one for the addresses, and some for those that were changed in another.
       expect(Number(row?.n)).toBeLessThanOrEqual(subusers * 4)
+    } finally {
+      await opened.close()
+    }
+  })
+})
+
+/** Sessions, links and whitelisted addresses of somebody, so many of each and two versions of every one. */
+async function addMany({ db, premium, signIn }: Services, owner: CustomerId, count: number): Promise<void> {
+  const subusers: string[] = []
+  for (let n = 0; n < count; n += 20) subusers.push((await premium.subusers.create(owner, { name: `many ${n}` })).id)
+  await db.transact(async (tx) => {
+    for (let n = 0; n < count; n += 1) {
+      signIn.issueLink(tx, { kind: 'customer', purpose: 'reset', owner })
+      tx.send(
+        `INSERT INTO console_sessions (id, kind, owner_id, digest, scopes, created_at, used_at, expires_at)
+         VALUES ($1, 'customer', $2, $3, '', 1, 1, 1)`,
+        [`ses_${owner}${n}`, owner, new TextEncoder().encode(`${owner}${n}`)],
+      )
+      tx.send(`INSERT INTO whitelist_entries (subuser_id, prefix, comment, created_at) VALUES ($1, $2, '', 1)`, [
+        subusers[Math.floor(n / 20)] ?? '',
+        `198.18.${n >> 8}.${n & 255}/32`,
+      ])
+    }
+    await tx.run('UPDATE console_sessions SET ended_at = 2 WHERE owner_id = $1', [owner])
+    await tx.run('UPDATE console_links SET used_at = 2 WHERE owner_id = $1', [owner])
+    await tx.run(
+      `UPDATE whitelist_entries SET comment = 'second'
+       WHERE subuser_id IN (SELECT id FROM subusers WHERE customer_id = $1)`,
+      [owner],
+    )
+  })
+}
+
+describe.each([...engines])('a customer who is erased beside one with thousands of sessions, on %s,', (engine) => {
+  test('costs what is his, and nothing of it is left', async () => {
+    const opened = await openTestDatabase(engine)
+    try {
+      const clock = new HandClock()
+      const services = wireFilled(opened.db, clock)
+      const { id } = await services.customers.create('Few')
+      const [many, later] = [await services.customers.create('Many'), await services.customers.create('Later')]
+      await addMany(services, id, 3)
+      await addMany(services, many.id, 800)
+      clock.advance(5 * 60_000)
+      await services.ledgerAudit.makeCheckpoint()
+      // Some that no checkpoint covers, and some whose rows are gone already.
+      await addMany(services, later.id, 800)
+      await opened.db.transact((tx) => tx.run(`DELETE FROM console_sessions WHERE id LIKE 'ses_%1'`))
+      if (engine === 'postgres') await opened.db.all('ANALYZE')
+      const columns = ['row_key', '<expr>']
+      const wide = await wideIn(opened.db, { table: 'row_history', columns, most: 600 }, () =>
+        services.erasing.erase(id, { by: 'operator', isConfirmed: () => true }),
+      )
+      expect(wide).toEqual([])
+      const named = await opened.db.all(
+        `SELECT of_table, row_key, version FROM row_history
+         WHERE of_table IN ('console_sessions', 'console_links') AND content LIKE '%' || CAST($1 AS TEXT) || '%'`,
+        [id],
+      )
+      expect(named).toEqual([])
+      expect(await findingsOf(services)).toEqual([])
     } finally {
       await opened.close()
     }

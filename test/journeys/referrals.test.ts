@@ -112,6 +112,20 @@ describe.each([...enginesOf(import.meta.path)])('a referral link on %s', (engine
     expect((await egor.page.get('/api/v1/referral')).data).toMatchObject({ brought: 0, earned_rub: 0 })
   })
 
+  test('of somebody whom a clock has later than the newcomer stops nobody, and brings nothing', async () => {
+    // Another shop's clock is ahead, or this one's went back.
+    shop.clock.advance(48 * hourMs)
+    const later = await shop.newCustomer()
+    const { code: his } = (await shop.post('/referral', {}, { token: later.token })).data
+    shop.clock.advance(-48 * hourMs)
+    const { page, data } = await register('foma@example.com', his)
+    expect(data).toMatchObject({ ref: 'earlier', who: { login: 'foma@example.com' } })
+    await topUp(page)
+    expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(200)
+    expect((await shop.get('/referral', { token: later.token })).data).toMatchObject({ brought: 0, earned_rub: 0 })
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+
   test('of somebody who was shut out or has left is nobody’s, and nothing of it is kept', async () => {
     const egor = await shop.newCustomer()
     const { code: his } = (await shop.post('/referral', {}, { token: egor.token })).data

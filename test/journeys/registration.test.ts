@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 
@@ -73,6 +74,21 @@ describe.each([...enginesOf(import.meta.path)])('signing up with letters on %s',
     expect(smtp.letters()).toHaveLength(3)
   })
 
+  test('as much is written for an address that is known as for one that is not: time tells nobody which it is', async () => {
+    service.clock.advance(2 * 3_600_000)
+    const page = await createBrowserSession(service.url)
+    const links = async (path: '/register' | '/password/forgotten', to: string): Promise<number> => {
+      const count = async () => (await service.services.db.all('SELECT id FROM console_links')).length
+      const before = await count()
+      expect((await page.post(`/auth/v1/customer${path}`, { email: to, password })).status).toBe(200)
+      return (await count()) - before
+    }
+    for (const path of ['/register', '/password/forgotten'] as const) {
+      expect([await links(path, email), await links(path, `nobody${path.length}@example.com`)]).toEqual([1, 1])
+    }
+    service.clock.advance(2 * 3_600_000)
+  })
+
   test('one household gets ten letters an hour, one address three', async () => {
     service.clock.advance(3_600_000)
     const page = await createBrowserSession(service.url)
@@ -87,6 +103,16 @@ describe.each([...enginesOf(import.meta.path)])('signing up with letters on %s',
     const log = service.log.join('\n')
     for (const hidden of [password, email, 'tpl_0', 'a new good one']) expect(log).not.toContain(hidden)
   })
+})
+
+test('a production shop takes addresses that nobody has confirmed only if that is said', async () => {
+  const start = (env: Record<string, string>) => startService('sqlite', { TURNPIKE_SANDBOX: 'off', ...env })
+  const refused = await failureOf(start({ TURNPIKE_REGISTRATION: 'on' }))
+  expect([refused.name, refused.message]).toEqual(['BadSetting', expect.stringContaining('unconfirmed')])
+  const service = await start({ TURNPIKE_REGISTRATION: 'unconfirmed' })
+  const page = await createBrowserSession(service.url)
+  expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: false })
+  await service.stop()
 })
 
 test('without letters one signs up at once, and a login that is taken is refused', async () => {

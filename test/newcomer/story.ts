@@ -162,7 +162,7 @@ async function thirdMonth(stage: Stage): Promise<void> {
     const made = ["CREATE USER turnpike PASSWORD 'geheim'", 'CREATE DATABASE turnpike OWNER turnpike']
     for (const line of made) await server.sh(`cd /; su postgres -c "psql -c \\"${line}\\""`)
     const own = { 'PASSWORD@db.example.net': 'geheim@127.0.0.1' }
-    const said = await reader.follow('operate/postgresql.md', 'turnpike move --to postgres', own)
+    const said = await reader.follow('operate/postgresql.md', 'turnpike move --to-file', own)
     expectTold('the move', said, /all are the same/)
     await through(server, found.proxy)
     const back = await reader.follow('operate/postgresql.md', 'turnpike move --to /var/lib/turnpike')

@@ -116,6 +116,7 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
   const entered = async (opened: Opened) => ({
     data: await toWho(opened.session),
     cookie: cookies.opened(opened),
+    owner: opened.session.owner.id,
   })
   return [
     bind(shapes.offers, async () =>
@@ -223,12 +224,13 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       return {
         data: { confirm: !opened, who: opened ? await toWho(opened.session) : null, ref },
         cookie: opened && cookies.opened(opened),
+        owner: opened?.session.owner.id,
       }
     }),
     bind(lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
     bindCookie(confirmAddress, async ({ caller, body }) => {
       const opened = await registration.confirm(body.link, caller.visitor)
-      return { data: await toWho(opened.session), cookie: cookies.opened(opened) }
+      return { data: await toWho(opened.session), cookie: cookies.opened(opened), owner: opened.session.owner.id }
     }),
     bind(forgotPassword, async ({ caller, body }) => {
       await registration.askReset(body.email, caller.visitor)

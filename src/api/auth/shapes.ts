@@ -252,10 +252,11 @@ const email = () => given('An e-mail address.', 254, exampleLogin)
 const tag = tagOf('customer')
 
 const refCode = () => given('The code of whoever brought the customer: what stands behind `?ref=`.', 100, '7KQ2M9XV')
-const refOutcome = z.enum(['known', 'unknown', 'off', 'own'])
+const refOutcome = z.enum(['known', 'unknown', 'off', 'own', 'earlier'])
 const refMeanings =
   '`known`: its owner gets his share. `unknown`: nobody has this code. `off`: nothing is given here for bringing ' +
-  'customers. `own`: it is the code of the same person, who gets nothing for himself.'
+  'customers. `own`: it is the code of the same person, who gets nothing for himself. `earlier`: as the clock has it ' +
+  'the newcomer was here before its owner, who gets nothing.'
 
 export const register = operation({
   id: 'register',

@@ -67,14 +67,14 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function authenticate(visit: Visit): Promise<Node> {
     const check = () => deps.fleet.authenticate(bearerOf(visit.request))
-    visit.node = await strangers(visit.request, visit, check, (node) => node.id)
+    visit.node = await strangers.letIn(visit.request, visit, check, (node) => node.id)
     return visit.node
   }
 
   /** Each shop's own: they keep one node from taking up a whole process. */
   async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
     visit.standing = await rate(name)
-    if (visit.standing?.retryAfterSeconds) throw rateLimited()
+    if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   }
 
   async function join(visit: Visit): Promise<unknown> {
@@ -82,6 +82,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node
+    strangers.expect(body.secret, node.id)
     return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
   }
 

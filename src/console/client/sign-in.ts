@@ -115,10 +115,15 @@ export type Operations = {
     params: {}
     query: {}
     body: { email: string; password: string; ref?: string | undefined }
-    answer: { confirm: boolean; who: Who | null; ref: 'known' | 'unknown' | 'off' | 'own' | null }
+    answer: { confirm: boolean; who: Who | null; ref: 'known' | 'unknown' | 'off' | 'own' | 'earlier' | null }
   }
   /** GET /customer/register/ref */
-  lookAtRef: { params: {}; query: { code: string }; body: {}; answer: { ref: 'known' | 'unknown' | 'off' | 'own' } }
+  lookAtRef: {
+    params: {}
+    query: { code: string }
+    body: {}
+    answer: { ref: 'known' | 'unknown' | 'off' | 'own' | 'earlier' }
+  }
   /** POST /customer/register/confirm */
   confirmAddress: { params: {}; query: {}; body: { link: string }; answer: Who }
   /** POST /customer/password/forgotten */

@@ -1,5 +1,5 @@
 import { type Kopecks, toRoubles, toRoubleText } from '../../kernel/money.ts'
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal, tooMany } from '../../kernel/refusal.ts'
 
 export const unknownMethod = (allowed: readonly string[]): Refusal =>
   malformed([
@@ -149,10 +149,8 @@ export const codeRefused = (why: keyof typeof codeProblems, least?: Kopecks): Re
   return malformed([{ field: 'code', problem: `${codeProblems[why]}${from}` }])
 }
 
-export const tooManyCodes = (): Refusal =>
-  new Refusal('too_many', 'rate_limited', 'Too many codes that are none. Wait a few minutes and try again.', {
-    charged: false,
-  })
+export const tooManyCodes = (retryAfterSeconds: number): Refusal =>
+  tooMany('Too many codes that are none. Wait a few minutes and try again.', retryAfterSeconds)
 
 export const codeExists = (code: string): Refusal =>
   new Refusal('conflict', 'conflict', `There is a code ${code} already. Codes are never used for something else.`)

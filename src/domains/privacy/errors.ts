@@ -14,8 +14,8 @@ export const notConfirmed = (lost: LostDetails): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `This cannot be undone, and takes with it ${lost.balance_rub} RUB, ${lost.proxies} proxies, ` +
-      `${lost.vpn_subscriptions} VPN subscriptions and ${lost.traffic_bytes} bytes of traffic. Say that it is meant.`,
+    `This cannot be undone, and takes with it: ${lost.balance_rub} RUB, proxies: ${lost.proxies}, ` +
+      `VPN subscriptions: ${lost.vpn_subscriptions}, bytes of traffic: ${lost.traffic_bytes}. Say that it is meant.`,
     lost,
   )
 
@@ -23,7 +23,7 @@ export const paymentsOpen = (lost: LostDetails): Refusal =>
   new Refusal(
     'conflict',
     'conflict',
-    `${lost.open_payments} payments are under way, whose money would be nobody's. Wait until they are over.`,
+    `Payments under way: ${lost.open_payments}. Their money would be nobody's. Wait until they are over.`,
     lost,
   )
 

@@ -169,7 +169,10 @@ export const impersonal: Readonly<Record<string, string>> = {
 const named = (table: string, rows: string): Trace => ({ table, keys: `row_key IN (${rows})` })
 const ids = (table: string): string => `SELECT CAST(id AS TEXT) FROM ${table} WHERE customer_id = $1`
 
-/** Where the history of rows tells of a customer. Sessions and links are gone by then: their versions name him. */
+/**
+ * Where the history of rows tells of a customer. Each is found by an index, from what is his: others have as much as
+ * they like. Sessions and links are gone by then, and their versions begin with whose they are.
+ */
 export const traces: readonly Trace[] = [
   { table: 'customers', keys: 'row_key = $1' },
   { table: 'identities', keys: 'row_key = $1' },
@@ -177,8 +180,8 @@ export const traces: readonly Trace[] = [
   named('tokens', ids('tokens')),
   ...['console_sessions', 'console_links'].map((table) => ({
     table,
-    keys: `row_key IN (SELECT row_key FROM row_history AS known
-      WHERE known.of_table = '${table}' AND known.content LIKE '%''' || CAST($1 AS TEXT) || '''%')`,
+    keys: `row_key IN (SELECT row_key FROM row_history AS known WHERE known.of_table = '${table}'
+      AND SUBSTR(known.content, 1, 43) = '''customer'',''' || CAST($1 AS TEXT) || '''')`,
   })),
   named('proxies', ids('proxies')),
   named('proxies, entrance', ids('proxies')),
@@ -195,10 +198,9 @@ export const traces: readonly Trace[] = [
   ...['whitelist_entries', 'whitelist_entries, last use'].map(
     (table): Trace => ({
       table,
+      beginnings: `SELECT id AS beginning FROM subusers WHERE customer_id = $1`,
       // What is still there has come since, and goes first.
-      keys: `SUBSTR(row_key, 1, 30) IN (${own('subusers')}) AND row_key NOT IN
-        (SELECT subuser_id || ' ' || prefix FROM whitelist_entries WHERE subuser_id IN (${own('subusers')}))`,
-      isKeyPersonal: true,
+      except: `SELECT subuser_id || ' ' || prefix FROM whitelist_entries WHERE subuser_id = $1`,
     }),
   ),
 ]

@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal, tooMany } from '../../kernel/refusal.ts'
 
 /** One answer for an unknown name and a wrong password, so that nobody learns which names there are. */
 export const signInFailed = (): Refusal =>
@@ -10,8 +10,12 @@ export const codeRequired = (): Refusal =>
     code_required: true,
   })
 
-export const tooManyAttempts = (): Refusal =>
-  new Refusal('too_many', 'rate_limited', 'Too many attempts. Wait a few minutes and try again.', { charged: false })
+export const tooManyAttempts = (retryAfterSeconds: number): Refusal =>
+  tooMany('Too many attempts. Wait a few minutes and try again.', retryAfterSeconds)
+
+/** Said only to whoever has given the right password. */
+export const tooManySessions = (retryAfterSeconds: number): Refusal =>
+  tooMany('You have signed in too often. Wait a few minutes; sessions that are open go on.', retryAfterSeconds)
 
 export const tooBusy = (): Refusal =>
   new Refusal('unavailable', 'unavailable', 'Too many people sign in at this moment. Try again in a moment.')

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
+import { secondsUntilOne } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
@@ -15,7 +16,7 @@ import {
 } from './errors.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
-import { isEmail, problemOfPassword, toLogin, toMailbox } from './rules.ts'
+import { isEmail, type LinkPurpose, problemOfPassword, toLogin, toMailbox } from './rules.ts'
 import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
 import type { Identities } from './service-identity.ts'
 
@@ -30,11 +31,14 @@ type Waiting = { readonly email: string; readonly password: string; readonly ref
 type Bringing = {
   /** `off` while nothing is given for it; undefined for a code that nobody has. */
   findReferrer(reader: Reader, code: string): Promise<CustomerId | 'off' | undefined>
-  bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<void>
+  bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<'brought' | 'himself' | 'earlier' | 'again'>
 }
 
-/** What has become of the code of who brought somebody: it never stops a newcomer. `own` if he brought himself. */
-export type RefOutcome = 'known' | 'unknown' | 'off' | 'own'
+/**
+ * What has become of the code of who brought somebody: it never stops a newcomer. `own` if he brought himself,
+ * `earlier` if clocks have it that he was there before.
+ */
+export type RefOutcome = 'known' | 'unknown' | 'off' | 'own' | 'earlier'
 
 type Admission = { readonly opened: Opened; readonly ref: RefOutcome | null }
 /** Without a session the address is to be confirmed first. */
@@ -78,8 +82,10 @@ export function createRegistration(
   }
 
   async function limit(email: string, { household }: Visitor): Promise<void> {
-    if ((await households.take(household, 1)).taken === 0) throw tooManyAttempts()
-    if ((await addresses.take(email, 1)).taken === 0) throw tooManyAttempts()
+    const ofHousehold = await households.take(household, 1)
+    if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(forHousehold, ofHousehold.level))
+    const ofAddress = await addresses.take(email, 1)
+    if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
   }
 
   const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
@@ -109,10 +115,21 @@ export function createRegistration(
     const owner = { kind: 'customer', id: customer.id } as const
     await identities.create(tx, owner, { login: email, email, password })
     const { referrer, outcome } = await findReferrer(tx, waiting)
-    // A clock that went back makes a newcomer older than whoever brought him; that does not stop him either.
-    if (referrer && referrer < customer.id) await deps.referrals.bring(tx, customer.id, referrer)
-    return { opened: await signIn.open(tx, owner, visitor), ref: outcome }
+    const brought = referrer && (await deps.referrals.bring(tx, customer.id, referrer))
+    const ref = brought === 'earlier' ? brought : outcome
+    return { opened: await signIn.open(tx, owner, visitor), ref }
   }
+
+  /**
+   * A link for whoever has an address. Where none is due one is written all the same, which nobody gets: who asks for
+   * an address learns nothing from how long the answer takes.
+   */
+  const issueLink = (
+    due: { readonly owner: string | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
+  ) =>
+    db.transact(async (tx) =>
+      signIn.issueLink(tx, { kind: 'customer', ...(due ?? { owner: null, purpose: 'confirm' }) }),
+    )
 
   return {
     /** What a page may offer to somebody who has not signed in. */
@@ -135,15 +152,13 @@ export function createRegistration(
         return db.transact(async (tx) => admit(tx, { email, password, ref: wish.ref }, visitor))
       }
       const ref = wish.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(db, wish.ref))
-      if (known) {
-        mail.post(letterOf('known', email, deps.siteUrl()))
-        return { opened: undefined, ref }
-      }
       const payload = JSON.stringify({ email, password, ref: wish.ref } satisfies Waiting)
-      const link = await db.transact(async (tx) =>
-        signIn.issueLink(tx, { kind: 'customer', owner: null, purpose: 'confirm', payload }),
+      const link = await issueLink(known ? undefined : { owner: null, purpose: 'confirm', payload })
+      mail.post(
+        known
+          ? letterOf('known', email, deps.siteUrl())
+          : letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`),
       )
-      mail.post(letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`))
       return { opened: undefined, ref }
     },
 
@@ -162,11 +177,8 @@ export function createRegistration(
       const email = readEmail(text)
       await limit(email, visitor)
       const known = await identities.findByLogin('customer', email)
-      if (!known?.email) return
-      const link = await db.transact(async (tx) =>
-        signIn.issueLink(tx, { kind: 'customer', owner: known.owner.id, purpose: 'reset' }),
-      )
-      mail.post(letterOf('reset', known.email, `${deps.siteUrl()}/#reset=${link.text}`))
+      const link = await issueLink(known?.email ? { owner: known.owner.id, purpose: 'reset' } : undefined)
+      if (known?.email) mail.post(letterOf('reset', known.email, `${deps.siteUrl()}/#reset=${link.text}`))
     },
 
     /**

@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { BucketRate, ShareBuckets } from '../../kernel/buckets.ts'
+import { type BucketRate, type ShareBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../kernel/ids.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -16,6 +16,7 @@ import {
   signInFailed,
   tooBusy,
   tooManyAttempts,
+  tooManySessions,
 } from './errors.ts'
 import type { Codes, Passwords } from './ports.ts'
 import {
@@ -47,6 +48,8 @@ const touchEveryMs = 60_000
 /** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
 const ofName: BucketRate = { perSecond: 20 / 900, burst: 20 }
 const ofSource: BucketRate = { perSecond: 60 / 900, burst: 60 }
+/** How often somebody signs in rightly: every session is two versions in the history, for good. */
+const ofOwner: BucketRate = { perSecond: 60 / 3600, burst: 30 }
 
 /** Where a browser is, as far as it tells. `household` is what is limited: one that has IPv6 has many addresses. */
 export type Visitor = { readonly source: string | null; readonly household: string; readonly agent: string | null }
@@ -74,6 +77,7 @@ export function createSignIn(deps: SignInDeps) {
   const { db, clock, random, sha256 } = deps
   const names = deps.buckets('sign-in by name', ofName)
   const households = deps.buckets('sign-in', ofSource)
+  const owners = deps.buckets('sessions', ofOwner)
   const known = remember({
     ask: async (secret: string) => {
       const digest = sha256(secret)
@@ -94,10 +98,12 @@ export function createSignIn(deps: SignInDeps) {
     name: string | undefined,
     household: string,
   ): Promise<{ readonly succeeded: () => Promise<void> }> {
-    if ((await households.take(household, 1)).taken === 0) throw tooManyAttempts()
-    if (name !== undefined && (await names.take(name, 1)).taken === 0) {
+    const ofHousehold = await households.take(household, 1)
+    if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(ofSource, ofHousehold.level))
+    const named = name === undefined ? undefined : await names.take(name, 1)
+    if (named?.taken === 0) {
       await households.give(household)
-      throw tooManyAttempts()
+      throw tooManyAttempts(secondsUntilOne(ofName, named.level))
     }
     return {
       async succeeded() {
@@ -206,9 +212,18 @@ export function createSignIn(deps: SignInDeps) {
       const login = toLogin(given.login)
       const tried = await attempt(`${kind} ${login}`, visitor.household)
       const identity = await assertPassword(await store.findByLogin(db, kind, login), given.password)
-      const opened = await db.transact(async (tx) => {
+      const { taken, level } = await owners.take(identity.owner.id, 1)
+      if (taken === 0) {
+        await tried.succeeded()
+        throw tooManySessions(secondsUntilOne(ofOwner, level))
+      }
+      const opening = db.transact(async (tx) => {
         await assertCode(tx, identity, given.code)
         return openOwn(tx, identity.owner, visitor)
+      })
+      const opened = await opening.catch(async (error: unknown) => {
+        await owners.give(identity.owner.id)
+        throw error
       })
       await tried.succeeded()
       return opened

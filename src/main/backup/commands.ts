@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, mistyped, type Outcome } from '../../cli/command.ts'
 import { showProgress } from '../../cli/progress.ts'
+import { readTextFile } from '../../cli/typed.ts'
 import { verify } from '../../cli/verifying.ts'
 import type { OnProgress } from '../../db/carry/carry.ts'
 import { configOf } from '../process.ts'
@@ -94,14 +95,27 @@ export const backupCommands: readonly Command[] = [
     takes: [],
     options: [
       { flag: 'to', value: 'URL|FOLDER', meaning: 'postgres://… or a data folder for SQLite; it must be empty' },
+      {
+        flag: 'to-file',
+        value: 'FILE',
+        meaning: 'a file with that in it, because others see the command line; - reads it from the input',
+      },
     ],
     run: (given) => runMove(given),
   },
 ]
 
+async function readPlace({ to, 'to-file': file }: Parameters<Command['run']>[0]['flags']): Promise<string> {
+  if (to !== undefined && file !== undefined) throw mistyped('"move" wants --to or --to-file, not both.')
+  const place = file === undefined ? to : (await readTextFile(file)).trim()
+  if (place === undefined || place === '') {
+    throw mistyped('"move" wants --to, postgres://… or a data folder, or a file with that as --to-file.')
+  }
+  return place
+}
+
 async function runMove(given: Parameters<Command['run']>[0]): Promise<Outcome> {
-  const to = given.flags['to']
-  if (to === undefined || to === '') throw mistyped('"move" wants --to: postgres://… or a data folder.')
+  const to = await readPlace(given.flags)
   const beganAt = performance.now()
   const progress = progressing()
   const check = verifying()

@@ -10,6 +10,7 @@ import {
   adviseNode,
   adviseOwnCertificate,
   advisePostgres,
+  adviseProxies,
 } from './advice.ts'
 
 const nowMs = Date.UTC(2026, 5, 1)
@@ -100,6 +101,16 @@ describe('the doctor', () => {
     ]) {
       expect(advice.state).toBe('note')
     }
+  })
+
+  test('knows a proxy that is not trusted when the shop has seen one, and guesses where there has to be one', () => {
+    const states = (isForwarded: boolean, isBehindTls: boolean, trusted: number) =>
+      adviseProxies({ isForwarded, isBehindTls, trusted }).map((each) => each.state)
+    expect(states(true, false, 0)).toEqual(['wrong'])
+    expect(states(true, true, 1)).toEqual(['wrong'])
+    expect(states(false, true, 0)).toEqual(['note'])
+    expect(states(false, true, 1)).toEqual(['ok'])
+    expect(states(false, false, 0)).toEqual([])
   })
 
   test('reckons connections as the gateway does, with TLS and without', () => {

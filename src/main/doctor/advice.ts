@@ -79,6 +79,23 @@ export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'
   return ok(of, `PostgreSQL ${Math.floor(server.version / 10_000)}, which waits for its disk`)
 }
 
+/** Who comes through a proxy that is not trusted counts as one with all others: one who guesses shuts out everybody. */
+export function adviseProxies(of: {
+  readonly isForwarded: boolean
+  readonly isBehindTls: boolean
+  readonly trusted: number
+}): readonly Advice[] {
+  const name = 'trusted proxies'
+  const todo = 'name the address of your reverse proxy in TURNPIKE_TRUSTED_PROXIES'
+  if (of.isForwarded) {
+    return [wrong(name, 'requests come through a proxy that is not one: all customers count as one source', todo)]
+  }
+  if (!of.isBehindTls) return []
+  return of.trusted > 0
+    ? [ok(name, 'the program before the shop says where customers come from')]
+    : [note(name, 'another program ends TLS before the shop, and no proxy is trusted to say where customers are', todo)]
+}
+
 const mostSilentMs = 30_000
 const mostLagMs = 10_000
 

@@ -10,7 +10,8 @@ import { findMissing, lookAtMachine } from '../../plane/wireguard/requirements.t
 import { findProgram } from '../../plane/wireguard/run.ts'
 import { diskOf } from '../metrics/process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
-import { acmeFolder, certificateFilesOf } from '../settings/tls.ts'
+import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
+import { untrustedProxy } from '../shop/forwarding.ts'
 import {
   type Advice,
   adviseCertificate,
@@ -18,6 +19,7 @@ import {
   adviseFiles,
   adviseMode,
   adviseOwnCertificate,
+  adviseProxies,
   note,
   ok,
   wrong,
@@ -33,6 +35,7 @@ export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
     adviseFiles(hardFileLimit(), config.gatewayConnections, config.gatewayTlsPort > 0),
     ...adviseRights(config),
     ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
+    ...(await lookAtProxies(config)),
     ...lookAtOwnCertificate(config),
     ...(await lookAtCertificate(config)),
     adviseWireguard(config),
@@ -119,6 +122,21 @@ function lookAtNames(config: Config): Promise<Advice>[] {
     ])
     if (found.length > 0) return ok(of, `it is ${found.join(', ')}`)
     return wrong(of, 'it is not found', 'enter it into your DNS, or look at /etc/resolv.conf of this machine')
+  })
+}
+
+/** What the shop has seen of proxies, if it runs, and whether there has to be one. */
+async function lookAtProxies(config: Config): Promise<readonly Advice[]> {
+  const told = await fetch(`${listenUrl(config)}/readyz`, {
+    signal: AbortSignal.timeout(answerWithinMs),
+    tls: { rejectUnauthorized: false },
+  })
+    .then((answer) => answer.text())
+    .catch(() => '')
+  return adviseProxies({
+    isForwarded: told.includes(untrustedProxy),
+    isBehindTls: config.publicUrl?.startsWith('https:') === true && !isTls(config),
+    trusted: config.trustedProxies.length,
   })
 }
 

@@ -90,6 +90,15 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       : []),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     lookAtBackups(config, nowMs),
+    ...(config.registration !== 'off' && config.smtpUrl === undefined
+      ? [
+          note(
+            'registration',
+            'no letters are sent: anybody signs up with any address, and is told which are taken',
+            'set TURNPIKE_SMTP_URL, or take customers in yourself (TURNPIKE_REGISTRATION=off)',
+          ),
+        ]
+      : []),
     ...((await services.customers.mode()) === 'production' && !config.checkpointFile && !config.checkpointUrl
       ? [
           note(

@@ -1,8 +1,11 @@
 import { givenOf, type Reading, type Setting } from './reading.ts'
 
+/** Whether customers sign up: not, with an address that a letter confirms, or with any. */
+type Registration = 'off' | 'on' | 'unconfirmed'
+
 /** What an operator can set about signing in. */
 export type ConsoleConfig = {
-  readonly registration: boolean
+  readonly registration: Registration
   readonly smtpUrl: string | undefined
   readonly mailFrom: string
 }
@@ -11,9 +14,10 @@ export const consoleSettings = {
   registration: {
     env: 'TURNPIKE_REGISTRATION',
     flag: 'registration',
-    value: 'on|off',
+    value: 'on|off|unconfirmed',
     fallback: 'off',
-    meaning: 'whether customers may sign up by themselves',
+    meaning:
+      'whether customers may sign up by themselves; unconfirmed, where no letters prove that an address is theirs',
   },
   smtpUrl: {
     env: 'TURNPIKE_SMTP_URL',
@@ -35,13 +39,13 @@ export const consoleSettings = {
 type Name = keyof typeof consoleSettings
 
 export function readConsoleConfig({ text, bad }: Reading<Name>): ConsoleConfig {
-  const registration = text('registration')
-  if (!['on', 'off'].includes(registration)) throw bad('registration', 'must be on or off')
+  const registration = (['off', 'on', 'unconfirmed'] as const).find((each) => each === text('registration'))
+  if (registration === undefined) throw bad('registration', 'must be on, off or unconfirmed')
   const smtpUrl = text('smtpUrl')
   if (smtpUrl !== '' && !/^smtps?:$/.test(URL.parse(smtpUrl)?.protocol ?? '')) {
     throw bad('smtpUrl', 'must be an smtp:// or smtps:// address')
   }
   const mailFrom = text('mailFrom')
   if (!/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u.test(mailFrom)) throw bad('mailFrom', 'must be an e-mail address')
-  return { registration: registration === 'on', smtpUrl: givenOf(smtpUrl), mailFrom }
+  return { registration, smtpUrl: givenOf(smtpUrl), mailFrom }
 }

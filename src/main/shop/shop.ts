@@ -51,9 +51,11 @@ import { serveMetrics } from '../metrics/serve.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { listening } from '../settings/listening.ts'
+import { BadSetting } from '../settings/reading.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
 import { assertOpen, openConfigured, readMigrations } from './database.ts'
+import { createForwarding } from './forwarding.ts'
 import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
 import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
@@ -98,7 +100,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   const { vault, confirm } = await openVault(config, db)
   const mail = await openMail(config, log)
   let site = ''
-  const joining = { isOpen: config.registration, mail, siteUrl: () => site }
+  const joining = { isOpen: config.registration !== 'off', mail, siteUrl: () => site }
   const services = createServices(db, around, { ...arrangementsOf(config, vault), joining })
   const adopted = await services.stock.ranges.adopt()
   if (adopted > 0) log.info('stock put into ranges', { addresses: adopted })
@@ -107,6 +109,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   // An empty database that is not to be a sandbox is a production shop from now on.
   if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
   if (!config.sandbox) await warnOfSandbox(services, log)
+  await assertConfirming(services, config)
   await confirm()
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
@@ -175,6 +178,17 @@ async function warnOfSandbox({ customers }: Services, log: Log): Promise<void> {
   })
 }
 
+/** Where no letters are sent anybody signs up with any address, and learns which are taken: only if that is meant. */
+async function assertConfirming({ customers }: Services, config: Config): Promise<void> {
+  if (config.registration !== 'on' || config.smtpUrl !== undefined) return
+  // A sandbox has no money, and is there to be tried.
+  if ((await customers.mode()) === 'sandbox') return
+  throw new BadSetting(
+    'TURNPIKE_REGISTRATION is on, and without TURNPIKE_SMTP_URL nobody proves that an address is his. ' +
+      'Set TURNPIKE_SMTP_URL, or TURNPIKE_REGISTRATION=unconfirmed to take any address.',
+  )
+}
+
 /** Said at every start: whoever looks for the reason why nobody can use what he bought finds it. */
 async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
   for (const { setting, host } of await reach.warnings()) {
@@ -211,6 +225,7 @@ function openApi(
   let isDraining = false
   let url = ''
   const written = requestNotes(log)
+  const forwarding = createForwarding(log)
   const common = {
     requestId: () => around.random(12).toHex(),
     isStopping: () => isStopping,
@@ -257,13 +272,16 @@ function openApi(
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     isReady: async () => !isDraining && (await isReachable(services.db)),
-    warnings: async () => (await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
+    warnings: async () => [
+      ...(await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
+      ...forwarding.warnings(),
+    ],
   })
   const { host: hostname, port, trustedProxies } = config
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
   const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.sourceOf } : { hostname, port }
   const server: Server = listening(hostname, port, 'shop', () =>
-    serve({ ...at, trustedProxies, toCustomers, toNodes, onChange: () => state.poke() }),
+    serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.poke() }),
   )
   url = listenUrl(config, entrance?.port ?? server.port)
   return {

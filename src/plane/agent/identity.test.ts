@@ -101,9 +101,9 @@ describe('who a node is', () => {
     shop.stop()
     let nowMs = 0
     const timing = { now: () => nowMs, pause: async (ms: number) => void (nowMs += ms) }
-    expect(await whyNot(take({ keyFile, timing, waitMs: 3_000 }))).toMatch(/POST \/node\/v1\/join/)
+    expect(await whyNot(take({ keyFile, timing, waitMs: 20_000 }))).toMatch(/POST \/node\/v1\/join/)
     expect(said).toEqual([])
-    await whyNot(take({ keyFile, timing, waitMs: 10_000 }))
+    await whyNot(take({ keyFile, timing, waitMs: 60_000 }))
     expect(JSON.stringify(said)).toContain('not joined yet')
   })
 

@@ -90,8 +90,8 @@ function findKey(deps: IdentityDeps): string | undefined {
   return [inFile, deps.key?.trim()].find((each) => each !== undefined && joinKeyPattern.test(each))
 }
 
-/** For so long nobody is told that there is no key yet, or no shop. */
-const keySoonMs = 3_000
+/** For so long nobody is told that there is no key yet, or no shop: at its first start one makes its tables. */
+const keySoonMs = 20_000
 
 async function joinShop(deps: IdentityDeps): Promise<Identity> {
   const { timing } = deps

@@ -238,6 +238,7 @@ export const createCustomerToken = operation({
   path: '/customers/{customer_id}/tokens',
   tag,
   summary: 'Make an API token for a customer and see it, this once',
+  isIssuing: true,
   role: 'owner',
   params: customerParam,
   body: tokenWish,

@@ -157,6 +157,7 @@ export const createOperatorToken = operation({
   path: '/operators/{operator}/tokens',
   tag,
   summary: 'Make a token for an operator and see it, this once',
+  isIssuing: true,
   role: 'owner',
   params: operatorParam,
   body: z.object({

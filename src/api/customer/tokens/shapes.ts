@@ -111,6 +111,7 @@ export const createOwnToken = operation({
   path: '/tokens/create',
   tag,
   summary: 'Make an API token and see it, this once',
+  isIssuing: true,
   access: 'session',
   body: tokenWish,
   exampleBody: { name: 'my program', scopes: ['read'] },

@@ -7,13 +7,13 @@ export const leavingMessages: readonly Said[] = [
     'За вами долг {} ₽. Сначала погасите его или напишите продавцу.',
   ],
   [
-    'This cannot be undone, and takes with it {} RUB, {} proxies, {} VPN subscriptions and {} bytes of traffic. ' +
+    'This cannot be undone, and takes with it: {} RUB, proxies: {}, VPN subscriptions: {}, bytes of traffic: {}. ' +
       'Say that it is meant.',
     'Это нельзя отменить, и вместе с этим пропадут: {} ₽, прокси — {}, подписки VPN — {}, байты трафика — {}. ' +
       'Подтвердите, что так и задумано.',
   ],
   [
-    "{} payments are under way, whose money would be nobody's. Wait until they are over.",
+    "Payments under way: {}. Their money would be nobody's. Wait until they are over.",
     'Незавершённых платежей: {}. Их деньги стали бы ничьими. Дождитесь, пока они закончатся.',
   ],
   [

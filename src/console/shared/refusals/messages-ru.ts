@@ -326,6 +326,10 @@ export const messages: readonly Said[] = [
     'Too many attempts. Wait a few minutes and try again.',
     'Слишком много попыток. Подождите несколько минут и повторите.',
   ],
+  [
+    'You have signed in too often. Wait a few minutes; sessions that are open go on.',
+    'Вы входили слишком часто. Подождите несколько минут; открытые сеансы продолжают работать.',
+  ],
   ['Too many requests. Wait as long as Retry-After says.', 'Слишком много запросов. Подождите минуту и повторите.'],
   ['No VPN address is free at the moment. Nothing was charged.', 'Сейчас нет свободных адресов VPN.'],
   [

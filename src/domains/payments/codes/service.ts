@@ -1,5 +1,5 @@
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
-import { type BucketRate, createBuckets } from '../../../kernel/buckets.ts'
+import { type BucketRate, createBuckets, secondsUntilOne } from '../../../kernel/buckets.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
 import { type Kopecks, negate } from '../../../kernel/money.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -23,7 +23,7 @@ export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' 
 
   /** Whoever has guessed too often learns of no code any more, whether it is one. */
   async function unlessGuessing<Found>(customer: CustomerId, find: () => Promise<Found | undefined>): Promise<Found> {
-    if (!guesses.take(customer)) throw tooManyCodes()
+    if (!guesses.take(customer)) throw tooManyCodes(secondsUntilOne(mistakes, guesses.level(customer)))
     const found = await find()
     if (found === undefined) throw codeRefused('unknown')
     guesses.give(customer)

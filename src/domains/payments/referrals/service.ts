@@ -18,6 +18,11 @@ const source = 'referral'
 const codeLength = 8
 const mostTries = 5
 
+/** What became of saying who brought somebody: he himself, one who came later, or somebody else before do not count. */
+export type BringOutcome = 'brought' | keyof typeof refusals
+
+const refusals = { himself: broughtHimself, earlier: cameBefore, again: broughtAlready } as const
+
 /** What a customer sees of whom he has brought. Without `terms` nothing is given for it. */
 export type ReferralSight = {
   readonly terms: store.ReferralTerms | undefined
@@ -52,13 +57,16 @@ export function createReferrals(deps: {
     return terms && terms.hundredths > 0 ? terms : undefined
   }
 
-  /** Says who brought a customer, once, in the caller's transaction. */
-  async function bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<void> {
-    if (referrer === customer) throw broughtHimself()
-    if (referrer > customer) throw cameBefore()
+  /**
+   * Says who brought a customer, once, in the caller's transaction. Ids tell who was there first; a clock that went
+   * back, or another shop's that is ahead, makes a newcomer the earlier one, and then nobody has brought him.
+   */
+  async function bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<BringOutcome> {
+    if (referrer === customer) return 'himself'
+    if (referrer > customer) return 'earlier'
     await ledger.lock(tx, customer)
     await ledger.lock(tx, referrer)
-    if (!(await store.insertReferral(tx, customer, referrer, clock()))) throw broughtAlready()
+    return (await store.insertReferral(tx, customer, referrer, clock())) ? 'brought' : 'again'
   }
 
   return {
@@ -96,9 +104,11 @@ export function createReferrals(deps: {
 
     bring,
 
-    /** The same in a transaction of its own. */
-    add: (customer: CustomerId, referrer: CustomerId): Promise<void> =>
-      db.transact((tx) => bring(tx, customer, referrer)),
+    /** The same in a transaction of its own, where nothing but success will do. */
+    async add(customer: CustomerId, referrer: CustomerId): Promise<void> {
+      const outcome = await db.transact((tx) => bring(tx, customer, referrer))
+      if (outcome !== 'brought') throw refusals[outcome]()
+    },
 
     async show(customer: CustomerId): Promise<ReferralSight> {
       const [terms, code] = [await offered(db), await store.findCode(db, customer)]

@@ -73,6 +73,7 @@ function whyNot(
 }
 
 const sentences: Readonly<Record<string, string>> = {
+  edge_of_its_network: 'not served: the network’s own address or its broadcast address, which nobody is reached at',
   leaving_not_tried_no_public_url: 'served, leaving not tried: the shop is on this machine and has no public https URL',
   leaving_not_tried_shop_not_trusted:
     'served, leaving not tried: the shop’s certificate is not trusted there ' +
