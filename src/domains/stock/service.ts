@@ -258,7 +258,7 @@ export function createStock(deps: {
     const known = await store.existing(db, all)
     const unknown = all.filter((each) => !known.has(each))
     const wished = await ranges.plan(unknown, homes)
-    const planned = await db.transact((tx) => ranges.begin(tx, wished))
+    const planned = await ranges.begin(wished)
     try {
       let added = 0
       for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
@@ -267,7 +267,7 @@ export function createStock(deps: {
           onProgress(added)
         }
       }
-      await db.transact((tx) => ranges.open(tx, planned))
+      await ranges.open(planned)
       counts.clear()
       return added
     } catch (error) {
