@@ -20,6 +20,22 @@ BEGIN
     QUOTE(NEW.prefix) || ',' || QUOTE(NEW.homes) || ',' ||
     QUOTE(NEW.state) || ',' || QUOTE(NEW.created_at) || ',' || QUOTE(NEW.changed_at));
 END;
+DROP TRIGGER stock_trials_noted_at_first;
+DROP TRIGGER stock_trials_noted_since;
+CREATE TRIGGER stock_trials_noted_at_first AFTER INSERT ON stock_trials
+BEGIN
+  INSERT INTO row_history (of_table, row_key, version, content)
+  VALUES ('stock_trials', NEW.node_id || ' ' || CAST(NEW.range_id AS TEXT), 0,
+    QUOTE(NEW.problems) || ',' || QUOTE(NEW.seen_as) || ',' || QUOTE(NEW.changed_at))
+  ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
+END;
+CREATE TRIGGER stock_trials_noted_since AFTER UPDATE OF problems, seen_as, changed_at ON stock_trials
+BEGIN
+  INSERT INTO row_history (of_table, row_key, version, content)
+  VALUES ('stock_trials', NEW.node_id || ' ' || CAST(NEW.range_id AS TEXT), 0,
+    QUOTE(NEW.problems) || ',' || QUOTE(NEW.seen_as) || ',' || QUOTE(NEW.changed_at))
+  ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
+END;
 -- @postgres
 CREATE FUNCTION note_range() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -38,4 +54,17 @@ CREATE TRIGGER stock_ranges_kept_since AFTER UPDATE OF prefix, homes, state, cre
 WHEN (OLD.prefix <> NEW.prefix OR OLD.homes <> NEW.homes OR OLD.state <> NEW.state
   OR OLD.created_at <> NEW.created_at OR OLD.changed_at <> NEW.changed_at)
 EXECUTE FUNCTION note_range();
+CREATE FUNCTION note_trial() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO row_history (of_table, row_key, version, content) VALUES ('stock_trials', NEW.node_id || ' ' || NEW.range_id, 0,
+    quote_nullable(NEW.problems) || ',' || quote_nullable(NEW.seen_as) || ',' || quote_nullable(NEW.changed_at))
+  ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
+  RETURN NULL;
+END
+$$;
+DROP TRIGGER stock_trials_noted ON stock_trials;
+CREATE TRIGGER stock_trials_noted AFTER INSERT OR UPDATE OF problems, seen_as, changed_at ON stock_trials
+FOR EACH ROW EXECUTE FUNCTION note_trial();
+CREATE TRIGGER stock_trials_noted_at_last AFTER DELETE ON stock_trials FOR EACH ROW EXECUTE FUNCTION note_row (
+  'stock_trials', 'latest', '{node_id,range_id}', '{problems,seen_as,changed_at}', '', '{}');
 -- @both

@@ -54,8 +54,8 @@ export function createStrangers(clock: Clock, seed: string) {
     // Whoever shows nothing guesses at nothing.
     if (shown === null) return letIn()
     const print = Bun.hash(shown, seedNumber)
-    const household = visit.from ? sourceName(visit.from) : ''
     const isKnown = known.has(print) || knownBefore.has(print)
+    const household = visit.from && !isKnown ? sourceName(visit.from) : ''
     // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
     if (!isKnown && !households.take(household)) {
       visit.standing = usedUp

@@ -188,12 +188,12 @@ export function createRanges(deps: {
 
     async begin({ ranges }: Planned): Promise<Planned> {
       const begun: PlannedRange[] = []
-      for (const part of inParts(ranges)) begun.push(...(await db.transact((tx) => begin(tx, part))))
+      for (const part of inParts(ranges)) begun.push(...(await db.transactLong((tx) => begin(tx, part))))
       return { ranges: begun, byAddress: indexOf(begun) }
     },
 
     async open({ ranges }: Planned): Promise<void> {
-      for (const part of inParts(ranges)) await db.transact((tx) => open(tx, part))
+      for (const part of inParts(ranges)) await db.transactLong((tx) => open(tx, part))
     },
 
     /** The range of a large block. */
