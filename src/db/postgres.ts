@@ -52,8 +52,8 @@ const unhurried =
   }
 
 /**
- * A chore asks for some of very many rows in every statement. While nobody has counted a table that was just filled, the
- * planner would read all of it each time.
+ * A chore asks for some of very many rows in every statement. While nobody has counted a table that was just filled,
+ * the planner would read all of it each time.
  */
 const byIndex =
   <Result>(work: (tx: Tx) => Promise<Result>) =>

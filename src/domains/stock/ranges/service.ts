@@ -28,13 +28,12 @@ import {
   within,
   without,
 } from './rules.ts'
+import { indexOf, inParts, type Planned, type PlannedRange, sorted } from './rules-plan.ts'
 import * as store from './store.ts'
 
 /** An import that was begun so long ago is over, one way or the other. */
 const importMs = 3_600_000
 const adoptAtOnce = 20_000
-/** Ranges that one transaction writes or hears of: SQLite is slow once a transaction outgrows its memory. */
-const rangesAtOnce = 2_000
 
 /** What a node says of a range: all of it, so that saying it twice changes nothing. */
 export type Tried = {
@@ -342,48 +341,6 @@ export function createRanges(deps: {
     })
   }
 }
-
-export type PlannedRange = { readonly prefix: Prefix; readonly range: Range }
-export type Planned = {
-  readonly ranges: readonly PlannedRange[]
-  /** The number of the range that an address was planned into. */
-  readonly byAddress: (address: string) => number | undefined
-}
-
-function* inParts<Item>(all: readonly Item[]): Generator<readonly Item[]> {
-  for (let at = 0; at < all.length; at += rangesAtOnce) yield all.slice(at, at + rangesAtOnce)
-}
-
-const sorted = (numbers: readonly bigint[]): bigint[] => {
-  const inOrder = numbers.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-  return inOrder.filter((each, index) => index === 0 || each !== inOrder[index - 1])
-}
-
-/** Ranges do not overlap, so of all that begin at or before an address only the last can hold it. */
-function indexOf(ranges: readonly PlannedRange[]): Planned['byAddress'] {
-  const byVersion = { 4: [] as PlannedRange[], 6: [] as PlannedRange[] }
-  for (const each of ranges) byVersion[each.prefix.base.version].push(each)
-  const starts = { 4: startsOf(byVersion[4]), 6: startsOf(byVersion[6]) }
-  return (text) => {
-    const address = readAddress(text)
-    if (!address) return undefined
-    const among = starts[address.version]
-    const number = addressToNumber(address)
-    let [low, high] = [0, among.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((among[middle]?.start ?? 0n) <= number) low = middle + 1
-      else high = middle
-    }
-    const found = among[low - 1]?.each
-    return found && contains(found.prefix, address) ? found.range.id : undefined
-  }
-}
-
-const startsOf = (ranges: readonly PlannedRange[]) =>
-  ranges
-    .map((each) => ({ each, start: addressToNumber(each.prefix.base) }))
-    .toSorted((a, b) => (a.start < b.start ? -1 : 1))
 
 function isWithin(range: Range, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)
