@@ -15,3 +15,6 @@ const ofOneEngine = 'test/attack/gateway-reactor.test.ts'
 /** Whether a test runs on both engines. */
 export const isOfGateways = (test: string): boolean =>
   test !== ofOneEngine && ofGateways.some((pattern) => pattern.match(test))
+
+/** On the portable engine in a long run alone: what is killed, exchanged or browsed with asks little of an engine. */
+export const isOfLongRuns = (test: string): boolean => /^test\/(durability|browser)\//.test(test)

@@ -9,7 +9,7 @@ import { prepareMachine } from '../test/harness/apt.ts'
 import { type Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { prepareDatabases } from '../test/harness/prepared.ts'
-import { isOfGateways } from './gateway-tests.ts'
+import { isOfGateways, isOfLongRuns } from './gateway-tests.ts'
 import { addTallies, findFailed, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
 
 type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
@@ -89,7 +89,7 @@ async function runStaticSteps(): Promise<Tally> {
 function gatewayFiles(): string[] {
   const isWanted = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter))
   const files = [...new Bun.Glob('test/**/*.test.ts').scanSync({ cwd: root })]
-  return files.filter((file) => isOfGateways(file) && isWanted(file)).toSorted()
+  return files.filter((file) => isOfGateways(file) && (isLong || !isOfLongRuns(file)) && isWanted(file)).toSorted()
 }
 
 type Server = Pick<Postgres, 'url'> & { readonly prepared: Prepared }
@@ -155,5 +155,9 @@ const lacking = await prepareMachine()
 if (lacking !== undefined) console.log(`note ${lacking}`)
 const tests = await runTestsWithPostgres()
 const all = addTallies(checks, tests)
+if (!isLong)
+  console.log(
+    'note whole stories ran on one database each, and some on one engine: npm run test:long runs them on both',
+  )
 console.log(toVerdict(all))
 process.exit(all.failed > 0 ? 1 : 0)

@@ -2,9 +2,9 @@ import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Database, Reader } from './transaction.ts'
 
-/** Opens the database that an address names: `postgres://…`, or else the path of a SQLite file. */
-export function openDatabase(address: string): Database {
-  return /^postgres(ql)?:\/\//.test(address) ? openPostgres(address) : openSqlite(address)
+/** Opens the database that an address names: `postgres://…`, or else the path of a SQLite file, which has one. */
+export function openDatabase(address: string, connections?: number): Database {
+  return /^postgres(ql)?:\/\//.test(address) ? openPostgres(address, connections) : openSqlite(address)
 }
 
 /** Whether the database answers at all now. */

@@ -1,4 +1,6 @@
 import type { Command } from '../cli/command.ts'
+import { backupCommands } from './backup/commands.ts'
+import { doctorCommand } from './doctor/command.ts'
 import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { readyCommand } from './ready.ts'
@@ -13,5 +15,7 @@ export const commands: readonly Command[] = [
   readyCommand,
   ...gatewayCommands,
   ...vpnNodeCommands,
+  ...backupCommands,
+  doctorCommand,
   ...toolCommands,
 ]

@@ -26,8 +26,6 @@ import type { Database } from '../db/transaction.ts'
 import { toolActor, toRequestText } from '../domains/operators/rules.ts'
 import shippedCatalogue from '../domains/pricing/catalogue.yaml' with { type: 'text' }
 import { Refusal } from '../kernel/refusal.ts'
-import { backupCommands } from './backup/commands.ts'
-import { doctorCommand } from './doctor/command.ts'
 import { commonOptions, configOf } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
 import { createActions } from './shop/actions.ts'
@@ -151,11 +149,9 @@ const upkeepCommands: readonly Command[] = [
   },
 ]
 
-/** What an operator does, as against what runs all the time. */
+/** What an operator does with a shop's rows, as against what runs all the time. */
 export const toolCommands: readonly Command[] = [
   ...upkeepCommands,
-  ...backupCommands,
-  doctorCommand,
   ...customerCommands(withServices),
   ...tokenCommands(withServices),
   ...privacyCommands(withServices),

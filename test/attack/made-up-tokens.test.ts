@@ -3,7 +3,7 @@ import { randomBytes } from '../../src/adapters/random.ts'
 import { makeTokenText } from '../../src/domains/customers/rules.ts'
 import { makeSessionText } from '../../src/domains/signin/rules.ts'
 import { makeText, tokenRandomBytes } from '../../src/kernel/token-text.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 /** What opens nothing, though each has a checksum that is right. */
@@ -21,7 +21,7 @@ const paths: Readonly<Record<keyof typeof madeUp, string>> = {
   'a session': '/auth/v1/customer/session',
 }
 
-describe.each([...engines])('whoever makes up what lets others in, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('whoever makes up what lets others in, on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_TRUSTED_PROXIES: '127.0.0.1' })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { checksumOf } from '../../src/db/checksum.ts'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -13,7 +13,7 @@ const most = Number.MAX_SAFE_INTEGER
 const perMs = 1_250_000
 
 /** A node that has joined may say what it likes. What it says is believed as far as its machine could have done it. */
-describe.each([...engines])('what a joined node claims, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('what a joined node claims, on %s', (engine) => {
   let service: Service
   let serial = 0
   beforeAll(async () => {

@@ -15,7 +15,7 @@ import { restore } from '../../src/main/backup/restore.ts'
 import { assertOpen, readMigrations } from '../../src/main/shop/database.ts'
 import { configOfPlace, unwatched } from '../harness/backups.ts'
 import { HandClock } from '../harness/clock.ts'
-import { type Engine, engines, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
+import { type Engine, engines, enginesOf, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 
 setDefaultTimeout(120_000)
@@ -51,7 +51,7 @@ const failing = (doing: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   )
 
-describe.each([...engines])('a shop on %s in which everything has happened', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a shop on %s in which everything has happened', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
   const backup = join(folder, 'one')
   const clock = new HandClock()
@@ -74,7 +74,7 @@ describe.each([...engines])('a shop on %s in which everything has happened', (en
     expect(manifest).toMatchObject({ format: 1, engine, checkpoint: { number: 3 } })
     expect(manifest.tables.postings.rows).toBeGreaterThan(10)
     expect(readFileSync(join(backup, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
-    expect(JSON.stringify(manifest)).not.toContain('0505')
+    expect(JSON.stringify(manifest)).not.toContain('05'.repeat(8))
     for (const name of ['shop.db', 'secret.key', 'manifest.json']) {
       expect(statSync(join(backup, name)).mode & 0o777).toBe(0o600)
     }

@@ -12,7 +12,32 @@ const howToGetIt =
   'No Chromium was found for the tests of pages. ' +
   `Put one of ${names.join(', ')} on PATH; on Debian or Ubuntu: apt-get install chromium, as root.`
 
+/**
+ * What Playwright switches off by itself, said again since the last such list is the one that counts; and then what
+ * costs as much as the page under test, for each window: lists under an address bar that nobody sees, and a process to
+ * spare.
+ */
+const without = [
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'LensOverlay',
+  'MediaRouter',
+  'PaintHolding',
+  'ThirdPartyStoragePartitioning',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'OptimizationHints',
+  'NetworkTimeServiceQuerying',
+  'AimEnabled',
+  'PreconnectToSearch',
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'SpareRendererForSitePerProcess',
+]
+
 const quiet = [
+  `--disable-features=${without.join(',')}`,
   '--disable-gpu',
   '--disable-quic',
   '--no-first-run',

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { Secret, TOTP } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { kopecks } from '../../src/kernel/money.ts'
+import { createBrowserSession } from '../harness/browser-session.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
-import { engines } from '../harness/database.ts'
-import { isLong } from '../harness/scale.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -14,7 +14,7 @@ const password = 'correct horse battery'
 /** A step of the second factor: within one, a code works once. */
 const stepMs = 30_000
 
-describe.each([...engines])('an account in the console on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('an account in the console on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   let browser: Browser
@@ -185,9 +185,6 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
     await told('Login, password or code is wrong.')
   })
 
-  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
-  if (engine !== 'sqlite' && !isLong) return
-
   test('a customer gets a link, whoever comes by it signs up, and a code that nobody has stops nobody', async () => {
     await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
     const { token } = await shop.newCustomer()
@@ -247,19 +244,24 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
     await heading('Account')
   })
 
-  test('sessions are listed with what they are, one is ended, and then all others', async () => {
+  test('sessions are listed with what they are, one is ended, then all others; a link opens one once', async () => {
     const { token } = await shop.newCustomer()
-    const others = []
-    for (let count = 0; count < 3; count += 1) {
-      const other = await openVisitor(browser, shop.url, { userAgent: `Mozilla/5.0 (X11; Linux) Firefox/13${count}.0` })
-      await other.page.goto(await customerLink(shop, token))
-      await other.page.getByRole('heading', { name: 'Overview' }).waitFor()
-      other.allow(/status of 401/)
-      others.push(other)
+    const firefox = (version: number) => `Mozilla/5.0 (X11; Linux) Firefox/${version}.0`
+    const other = await openVisitor(browser, shop.url, { userAgent: firefox(130) })
+    await other.page.goto(await customerLink(shop, token))
+    await other.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    other.allow(/status of 401/)
+    const unseen = await Promise.all([createBrowserSession(shop.url), createBrowserSession(shop.url)])
+    for (const [index, session] of unseen.entries()) {
+      const link = (await customerLink(shop, token)).split('#enter=')[1]
+      const agent = { 'User-Agent': firefox(131 + index) }
+      expect((await session.post('/auth/v1/customer/sign-in/link', { link }, agent)).status).toBe(200)
     }
     await visit()
-    await page.goto(await customerLink(shop, token))
+    const link = await customerLink(shop, token)
+    await page.goto(link)
     await heading('Overview')
+    expect(page.url()).not.toContain('enter')
     await page.goto(`${shop.url}/#/account`)
     const rows = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
     await rows.nth(3).waitFor()
@@ -271,14 +273,20 @@ describe.each([...engines])('an account in the console on %s', (engine) => {
     await press('End all others')
     await rows.nth(1).waitFor({ state: 'detached' })
     expect(await rows.innerText()).toContain('This one')
-    for (const other of others) {
-      await other.page.reload()
-      await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
-      await other.expectQuiet()
-      await other.context.close()
-    }
+    await other.page.reload()
+    await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await other.expectQuiet()
+    await other.context.close()
+    for (const session of unseen) expect((await session.get('/auth/v1/customer/session')).status).toBe(401)
     await page.reload()
     await heading('Account')
+    await visitor.context.clearCookies()
+    await page.reload()
+    await heading('Sign in')
+    await page.goto(link)
+    await heading('The link does not work any more')
+    await press('Sign in')
+    await page.getByLabel('Login').waitFor()
   })
 
   test('an operator sets a password and a second factor, and another session of his ends with the old password', async () => {

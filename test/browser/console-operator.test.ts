@@ -2,13 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Browser, Page } from 'playwright-core'
 import type { Role } from '../../src/domains/operators/rules.ts'
 import { operatorLink } from '../harness/console-links.ts'
-import { engines } from '../harness/database.ts'
-import { isLong } from '../harness/scale.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...engines])('the console of an operator on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the console of an operator on %s', (engine) => {
   let shop: Service
   let browser: Browser
   let visitor: Visitor
@@ -84,8 +83,6 @@ describe.each([...engines])('the console of an operator on %s', (engine) => {
     expect(log).toContain(name)
     expect(log).toContain('invoice 7')
   })
-
-  if (engine !== 'sqlite' && !isLong) return
 
   test('an order is told whole and refunded; who had an address is answered, and that it was asked is written down', async () => {
     await enterAs('owner')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { startLivedIn } from '../harness/console-shop.ts'
-import { type Engine, engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import type { Service } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -46,10 +46,7 @@ const ofOperators = [
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 const mostBytes = 250_000
 
-/** What pages look like hardly depends on the engine: the other one is for a long run. */
-const lookedAt: readonly Engine[] = isLong ? engines : ['sqlite']
-
-describe.each([...lookedAt])('pages of the console on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('pages of the console on %s', (engine) => {
   let shop: Service
   let browser: Browser
   beforeAll(async () => {

@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Download, Page } from 'playwright-core'
 import { customerLink } from '../harness/console-links.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
-import { isLong } from '../harness/scale.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...engines])('the console of a customer on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the console of a customer on %s', (engine) => {
   let shop: Road
   let browser: Browser
   let visitor: Visitor
@@ -113,9 +112,6 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     expect(replaced.exit_ip).not.toBe(first.exit_ip)
     expect(replaced.comment).toBe('price watch')
   })
-
-  // What differs between the engines is the shop, which has tests of its own: the rest is for a long run.
-  if (engine !== 'sqlite' && !isLong) return
 
   test('an answer that is lost on its way is asked for again, and nothing is charged twice', async () => {
     const token = await enter()
@@ -310,39 +306,5 @@ describe.each([...engines])('the console of a customer on %s', (engine) => {
     await press('Sign out')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
-  })
-
-  test('a password is set, signs in again, and a wrong one is refused; a link works once', async () => {
-    const { token } = await shop.newCustomer()
-    visitor = await openVisitor(browser, shop.url)
-    page = visitor.page
-    const link = await customerLink(shop, token)
-    await page.goto(link)
-    await page.getByRole('heading', { name: 'Overview' }).waitFor()
-    expect(page.url()).not.toContain('enter')
-    await open('/account')
-    const login = `anna-${engine}`
-    await page.getByLabel('Login: a name of your choice').fill(login)
-    await page.getByLabel('New password').fill('correct horse battery')
-    await press('Set the password')
-    await page.getByText('The new password holds.').waitFor()
-    await press('Sign out')
-    visitor.allow(/status of 40[14]/)
-    await page.getByLabel('Login').fill(login)
-    await page.getByLabel('Password', { exact: true }).fill('not the password')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').waitFor()
-    await page.getByLabel('Password', { exact: true }).fill('correct horse battery')
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
-    await page.reload()
-    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
-    await visitor.context.clearCookies()
-    await page.reload()
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    await page.goto(link)
-    await page.getByRole('heading', { name: 'The link does not work any more' }).waitFor()
-    await press('Sign in')
-    await page.getByLabel('Login').waitFor()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Engine, engines, makePlace, type Place } from '../harness/database.ts'
+import { type Engine, enginesOf, makePlace, type Place } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 
 const program = join(import.meta.dir, '../../src/main/turnpike.ts')
@@ -48,7 +48,7 @@ async function post(url: string, path: string, body: unknown, key: string) {
   }
 }
 
-describe.each([...engines])('a shop that is killed while it sells VPN on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a shop that is killed while it sells VPN on %s', (engine) => {
   test('has either sold and charged or done neither, and a repeat with the same key settles which', async () => {
     const place = await makePlace(engine)
     try {

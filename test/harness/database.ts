@@ -1,16 +1,29 @@
 import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
 import { createDatabase, postgresUrl } from './postgres.ts'
+import { isLong } from './scale.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** Every test of a store or of the whole service runs on both. */
+/** Every test of a store, and of what must hold whatever the database does, runs on both. */
 export const engines: readonly Engine[] = ['sqlite', 'postgres']
+
+/**
+ * For whole stories, whose statements have tests beside their stores: either engine has about half of them in a short
+ * run, and both have all in a long one. A gateway's stories run once more on the portable engine, and there on the
+ * other database.
+ */
+export function enginesOf(story: string): readonly Engine[] {
+  if (isLong) return engines
+  const isPortable = process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable'
+  const isEven = Buffer.from(basename(story)).reduce((sum, byte) => sum + byte, 0) % 2 === 0
+  return [isEven === isPortable ? 'sqlite' : 'postgres']
+}
 
 /** An address of an empty database of one's own, and the folder that goes with it. */
 export type Place = { readonly address: string; readonly folder: string; remove(): Promise<void> }
@@ -50,12 +63,16 @@ export async function makePreparedPlace(engine: Engine, beginning: Beginning): P
   return place
 }
 
+/** Enough for two to meet. All are opened at once, and a server takes longer for them than for most tests. */
+export const fewConnections = 4
+
 /** A migrated database, for tests of one domain. */
 export async function openTestDatabase(
   engine: Engine,
+  connections = fewConnections,
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
   const place = await makePreparedPlace(engine, 'migrated')
-  const db = openDatabase(place.address)
+  const db = openDatabase(place.address, connections)
   await migrate(db, readMigrations())
   return {
     db,

@@ -94,17 +94,28 @@ export async function postgresUrl(): Promise<string> {
  */
 export async function createDatabase(url: string, copyOf?: string): Promise<Database> {
   const name = `turnpike_${crypto.randomUUID().replaceAll('-', '')}`
-  const template = copyOf === undefined ? '' : ` TEMPLATE ${new URL(copyOf).pathname.slice(1)}`
-  await administer(url, `CREATE DATABASE ${name}${template}`)
+  await administer(url, async (sql) => {
+    await sql.unsafe(`CREATE DATABASE ${name}${copyOf === undefined ? '' : await templateOf(sql, copyOf)}`)
+  })
   const own = new URL(url)
   own.pathname = `/${name}`
-  return { url: own.href, drop: () => administer(url, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+  const drop = `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`
+  return { url: own.href, drop: () => administer(url, async (sql) => void (await sql.unsafe(drop))) }
 }
 
-async function administer(url: string, statement: string): Promise<void> {
+/** Copied as files, which is what servers before 15 do without being told: through the log it costs twice as much. */
+async function templateOf(sql: SQL, url: string): Promise<string> {
+  const template = ` TEMPLATE ${new URL(url).pathname.slice(1)}`
+  const [row] = await sql.unsafe<{ version: number }[]>(
+    "SELECT CAST(current_setting('server_version_num') AS INTEGER) AS version",
+  )
+  return row && row.version >= 150_000 ? `${template} STRATEGY FILE_COPY` : template
+}
+
+async function administer(url: string, work: (sql: SQL) => Promise<void>): Promise<void> {
   const sql = new SQL(url, { max: 1 })
   try {
-    await sql.unsafe(statement)
+    await work(sql)
   } finally {
     await sql.close()
   }

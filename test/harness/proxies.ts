@@ -63,8 +63,8 @@ export type Floor = {
   close(): Promise<void>
 }
 
-export async function openFloor(engine: Engine, catalogue: unknown = shipped()): Promise<Floor> {
-  const opened = await openTestDatabase(engine)
+export async function openFloor(engine: Engine, catalogue: unknown = shipped(), connections?: number): Promise<Floor> {
+  const opened = await openTestDatabase(engine, connections)
   const clock = new HandClock()
   const services = wire(opened.db, clock)
   await applyCatalogue(services, catalogue)

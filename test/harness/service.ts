@@ -5,7 +5,7 @@ import { openShop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { carryUnlessCarried, standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
-import { type Engine, makePreparedPlace, type Place } from './database.ts'
+import { type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
 import { until } from './until.ts'
 
 /** A whole shop in this process: real database, real sockets, a clock that is moved by hand. */
@@ -45,6 +45,7 @@ export async function startService(
     TURNPIKE_DATA: place.folder,
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',
+    TURNPIKE_DATABASE_CONNECTIONS: String(fewConnections),
     ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
     ...env,
   })

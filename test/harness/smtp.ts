@@ -1,8 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installPackages } from './apt.ts'
+import { freePort } from './gateway.ts'
 import { untilTrue } from './turnpike.ts'
 
 /** A real SMTP server, Debian's aiosmtpd, that keeps every letter in a folder. */
@@ -13,14 +14,6 @@ export type SmtpServer = {
   /** Waits until so many have come, and returns them. */
   until(count: number): Promise<string[]>
   stop(): Promise<void>
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** Whether whoever listens there greets as a mail server does; the port may be somebody else's by now. */
@@ -67,7 +60,7 @@ export async function startSmtp(): Promise<SmtpServer | undefined> {
   let port = 0
   let child: Bun.Subprocess | undefined
   for (let tries = 0; tries < 3 && !child; tries += 1) {
-    port = await freePort()
+    port = freePort()
     child = await startOn(program, port, mailbox)
   }
   if (!child) throw new Error('aiosmtpd has not opened its port')

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { kopecks } from '../../src/kernel/money.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, credit } from '../harness/wired.ts'
 
-describe.each([...engines])('account on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('account on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -34,7 +34,7 @@ describe.each([...engines])('account on %s', (engine) => {
   })
 })
 
-describe.each([...engines])('the books of a customer on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the books of a customer on %s', (engine) => {
   let shop: ThingsShop
   beforeAll(async () => {
     shop = await openThingsShop(engine)

@@ -4,7 +4,7 @@ import { commands } from '../../src/main/commands.ts'
 import { createActions } from '../../src/main/shop/actions.ts'
 import { type Answer, createAnswerChecker } from '../harness/answers.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { introduce } from '../providers/shop.ts'
@@ -36,7 +36,7 @@ const onlyHere = [
 
 const tokens = new Map<string, string>()
 
-describe.each([...engines])('/admin/v1 on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('/admin/v1 on %s', (engine) => {
   let service: Service
   let operations: Walked[]
   let checker: Awaited<ReturnType<typeof createAnswerChecker>>

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, shipped, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...engines])('a change of prices on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a change of prices on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

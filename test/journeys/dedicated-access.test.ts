@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clientAddress, curl } from '../harness/clients.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type BoughtProxy, openRoad, type Road, somePorts, startOrigin } from '../harness/gateway.ts'
 import { attempt, openTunnel, type Spot, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -14,7 +14,7 @@ type Shown = BoughtProxy & {
   traffic: { rx_bytes: number; tx_bytes: number }
 }
 
-describe.each(engines)('entering a dedicated proxy on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('entering a dedicated proxy on %s', (engine) => {
   let road: Road
   let origin: ReturnType<typeof startOrigin>
   let echo: ReturnType<typeof startEcho>

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { NodeProxy } from '../../src/wire/node/state.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { toldOf } from '../harness/told.ts'
@@ -9,7 +9,7 @@ import { findingsOf } from '../harness/wired.ts'
 const dayMs = 86_400_000
 type Shown = { id: number; username: string; password: string; exit_ip: string; expires_at: string; port_type: string }
 
-describe.each([...engines])('changes to proxies on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('changes to proxies on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { endIn, openRoad, type Road } from '../harness/gateway.ts'
 import { addStock, applyCatalogue, kindIn, shippedWith } from '../harness/proxies.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...engines])('over HTTP on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('over HTTP on %s', (engine) => {
   let road: Road
   /** What the tests have dated back, which `verify` rightly sees. */
   const movedByHand = new Set<string>()

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
 type Shown = { id: number; country_code: string; ipv: number; status: string; comment: string; expires_at: string }
 
-describe.each([...engines])('the list of proxies on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the list of proxies on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Answer } from '../harness/answers.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
@@ -63,7 +63,7 @@ const faults: Record<string, Record<string, readonly unknown[]>> = {
   '/dedicated/check': { id: badBodyWhole },
 }
 
-describe.each([...engines])('what dedicated operations refuse on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('what dedicated operations refuse on %s', (engine) => {
   let service: Service
   let id: number
   let owner: { token: string }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { openSandbox } from '../../src/jobs/sandbox/open.ts'
-import { engines, openTestDatabase } from '../harness/database.ts'
+import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, wire } from '../harness/wired.ts'
@@ -9,7 +9,7 @@ import { findingsOf, wire } from '../harness/wired.ts'
 const unshown = { find: () => undefined, take: (make: () => string) => make() }
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
-describe.each([...engines])('a sandbox on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a sandbox on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

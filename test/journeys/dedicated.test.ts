@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -7,7 +7,7 @@ import { findingsOf } from '../harness/wired.ts'
 const dayMs = 86_400_000
 const wish = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
 
-describe.each([...engines])('dedicated proxies on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('dedicated proxies on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

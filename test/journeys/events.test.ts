@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { kopecks } from '../../src/kernel/money.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
 
-describe.each([...engines])('events on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('events on %s', (engine) => {
   let till: ThingsShop
   beforeAll(async () => {
     till = await openThingsShop(engine)

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...engines])('a login at any of two gateways on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a login at any of two gateways on %s', (engine) => {
   test('leaves through the exits of both, is billed once, and goes on with one of them when the other dies', async () => {
     const road = await openRoad(engine)
     const other = await makeGatewayProcess(road, freePort())

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openRoad } from '../harness/gateway.ts'
 import { scaled } from '../harness/scale.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
@@ -15,7 +15,7 @@ const lanes = 3
 const leaseBytes = { sqlite: '65536', postgres: '8388608' }
 const counts = { sqlite: scaled(9000), postgres: scaled(1000) }
 
-describe.each(engines)('bytes through the gateway of a shop on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('bytes through the gateway of a shop on %s', (engine) => {
   const count = counts[engine]
 
   test(`of ${count} random transfers of ${users} users are billed exactly as their clients sent and got them`, async () => {

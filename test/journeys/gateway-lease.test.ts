@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { addUsers, buyFor, type User, usedBy } from '../harness/traffic.ts'
@@ -30,7 +30,7 @@ async function pull(
   )
 }
 
-describe.each(engines)('traffic that runs out, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('traffic that runs out, on %s', (engine) => {
   const gb = isLong && engine === 'sqlite' ? 1 : 0.1
 
   test(`with ${gb} GB left and ${tunnels} tunnels pulling at once not a byte above it is carried, and more is carried at once when it is bought`, async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type BoughtProxy, endIn, openRoad, type Road } from '../harness/gateway.ts'
 import { attempt, knock, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -7,7 +7,7 @@ import { untilTrue } from '../harness/turnpike.ts'
 /** How late a cut may come: the gateway looks four times a second. */
 const lateMs = 900
 
-describe.each(engines)('the end of a proxy on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the end of a proxy on %s', (engine) => {
   let road: Road
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {

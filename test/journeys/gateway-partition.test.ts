@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { startFlow } from '../harness/flow.ts'
 import { freePort } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
@@ -13,7 +13,7 @@ import { findingsOf } from '../harness/wired.ts'
 const awaySeconds = scaled(60)
 const leaseBytes = 2_000_000
 
-describe.each(engines)('a gateway whose shop on %s is gone', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a gateway whose shop on %s is gone', (engine) => {
   test(`for ${awaySeconds} seconds carries on within its leases, and nothing is lost or doubled`, async () => {
     const port = freePort()
     const shop = await openStoppableShop(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes) })

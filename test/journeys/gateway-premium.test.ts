@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clientAddress, curl } from '../harness/clients.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openRoad, type Road, somePorts, startOrigin } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -9,7 +9,7 @@ const generate = '/premium/proxies/generate'
 
 type Customer = { token: string; login: string; password: string; subuser: string }
 
-describe.each(engines)('premium proxies on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('premium proxies on %s', (engine) => {
   let road: Road
   let echo: ReturnType<typeof startEcho>
   let origin: ReturnType<typeof startOrigin>

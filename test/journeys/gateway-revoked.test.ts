@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Flow, startFlow } from '../harness/flow.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { addUsers, pool, type User } from '../harness/traffic.ts'
@@ -94,7 +94,7 @@ async function cutAfter(client: WireClient, sinceMs: number): Promise<number> {
   return client.lastMs - sinceMs
 }
 
-describe.each(engines)('whoever may no longer pass, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('whoever may no longer pass, on %s', (engine) => {
   let road: Road
   let origin: ByteOrigin
   let neighbour: Flow

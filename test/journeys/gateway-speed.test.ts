@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { openEngine, passwordOf, type Stand } from '../harness/engine.ts'
 import { openRoad } from '../harness/gateway.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
@@ -148,7 +148,7 @@ describe('a speed limit', () => {
   })
 })
 
-describe.each(engines)('a speed limit in the price list of a shop on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a speed limit in the price list of a shop on %s', (engine) => {
   test('reaches the gateway within its next question, and what is carried is billed to the byte', async () => {
     const road = await openRoad(engine)
     const origin = openByteOrigin()

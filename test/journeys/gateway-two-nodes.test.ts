@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
@@ -12,7 +12,7 @@ const leaseBytes = 8_388_608
 const tunnelsEach = 10
 const transfersEach = 40
 
-describe.each(engines)('two gateways of one shop on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('two gateways of one shop on %s', (engine) => {
   test('bill one sub-user for the sum of what they carry, and together carry no more than he has', async () => {
     const road = await openRoad(engine)
     const second = await makeGatewayProcess(road, freePort())

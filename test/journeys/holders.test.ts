@@ -6,7 +6,7 @@ import { readIsoSpan, toIso } from '../../src/kernel/time.ts'
 import { createActions } from '../../src/main/shop/actions.ts'
 import type { Services } from '../../src/main/shop/services.ts'
 import { HandClock } from '../harness/clock.ts'
-import { engines, openTestDatabase } from '../harness/database.ts'
+import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 
 setDefaultTimeout(120_000)
@@ -27,7 +27,7 @@ describe('a moment is taken as exactly as it is written', () => {
   })
 })
 
-describe.each([...engines])('who had an address on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('who had an address on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   const clock = new HandClock()

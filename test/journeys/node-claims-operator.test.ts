@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { trafficChores } from '../../src/jobs/traffic.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
-describe.each([...engines])('the operator and what nodes claim, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the operator and what nodes claim, on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {

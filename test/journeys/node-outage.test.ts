@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { lookEveryMs, outageAfterMs } from '../../src/domains/dedicated/outages/rules.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
-import { engines } from '../harness/database.ts'
+import { engines, enginesOf } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -35,7 +35,7 @@ async function untilHeard({ services }: Service, name: string, sinceAt: number):
   if (!(await untilTrue(isHeard))) throw new Error(`${name} says nothing`)
 }
 
-describe.each(engines)('a gateway that dies on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a gateway that dies on %s', (engine) => {
   test('interrupts what it carried, which goes on when it is back, or when another one takes its range over', async () => {
     const { shop, look, clock, passMs } = await openShop(engine)
     const { services } = shop

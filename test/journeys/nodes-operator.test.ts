@@ -5,14 +5,14 @@ import type { NodeKind } from '../../src/domains/fleet/rules.ts'
 import { admitLocalNodes } from '../../src/jobs/local-nodes.ts'
 import { joinKeyFile } from '../../src/main/settings/config.ts'
 import { joinKeysIn } from '../../src/main/shop/join-keys.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 
 const version = '1.2.3'
 
-describe.each([...engines])('the operator and the nodes on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {
@@ -129,7 +129,7 @@ describe.each([...engines])('the operator and the nodes on %s', (engine) => {
   })
 })
 
-describe.each([...engines])('nodes of this machine on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('nodes of this machine on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_LOCAL_NODES: 'gateway,vpn' })

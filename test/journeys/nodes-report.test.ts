@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret, reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
@@ -7,7 +7,7 @@ import { needWireguardTools, toolsWithinMs, wgPublicKey } from '../harness/wireg
 
 const pool = 'residential'
 
-describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('what nodes say to the shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -391,16 +391,19 @@ describe.each([...engines])('what nodes say to the shop on %s', (engine) => {
   })
 })
 
-test.each([...engines])('a shop that stops lets waiting nodes go at once with 503, on %s', async (engine) => {
-  const service = await startService(engine)
-  const node = await joinNode(service)
-  await node.catchUp()
-  await node.catchUp()
-  const waiting = Array.from({ length: 3 }, () => node.ask('GET', `state?wait=25&cursor=${node.cursor}`))
-  await service.untilPending(3)
-  const startedAt = performance.now()
-  const stopped = service.stop()
-  for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(503)
-  await stopped
-  expect(performance.now() - startedAt).toBeLessThan(3000)
-})
+test.each([...enginesOf(import.meta.path)])(
+  'a shop that stops lets waiting nodes go at once with 503, on %s',
+  async (engine) => {
+    const service = await startService(engine)
+    const node = await joinNode(service)
+    await node.catchUp()
+    await node.catchUp()
+    const waiting = Array.from({ length: 3 }, () => node.ask('GET', `state?wait=25&cursor=${node.cursor}`))
+    await service.untilPending(3)
+    const startedAt = performance.now()
+    const stopped = service.stop()
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(503)
+    await stopped
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+  },
+)

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { countOf, joinNode, TestNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, openBeside } from '../harness/vpn.ts'
 
 const overlapMs = 30_000
 
-describe.each([...engines])('what nodes hear from the shop on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('what nodes hear from the shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
-import { engines, makePlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePlace, type Place } from '../harness/database.ts'
 import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
-describe.each([...engines])("the operator's tool on %s", (engine) => {
+describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {

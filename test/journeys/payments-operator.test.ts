@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import { kopecks } from '../../src/kernel/money.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
@@ -16,7 +16,7 @@ function daysAround(): string[] {
   return ['--from', day(-1), '--to', day(1)]
 }
 
-describe.each([...engines])('the operator’s tool for payments on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the operator’s tool for payments on %s', (engine) => {
   let shop: Service
   let env: Record<string, string>
   beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readProxyLogin } from '../../src/kernel/login.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { joinNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { toldOf } from '../harness/told.ts'
 
 const generate = '/premium/proxies/generate'
 
-describe.each([...engines])('premium access on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('premium access on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, {
@@ -569,33 +569,39 @@ test('outside of a sandbox reserved addresses are not whitelisted', async () => 
   }
 })
 
-test.each([...engines])('a customer passes no limit by asking for several sub-users at once, on %s', async (engine) => {
-  const service = await startService(engine)
-  const { token } = await service.newCustomer(1000n)
-  const made = Array.from({ length: 3 }, () => service.post('/premium/subusers', {}, { token }))
-  const ids = (await Promise.all(made)).map((each) => each.data.subuser.subuser_id as string)
-  const wish = { pool_type: 'residential', format_id: 3, quantity: 600 }
-  const answers = await Promise.all(ids.map((id) => service.post(generate, { ...wish, subuser_id: id }, { token })))
-  expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
-  expect(answers.filter((each) => each.status === 409)).toHaveLength(2)
-  await service.stop()
-})
+test.each([...enginesOf(import.meta.path)])(
+  'a customer passes no limit by asking for several sub-users at once, on %s',
+  async (engine) => {
+    const service = await startService(engine)
+    const { token } = await service.newCustomer(1000n)
+    const made = Array.from({ length: 3 }, () => service.post('/premium/subusers', {}, { token }))
+    const ids = (await Promise.all(made)).map((each) => each.data.subuser.subuser_id as string)
+    const wish = { pool_type: 'residential', format_id: 3, quantity: 600 }
+    const answers = await Promise.all(ids.map((id) => service.post(generate, { ...wish, subuser_id: id }, { token })))
+    expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
+    expect(answers.filter((each) => each.status === 409)).toHaveLength(2)
+    await service.stop()
+  },
+)
 
-test.each([...engines])('a port whose login no gateway could read makes none of them deaf, on %s', async (engine) => {
-  const service = await startService(engine)
-  const { token, customer } = await service.newCustomer(1000n)
-  const { subuser_id: id } = (await service.get('/premium/password', { token })).data.subuser
-  const gateway = await joinNode(service)
-  await gateway.catchUp()
-  await service.services.db.transact(async (tx) => {
-    await tx.run(
-      `INSERT INTO gateway_ports (port, subuser_id, parameters, ttl_minutes, session, created_at)
+test.each([...enginesOf(import.meta.path)])(
+  'a port whose login no gateway could read makes none of them deaf, on %s',
+  async (engine) => {
+    const service = await startService(engine)
+    const { token, customer } = await service.newCustomer(1000n)
+    const { subuser_id: id } = (await service.get('/premium/password', { token })).data.subuser
+    const gateway = await joinNode(service)
+    await gateway.catchUp()
+    await service.services.db.transact(async (tx) => {
+      await tx.run(
+        `INSERT INTO gateway_ports (port, subuser_id, parameters, ttl_minutes, session, created_at)
        VALUES (38100, $1, $2, 0, '', 0)`,
-      [id, 'x'.repeat(300)],
-    )
-    service.services.premium.nodes.touch(tx, customer)
-  })
-  await gateway.catchUp()
-  expect(gateway.held.subusers.get(id)?.ports).toEqual([])
-  await service.stop()
-})
+        [id, 'x'.repeat(300)],
+      )
+      service.services.premium.nodes.touch(tx, customer)
+    })
+    await gateway.catchUp()
+    expect(gateway.held.subusers.get(id)?.ports).toEqual([])
+    await service.stop()
+  },
+)

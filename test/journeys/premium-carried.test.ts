@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-describe.each([...engines])('premium traffic in production on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('premium traffic in production on %s', (engine) => {
   let service: Service
   let token: string
   let exit: string

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { OrderId } from '../../src/kernel/ids.ts'
 import { readProxyLogin } from '../../src/kernel/login.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 
@@ -9,7 +9,7 @@ const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
 const stranger = 'sub_00000000000000000000000000'
 const noOrder = 'ord_00000000000000000000000000' as OrderId
 
-describe.each([...engines])('premium traffic on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('premium traffic on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

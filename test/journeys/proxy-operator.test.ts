@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/db/open.ts'
 import shipped from '../../src/domains/pricing/catalogue.yaml'
 import { readPrefix } from '../../src/kernel/address.ts'
-import { engines, makePlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePlace, type Place } from '../harness/database.ts'
 import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
-describe.each([...engines])("the operator's hand on what was sold, on %s", (engine) => {
+describe.each([...enginesOf(import.meta.path)])("the operator's hand on what was sold, on %s", (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isLoopback, isSellable } from '../../src/domains/fleet/reach.ts'
 import { readPrefix } from '../../src/kernel/address.ts'
 import { createCaller } from '../harness/caller.ts'
-import { engines } from '../harness/database.ts'
+import { engines, enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
@@ -34,7 +34,7 @@ async function openProduction(engine: (typeof engines)[number], env: Record<stri
   }
 }
 
-describe.each([...engines])('a production shop on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a production shop on %s', (engine) => {
   let hidden: Awaited<ReturnType<typeof openProduction>>
   let reached: Awaited<ReturnType<typeof openProduction>>
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -10,7 +10,7 @@ import { findingsOf } from '../harness/wired.ts'
 const password = 'correct horse battery'
 const hourMs = 3_600_000
 
-describe.each([...engines])('a referral link on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a referral link on %s', (engine) => {
   let shop: Service
   let anna: { customer: CustomerId; token: string }
   let code = ''
@@ -160,7 +160,7 @@ describe.each([...engines])('a referral link on %s', (engine) => {
   })
 })
 
-describe.each([...engines])('a referral link with letters on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a referral link with letters on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createBrowserSession } from '../harness/browser-session.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 
 const password = 'correct horse battery'
 const email = 'anna@example.com'
 
-describe.each([...engines])('signing up with letters on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('signing up with letters on %s', (engine) => {
   let smtp: SmtpServer
   let service: Service
   beforeAll(async () => {

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, copyFileSync, existsSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
-import { engines, makePlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePlace, type Place } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 
 const another = 'ab'.repeat(32)
 
-describe.each([...engines])('the secret key on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine) => {
   let place: Place
   let key: string
   beforeEach(async () => {

@@ -3,13 +3,13 @@ import { Secret, TOTP } from 'otpauth'
 import { codes } from '../../src/adapters/codes.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const password = 'correct horse battery'
 
-describe.each([...engines])('signing in on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('signing in on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { scansIn } from '../harness/scans.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -10,7 +10,7 @@ const addressesOf = (service: Service) =>
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
 
-describe.each([...engines])('addresses of devices on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('addresses of devices on %s', (engine) => {
   let service: Service
   let small: Service
   beforeAll(async () => {
@@ -80,7 +80,7 @@ describe.each([...engines])('addresses of devices on %s', (engine) => {
   })
 })
 
-describe.each([...engines])('a small pool on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a small pool on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_VPN_POOL: '10.9.0.0/29' })

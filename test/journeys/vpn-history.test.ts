@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
@@ -84,7 +84,7 @@ const refund = (sub: Sub, nowMs: number): number => {
   return sum
 }
 
-describe.each([...engines])('histories of VPN subscriptions on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('histories of VPN subscriptions on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-describe.each([...engines])('the secret link on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the secret link on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_RATE_LINKS: '0' })
@@ -91,7 +91,7 @@ describe.each([...engines])('the secret link on %s', (engine) => {
   })
 })
 
-describe.each([...engines])('the limit of the secret link on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the limit of the secret link on %s', (engine) => {
   test('holds for each source, on its own, and says when to come again', async () => {
     const service = await startService(engine, {
       TURNPIKE_RATE_LINKS: '3',

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Node } from '../../src/domains/fleet/rules.ts'
 import type { SubscriptionId } from '../../src/domains/vpn/rules.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
-describe.each([...engines])('a VPN that moves on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a VPN that moves on %s', (engine) => {
   let service: Service
   const nodes = new Map<string, Node>()
   beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { toldOf } from '../harness/told.ts'
 import { findingsOf, report, sellVpn } from '../harness/vpn.ts'
 
-describe.each([...engines])('what VPN nodes see on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('what VPN nodes see on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

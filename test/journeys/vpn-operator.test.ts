@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 
-describe.each([...engines])('the operator and the VPN on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('the operator and the VPN on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, openBeside } from '../harness/vpn.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-describe.each([...engines])('renewal by itself on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('renewal by itself on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
@@ -168,7 +168,7 @@ const corruptions: readonly (readonly [
 /** Those that look at subscriptions and at what they were ordered with. */
 const parts = ['vpn', 'money', 'dedicated']
 
-describe.each([...engines])('verify and the VPN on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('verify and the VPN on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, nodeIsSeen, openBeside, sellVpn } from '../harness/vpn.ts'
 import {
@@ -14,7 +14,7 @@ import {
 const strangeUuid = '01a1dd1a-0b28-703c-aa0f-79ef0a539e32'
 const strangeDevice = `dev_${'0'.repeat(26)}`
 
-describe.each([...engines])('vpn on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('vpn on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     await needWireguardTools()
@@ -528,7 +528,7 @@ describe.each([...engines])('vpn on %s', (engine) => {
   })
 })
 
-describe.each([...engines])('vpn in production on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('vpn in production on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_VPN_HOST: 'vpn.example.net' })

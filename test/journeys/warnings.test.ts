@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 type Described = {
@@ -9,7 +9,7 @@ type Described = {
   >
 }
 
-describe.each([...engines])('a wrong guess is named on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a wrong guess is named on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Tx } from '../../src/db/transaction.ts'
 import { moneyChores } from '../../src/jobs/chores.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 
@@ -12,7 +12,7 @@ setDefaultTimeout(120_000)
 
 type Sent = { readonly number: number; readonly hash: string }
 
-describe.each([...engines])('checkpoints that are kept elsewhere, on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('checkpoints that are kept elsewhere, on %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
   const file = join(folder, 'kept.jsonl')
   const sent: Sent[] = []

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { auditOf, type Finding } from '../../src/kernel/finding.ts'
 import { HandClock } from '../harness/clock.ts'
-import { engines, makePlace, openTestDatabase } from '../harness/database.ts'
+import { enginesOf, makePlace, openTestDatabase } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 import { scaled } from '../harness/scale.ts'
 import { openHands } from './edits.ts'
@@ -19,7 +19,7 @@ async function findingsOf(db: Database, clock: HandClock): Promise<Finding[]> {
   return findings
 }
 
-describe.each([...engines])('damage on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('damage on %s', (engine) => {
   test('one row that cannot be read does not hide the others', async () => {
     const opened = await openTestDatabase(engine)
     const clock = new HandClock()

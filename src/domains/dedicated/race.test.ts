@@ -37,7 +37,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
   let customers: CustomerId[]
   let block = 0
   beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith('AT', 'BE', 'CH', 'CZ'))
+    floor = await openFloor(engine, shippedWith('AT', 'BE', 'CH', 'CZ'), 12)
     customers = await Promise.all(Array.from({ length: 500 }, () => addCustomer(floor.services, rich)))
   })
   afterAll(() => floor.close())

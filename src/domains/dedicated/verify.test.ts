@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Engine, engines, makePlace, type Place } from '../../../test/harness/database.ts'
 import { addStock, buyProxies, openFloor, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
+import { sampledOn } from '../../../test/harness/scale.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
@@ -288,7 +289,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     return found
   }
 
-  test.each(corruptions.map((each) => ({ ...each })))('finds it when $name', async (corruption) => {
+  test.each(sampledOn(engine, corruptions).map((each) => ({ ...each })))('finds it when $name', async (corruption) => {
     const found = await findingsAfter(corruption)
     expect(found.map((each) => each.promise)).toContain(corruption.promise)
     expect(await besidesGuards(wire(db))).toEqual([])

@@ -37,7 +37,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   const more: Database[] = []
   beforeAll(async () => {
-    opened = await openTestDatabase(engine)
+    opened = await openTestDatabase(engine, 12)
     for (let extra = 1; extra < count; extra += 1) more.push(openDatabase(opened.place.address))
     shops = [opened.db, ...more].map((db) => wire(db))
   })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, makePlace, openTestDatabase, type Place } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
+import { sampledOn } from '../../../test/harness/scale.ts'
 import { runTurnpike } from '../../../test/harness/turnpike.ts'
 import { addCustomer, buy, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -365,7 +366,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     })
   })
 
-  test.each([...damages])('$what: it is found', async ({ by, finds }) => {
+  test.each(sampledOn(engine, damages))('$what: it is found', async ({ by, finds }) => {
     await onCopy(async (db) => {
       await dropGuards(db)
       await db.transact((tx) => by(tx, cast))

@@ -17,6 +17,7 @@ export type Config = {
   readonly port: number
   readonly folder: string
   readonly databaseUrl: string | undefined
+  readonly databaseConnections: number
   readonly sandbox: boolean
   readonly sandboxToken: string | undefined
   readonly secretKey: string | undefined
@@ -67,6 +68,13 @@ export const settings = {
     value: 'URL',
     fallback: '',
     meaning: 'postgres://… for PostgreSQL; SQLite in the data folder without it',
+  },
+  databaseConnections: {
+    env: 'TURNPIKE_DATABASE_CONNECTIONS',
+    flag: 'database-connections',
+    value: 'N',
+    fallback: '12',
+    meaning: 'how many connections a shop has to PostgreSQL; past its cores more only wait for one another',
   },
   sandbox: {
     env: 'TURNPIKE_SANDBOX',
@@ -237,6 +245,7 @@ export function readConfig(
     port: whole('port', 0, 65_535),
     folder: resolve(read('folder')),
     databaseUrl: givenOf(databaseUrl),
+    databaseConnections: whole('databaseConnections', 2, 200),
     sandbox: sandbox === 'on',
     sandboxToken: givenOf(sandboxToken),
     secretKey: givenOf(secretKey),

@@ -9,11 +9,14 @@ import { BadSetting } from '../settings/reading.ts'
 
 const projectFolder = join(import.meta.dir, '../../..')
 
+/** One command does one thing at a time, and a server counts connections. */
+const connectionsOfCommand = 3
+
 /** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
-export function openConfigured(config: Config): Database {
+export function openConfigured(config: Config, connections = connectionsOfCommand): Database {
   const address = databaseAddress(config)
   if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
-  return openDatabase(address)
+  return openDatabase(address, connections)
 }
 
 /** A shop that was moved elsewhere, or is not there as a whole yet, does not open. */

@@ -1,5 +1,4 @@
 import manifest from '../../../package.json' with { type: 'json' }
-import { createMail } from '../../adapters/mail.ts'
 import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import type { RequestNote } from '../../api/answers.ts'
@@ -82,16 +81,22 @@ export type Shop = {
   stop(): Promise<void>
 }
 
+/** Most shops send no letters: what it takes is loaded by those that do. */
+async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
+  if (url === undefined) return undefined
+  const { createMail } = await import('../../adapters/mail.ts')
+  return createMail({ url, from }, log)
+}
+
 /** Opens the shop: database, schema, sandbox, HTTP, chores. */
 export async function openShop(config: Config, log: Log, around: Surroundings = realSurroundings): Promise<Shop> {
   const tls = openTls(config, 'shop', log)
-  const db = openConfigured(config)
+  const db = openConfigured(config, config.databaseConnections)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })
   await assertOpen(db)
   const { vault, confirm } = await openVault(config, db)
-  const mail =
-    config.smtpUrl === undefined ? undefined : createMail({ url: config.smtpUrl, from: config.mailFrom }, log)
+  const mail = await openMail(config, log)
   let site = ''
   const joining = { isOpen: config.registration, mail, siteUrl: () => site }
   const services = createServices(db, around, { ...arrangementsOf(config, vault), joining })

@@ -103,10 +103,6 @@ const nodeRangeSchema = z.object({
 })
 export type NodeRange = z.infer<typeof nodeRangeSchema>
 
-/** A hint of what is left, as JSON can carry it: nobody has more than this, so one that is cut short says as much. */
-export const toLeft = (bytes: bigint): number =>
-  bytes > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(bytes)
-
 /** Each sort of thing that a node is told of. */
 export type StateParts = {
   ranges: NodeRange

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { engines } from '../../../../test/harness/database.ts'
 import { failureOf } from '../../../../test/harness/failure.ts'
 import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
+import { sampledOn } from '../../../../test/harness/scale.ts'
 import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
 import type { SubuserId } from '../../../kernel/ids.ts'
 
@@ -154,7 +155,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     })
   })
 
-  test.each([...corruptions])('$name is found', async ({ plant, finding }) => {
+  test.each(sampledOn(engine, corruptions))('$name is found', async ({ plant, finding }) => {
     const { db } = shop.services
     await db.transact(liftGuards)
     await db.transact(async (tx) => void (await plant(tx, subuser)))

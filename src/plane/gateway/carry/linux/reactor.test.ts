@@ -30,16 +30,16 @@ function openReactor(): Reactor {
 test('a timer that is started late in a long turn still waits its whole time', () => {
   const reactor = openReactor()
   let startedMs = 0
-  let waitedMs: number | undefined
+  const waits: number[] = []
   reactor.queue({
     takeTurn() {
       Bun.sleepSync(60)
       startedMs = performance.now()
       reactor.timers.after(50, () => {
-        waitedMs = performance.now() - startedMs
+        waits.push(performance.now() - startedMs)
       })
     },
   })
-  while (waitedMs === undefined) reactor.turn(() => false)
-  expect(waitedMs).toBeGreaterThanOrEqual(50)
+  while (waits.length === 0) reactor.turn(() => false)
+  expect(waits[0]).toBeGreaterThanOrEqual(50)
 })
