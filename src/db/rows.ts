@@ -30,13 +30,13 @@ function* statements(
 }
 
 const insertText = (insert: string, rows: number, columns: number, suffix: string): string =>
-  written(insert, `${rows} ${columns} ${suffix}`, () => `${insert} VALUES ${placeholders(rows, columns)} ${suffix}`)
+  madeOnce(insert, `${rows} ${columns} ${suffix}`, () => `${insert} VALUES ${placeholders(rows, columns)} ${suffix}`)
 
 /** Texts by what they are made of: a sale spends more on making one than on finding it. */
 const texts = new Map<string, Map<string, string>>()
 const mostTexts = 500
 
-function written(first: string, second: string, write: () => string): string {
+function madeOnce(first: string, second: string, write: () => string): string {
   const known = texts.get(first)?.get(second)
   if (known !== undefined) return known
   if (texts.size >= mostTexts) texts.clear()
@@ -64,10 +64,10 @@ export const list = (count: number, after = 0): string =>
 
 /** A statement that depends on how many values it takes and on nothing else, written once for each number. */
 export function writtenOnce(write: (count: number) => string): (count: number) => string {
-  const texts = new Map<number, string>()
+  const byCount = new Map<number, string>()
   return (count) => {
-    const text = texts.get(count) ?? write(count)
-    texts.set(count, text)
+    const text = byCount.get(count) ?? write(count)
+    byCount.set(count, text)
     return text
   }
 }
@@ -80,7 +80,7 @@ export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '
  * nothing. A statement costs more than a table does. Both have other columns, and number their values alike.
  */
 export const beside = (first: string, second: string): string =>
-  written(first, second, () => `SELECT * FROM (${first}) AS asked LEFT JOIN (${second}) AS asked_beside ON TRUE`)
+  madeOnce(first, second, () => `SELECT * FROM (${first}) AS asked LEFT JOIN (${second}) AS asked_beside ON TRUE`)
 
 /** A whole number that may be missing, as code counts with it. */
 export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
