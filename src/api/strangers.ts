@@ -65,8 +65,8 @@ export function createStrangers(clock: Clock, seed: string) {
     ): Promise<Result> {
       const prints = secretsOf(request).map(printOf)
       if (prints.length === 0) return letIn()
-      const household = visit.from ? sourceName(visit.from) : ''
       const isKnown = prints.some((print) => known.has(print) || knownBefore.has(print))
+      const household = visit.from && !isKnown ? sourceName(visit.from) : ''
       // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
       if (!isKnown && !households.take(household)) {
         visit.standing = usedUp

@@ -25,9 +25,24 @@ function* statements(
   rows: readonly (readonly Value[])[],
   suffix: string,
 ): Generator<[sql: string, values: Value[]]> {
-  for (const chunk of chunked(rows)) {
-    yield [`${insert} VALUES ${placeholders(chunk.length, chunk[0]?.length ?? 0)} ${suffix}`, chunk.flat()]
-  }
+  for (const chunk of chunked(rows))
+    yield [insertText(insert, chunk.length, chunk[0]?.length ?? 0, suffix), chunk.flat()]
+}
+
+const insertText = (insert: string, rows: number, columns: number, suffix: string): string =>
+  madeOnce(insert, `${rows} ${columns} ${suffix}`, () => `${insert} VALUES ${placeholders(rows, columns)} ${suffix}`)
+
+/** Texts by what they are made of: a sale spends more on making one than on finding it. */
+const texts = new Map<string, Map<string, string>>()
+const mostTexts = 500
+
+function madeOnce(first: string, second: string, write: () => string): string {
+  const known = texts.get(first)?.get(second)
+  if (known !== undefined) return known
+  if (texts.size >= mostTexts) texts.clear()
+  const text = write()
+  texts.set(first, new Map([...(texts.get(first) ?? []), [second, text]]))
+  return text
 }
 
 /** Items in few sizes of chunk, for statements whose text depends on how many there are. */
@@ -47,6 +62,16 @@ function placeholders(rows: number, columns: number): string {
 export const list = (count: number, after = 0): string =>
   Array.from({ length: count }, (_, index) => `$${after + index + 1}`).join(', ')
 
+/** A statement that depends on how many values it takes and on nothing else, written once for each number. */
+export function writtenOnce(write: (count: number) => string): (count: number) => string {
+  const byCount = new Map<number, string>()
+  return (count) => {
+    const text = byCount.get(count) ?? write(count)
+    byCount.set(count, text)
+    return text
+  }
+}
+
 /** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere, whatever is in it. */
 export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
 
@@ -55,7 +80,7 @@ export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '
  * nothing. A statement costs more than a table does. Both have other columns, and number their values alike.
  */
 export const beside = (first: string, second: string): string =>
-  `SELECT * FROM (${first}) AS asked LEFT JOIN (${second}) AS asked_beside ON TRUE`
+  madeOnce(first, second, () => `SELECT * FROM (${first}) AS asked LEFT JOIN (${second}) AS asked_beside ON TRUE`)
 
 /** A whole number that may be missing, as code counts with it. */
 export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))

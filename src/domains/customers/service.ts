@@ -96,7 +96,7 @@ export function createCustomers(deps: {
     most: mostRemembered,
   })
   /** When tokens were used since that was last written down. */
-  const uses = new Map<TokenId, { readonly at: number; readonly from: string | null }>()
+  const uses = new Map<TokenId, { readonly at: number; readonly from: Address | undefined }>()
 
   /** The one text without a checksum that is let through to the look-up, in a sandbox that was given it. */
   let sandboxText: string | undefined
@@ -153,7 +153,7 @@ export function createCustomers(deps: {
       if (known.blocked) throw customerBlocked()
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
-      uses.set(token.id, { at: clock(), from: from ? formatAddress(from) : null })
+      uses.set(token.id, { at: clock(), from })
       return { customer: token.customer, token: { id: token.id, cap: token.cap, scopes: token.scopes } }
     },
 
@@ -182,7 +182,7 @@ export function createCustomers(deps: {
       uses.clear()
       if (noted.length === 0) return
       await db.transact(async (tx) => {
-        for (const [id, { at, from }] of noted) await store.noteUse(tx, id, at, from)
+        for (const [id, { at, from }] of noted) await store.noteUse(tx, id, at, from ? formatAddress(from) : null)
       })
     },
 

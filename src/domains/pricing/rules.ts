@@ -107,31 +107,24 @@ function priceLine(
   period: number,
   count: number,
 ): DedicatedPrice {
+  // Discounts by count and by term are independent factors, so the cheapest line is the cheapest of each.
   const counts = [count, ...kind.volume.map((step) => step.from).filter((from) => from > count)]
+  const byCount = least(counts.map((each) => BigInt(each) * (whole - BigInt(offAt(kind.volume, each)))))
   const longer = periods.filter((each) => each >= period)
-  let least: bigint | undefined
-  for (const eachPeriod of longer) {
-    for (const eachCount of counts) {
-      const cost = rawLine(kind, rate, eachPeriod, eachCount)
-      if (least === undefined || cost < least) least = cost
-    }
-  }
-  if (least === undefined) throw badPeriod(periods)
-  const total = kopecks(least)
+  const byPeriod = least(longer.map((each) => basePrice(rate, each) * (whole - BigInt(offAt(kind.term, each)))))
+  if (byCount === undefined || byPeriod === undefined) throw badPeriod(periods)
+  // A fraction of a kopeck goes up, once.
+  const total = kopecks((byCount * byPeriod + whole * whole - 1n) / (whole * whole))
   const full = basePrice(rate, period) * BigInt(count)
   return { total, perProxy: divideUp(total, BigInt(count)), discountPercent: percentOff(full, total) }
 }
 
 /**
- * Base price times count, less both discounts; a fraction of a kopeck goes up, once. A line that is only compared with
- * may be larger than any amount that is ever charged, so it is not an amount of money yet.
+ * The lowest of what is only compared. It may be larger than any amount that is ever charged, so it is not an amount of
+ * money yet.
  */
-function rawLine(kind: DedicatedKind, rate: Rate, period: number, count: number): bigint {
-  const full = basePrice(rate, period) * BigInt(count)
-  const afterVolume = full * (whole - BigInt(offAt(kind.volume, count)))
-  const afterBoth = afterVolume * (whole - BigInt(offAt(kind.term, period)))
-  return (afterBoth + whole * whole - 1n) / (whole * whole)
-}
+const least = (all: readonly bigint[]): bigint | undefined =>
+  all.reduce<bigint | undefined>((lowest, each) => (lowest === undefined || each < lowest ? each : lowest), undefined)
 
 function basePrice(rate: Rate, period: number): bigint {
   if (rate.by === 'day') return rate.price * BigInt(period)

@@ -6,7 +6,8 @@ import type { Fleet } from '../fleet/index.ts'
 import type { Node } from '../fleet/rules.ts'
 import { outOfStock, soldElsewhere } from './errors.ts'
 import { createStockNodes } from './nodes.ts'
-import { createRanges, type Planned } from './ranges/service.ts'
+import type { Planned } from './ranges/rules-plan.ts'
+import { createRanges } from './ranges/service.ts'
 import { createServed } from './ranges/service-served.ts'
 import { type Kind, mostWrittenOut, type Place, randomAddress, scattered, sizeOf, slotsOf } from './rules.ts'
 import * as store from './store.ts'
@@ -258,7 +259,7 @@ export function createStock(deps: {
     const known = await store.existing(db, all)
     const unknown = all.filter((each) => !known.has(each))
     const wished = await ranges.plan(unknown, homes)
-    const planned = await db.transact((tx) => ranges.begin(tx, wished))
+    const planned = await ranges.begin(wished)
     try {
       let added = 0
       for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
@@ -267,7 +268,7 @@ export function createStock(deps: {
           onProgress(added)
         }
       }
-      await db.transact((tx) => ranges.open(tx, planned))
+      await ranges.open(planned)
       counts.clear()
       return added
     } catch (error) {

@@ -1,4 +1,4 @@
-import { chunked, list, numberOrNull, padded, runRows, sendRows } from '../../db/rows.ts'
+import { chunked, list, numberOrNull, padded, runRows, sendRows, writtenOnce } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { contains, type Prefix, readAddress } from '../../kernel/address.ts'
 import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
@@ -56,17 +56,21 @@ export async function lockFree(
  * over.
  */
 export async function leaseNext(tx: Tx, { kind, carriers }: Asked, after: number): Promise<Place | undefined> {
-  const row = await tx.first<PlaceRow>(
+  const among = padded(carriers)
+  const values = [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...among]
+  const row = await tx.first<PlaceRow>(leaseNextText(among.length), values)
+  return row && toPlace(row)
+}
+
+const leaseNextText = writtenOnce(
+  (carriers) =>
     `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id = (
        SELECT id FROM stock
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-         AND ${carriedBy(carriers, 4)}
+         AND carrier IN (${list(carriers, 4)})
        ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
      RETURNING id, address, free_from, carrier`,
-    [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...padded(carriers)],
-  )
-  return row && toPlace(row)
-}
+)
 
 /** Nobody else can have taken them: their rows are held. */
 export function setLeased(tx: Tx, ids: readonly number[]): void {

@@ -28,6 +28,7 @@ import {
   within,
   without,
 } from './rules.ts'
+import { indexOf, inParts, type Planned, type PlannedRange, sorted } from './rules-plan.ts'
 import * as store from './store.ts'
 
 /** An import that was begun so long ago is over, one way or the other. */
@@ -86,8 +87,18 @@ export function createRanges(deps: {
     if (isBlock(range)) store.claimBlock(tx, range.prefix, node, alive)
   }
 
-  /** What changes in who carries a range when a node says this of it. */
-  function apply(tx: Tx, range: Range, said: Tried, before: readonly Trial[], node: string, alive: readonly string[]) {
+  /**
+   * What changes in who carries a range when a node says this of it. Tells whether all of its places are to be claimed
+   * for the node, which is the caller's to do for many ranges at once.
+   */
+  function apply(
+    tx: Tx,
+    range: Range,
+    said: Tried,
+    before: readonly Trial[],
+    node: string,
+    alive: readonly string[],
+  ): boolean {
     const own = before.find((each) => each.node === node)
     const others = before.filter((each) => each.node !== node)
     const lost = without(own?.served ?? [], said.served)
@@ -100,13 +111,14 @@ export function createRanges(deps: {
       }
     }
     const gained = others.length > 0 ? said.served : without(said.served, own?.served ?? [])
+    if (!isBlock(range) && placesOf(range, gained)?.addresses === 'all') return true
     give(tx, range, gained, node, alive)
+    return false
   }
 
-  /** Lets go of all that nodes have of a range, but those that may go on. */
+  /** Lets go of all that nodes have of a range, but those that may go on. `trials` are all that were said of it. */
   function unseat(tx: Tx, range: Range, trials: readonly Trial[], mayStay: (node: string) => boolean): void {
-    if (trials.length === 0) return
-    const out = trials.filter((each) => each.range === range.id && !mayStay(each.node)).map((each) => each.node)
+    const out = trials.filter((each) => !mayStay(each.node)).map((each) => each.node)
     for (const node of out) {
       store.release(tx, { range: range.id, addresses: 'all' }, node, clock())
       store.releaseBlock(tx, range.prefix, node)
@@ -118,15 +130,14 @@ export function createRanges(deps: {
    * Writes planned ranges down; nobody is told of them before `open`. Those that somebody else is adding at the same
    * moment are his, and the plan goes by that.
    */
-  async function begin(tx: Tx, { ranges }: Planned): Promise<Planned> {
+  async function begin(tx: Tx, ranges: Planned['ranges']): Promise<Planned['ranges']> {
     store.insertRanges(
       tx,
       ranges.map((each) => each.range),
     )
     const prefixes = ranges.map((each) => each.range.prefix)
     const there = await store.rangesWith(tx, prefixes)
-    const kept = ranges.map((each) => ({ ...each, range: there.get(each.range.prefix) ?? each.range }))
-    return { ranges: kept, byAddress: indexOf(kept) }
+    return ranges.map((each) => ({ ...each, range: there.get(each.range.prefix) ?? each.range }))
   }
 
   /** Undoes an import that came to nothing: nobody was told of it, so nobody has bought of it. */
@@ -138,11 +149,34 @@ export function createRanges(deps: {
   }
 
   /** From now on nodes try them, or try them again where somebody else had opened them before. */
-  async function open(tx: Tx, { ranges }: Planned): Promise<void> {
+  async function open(tx: Tx, ranges: Planned['ranges']): Promise<void> {
     const ids = ranges.map((each) => each.range.id)
-    const trials = await store.trialsOf(tx, ids)
-    for (const { range } of ranges) unseat(tx, range, trials, () => false)
+    const trials = await store.trialsByRange(tx, ids)
+    for (const { range } of ranges) unseat(tx, range, trials.get(range.id) ?? [], () => false)
     store.setState(tx, ids, 'in', clock())
+  }
+
+  /** What a node says of so many ranges as one transaction takes. */
+  async function hear(node: string, said: readonly Tried[], alive: readonly string[]): Promise<void> {
+    if (await isKnown(node, said)) return
+    const ids = said.map((each) => each.range)
+    await db.transactLong(async (tx) => {
+      const ranges = await store.lockRanges(tx, ids)
+      const trials = await store.trialsByRange(tx, ids)
+      const nowMs = clock()
+      const written: Trial[] = []
+      const wholly: number[] = []
+      for (const each of said) {
+        const range = ranges.get(each.range)
+        if (range?.state !== 'in' || !mayCarry(range, node) || !fits(range, each.served)) continue
+        const before = trials.get(range.id) ?? []
+        if (apply(tx, range, each, before, node, [...alive, node])) wholly.push(range.id)
+        const own = before.find((trial) => trial.node === node)
+        if (!own || !says(own, each)) written.push({ node, ...each, changedAt: nowMs })
+      }
+      store.claimAll(tx, wholly, node, [...alive, node])
+      store.writeTrials(tx, written)
+    })
   }
 
   return {
@@ -151,8 +185,15 @@ export function createRanges(deps: {
     plan,
     cancel,
 
-    begin,
-    open,
+    async begin({ ranges }: Planned): Promise<Planned> {
+      const begun: PlannedRange[] = []
+      for (const part of inParts(ranges)) begun.push(...(await db.transactLong((tx) => begin(tx, part))))
+      return { ranges: begun, byAddress: indexOf(begun) }
+    },
+
+    async open({ ranges }: Planned): Promise<void> {
+      for (const part of inParts(ranges)) await db.transactLong((tx) => open(tx, part))
+    },
 
     /** The range of a large block. */
     async addBlock(tx: Tx, prefix: Prefix, id: number, homes: readonly string[]): Promise<void> {
@@ -169,23 +210,7 @@ export function createRanges(deps: {
      */
     async tried(node: string, said: readonly Tried[]): Promise<void> {
       const alive = await live()
-      const ids = said.map((each) => each.range)
-      if (await isKnown(node, said)) return
-      await db.transactLong(async (tx) => {
-        const ranges = await store.lockRanges(tx, ids)
-        const trials = await store.trialsOf(tx, ids)
-        const nowMs = clock()
-        const written: Trial[] = []
-        for (const each of said) {
-          const range = ranges.get(each.range)
-          if (range?.state !== 'in' || !mayCarry(range, node) || !fits(range, each.served)) continue
-          const before = trials.filter((trial) => trial.range === range.id)
-          apply(tx, range, each, before, node, [...alive, node])
-          const own = before.find((trial) => trial.node === node)
-          if (!own || !says(own, each)) written.push({ node, ...each, changedAt: nowMs })
-        }
-        store.writeTrials(tx, written)
-      })
+      for (const part of inParts(said)) await hear(node, part, alive)
     },
 
     /** Stock of a time before there were ranges is put into ranges that are any node's. Tells how many addresses. */
@@ -203,8 +228,9 @@ export function createRanges(deps: {
         if (addresses.length === 0) return adopted
         const planned = await plan(addresses, [])
         await db.transact(async (tx) => {
-          const begun = await begin(tx, planned)
-          for (const [id, group] of Map.groupBy(addresses, begun.byAddress)) store.moveInto(tx, id ?? 0, group, clock())
+          const begun = await begin(tx, planned.ranges)
+          const groups = Map.groupBy(addresses, indexOf(begun))
+          for (const [id, group] of groups) store.moveInto(tx, id ?? 0, group, clock())
           await open(tx, begun)
         })
         adopted += addresses.length
@@ -238,13 +264,14 @@ export function createRanges(deps: {
       await db.transactLong(async (tx) => {
         const ids = inside.map((each) => each.id)
         const ranges = await store.lockRanges(tx, ids)
-        const trials = await store.trialsOf(tx, ids)
+        const trials = await store.trialsByRange(tx, ids)
         const nowMs = clock()
         for (const range of ranges.values()) {
           store.setHomes(tx, range.id, homes, nowMs)
-          unseat(tx, range, trials, mayStay)
-          const staying = trials
-            .filter((each) => each.range === range.id && mayStay(each.node))
+          const said = trials.get(range.id) ?? []
+          unseat(tx, range, said, mayStay)
+          const staying = said
+            .filter((each) => mayStay(each.node))
             .toSorted((a, b) => isThere(b.node) - isThere(a.node))
           for (const { node, served } of staying) give(tx, range, served, node, alive)
         }
@@ -277,11 +304,10 @@ export function createRanges(deps: {
 
   /** Whether a node has said nothing new, and nobody else's share could fall to it. Most reports end here. */
   async function isKnown(node: string, said: readonly Tried[]): Promise<boolean> {
-    const trials = await store.trialsOf(
+    const byRange = await store.trialsByRange(
       db,
       said.map((each) => each.range),
     )
-    const byRange = Map.groupBy(trials, (each) => each.range)
     return said.every((each) => {
       const [own, ...others] = (byRange.get(each.range) ?? []).toSorted((a) => (a.node === node ? -1 : 1))
       return own?.node === node && others.length === 0 && says(own, each)
@@ -304,7 +330,7 @@ export function createRanges(deps: {
     await db.transact(async (tx) => {
       const held = (await store.lockRanges(tx, [whole.id])).get(whole.id)
       if (held?.state !== 'in') throw noSuchRange(formatPrefix(part))
-      unseat(tx, held, await store.trialsOf(tx, [whole.id]), () => false)
+      unseat(tx, held, (await store.trialsByRange(tx, [whole.id])).get(whole.id) ?? [], () => false)
       store.setState(tx, [whole.id], 'gone', nowMs)
       store.insertRanges(
         tx,
@@ -315,44 +341,6 @@ export function createRanges(deps: {
     })
   }
 }
-
-export type PlannedRange = { readonly prefix: Prefix; readonly range: Range }
-export type Planned = {
-  readonly ranges: readonly PlannedRange[]
-  /** The number of the range that an address was planned into. */
-  readonly byAddress: (address: string) => number | undefined
-}
-
-const sorted = (numbers: readonly bigint[]): bigint[] => {
-  const inOrder = numbers.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-  return inOrder.filter((each, index) => index === 0 || each !== inOrder[index - 1])
-}
-
-/** Ranges do not overlap, so of all that begin at or before an address only the last can hold it. */
-function indexOf(ranges: readonly PlannedRange[]): Planned['byAddress'] {
-  const byVersion = { 4: [] as PlannedRange[], 6: [] as PlannedRange[] }
-  for (const each of ranges) byVersion[each.prefix.base.version].push(each)
-  const starts = { 4: startsOf(byVersion[4]), 6: startsOf(byVersion[6]) }
-  return (text) => {
-    const address = readAddress(text)
-    if (!address) return undefined
-    const among = starts[address.version]
-    const number = addressToNumber(address)
-    let [low, high] = [0, among.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((among[middle]?.start ?? 0n) <= number) low = middle + 1
-      else high = middle
-    }
-    const found = among[low - 1]?.each
-    return found && contains(found.prefix, address) ? found.range.id : undefined
-  }
-}
-
-const startsOf = (ranges: readonly PlannedRange[]) =>
-  ranges
-    .map((each) => ({ each, start: addressToNumber(each.prefix.base) }))
-    .toSorted((a, b) => (a.start < b.start ? -1 : 1))
 
 function isWithin(range: Range, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)

@@ -140,7 +140,8 @@ export async function lockRanges(tx: Tx, ids: readonly number[]): Promise<Map<nu
   return found
 }
 
-export async function trialsOf(reader: Reader, ranges: readonly number[]): Promise<Trial[]> {
+/** What all nodes have said of these ranges, by range. */
+export async function trialsByRange(reader: Reader, ranges: readonly number[]): Promise<Map<number, Trial[]>> {
   const found: Trial[] = []
   for (const chunk of chunked(ranges)) {
     const rows = await reader.all<TrialRow>(
@@ -149,7 +150,7 @@ export async function trialsOf(reader: Reader, ranges: readonly number[]): Promi
     )
     found.push(...rows.map(toTrial))
   }
-  return found
+  return Map.groupBy(found, (each) => each.range)
 }
 
 export async function allTrials(reader: Reader): Promise<Trial[]> {
@@ -204,6 +205,18 @@ export function claim(tx: Tx, which: Which, node: string, live: readonly string[
         others.length === 0 ? 'OR carrier <> $2' : dead
       }) ${sql}`,
       [which.range, node, ...others, ...values],
+    )
+  }
+}
+
+/** The same for all places of many ranges. The node itself is among those that serve. */
+export function claimAll(tx: Tx, ranges: readonly number[], node: string, live: readonly string[]): void {
+  const others = padded(live)
+  for (const chunk of chunked(ranges)) {
+    tx.send(
+      `UPDATE stock SET carrier = $1 WHERE range_id IN (${list(chunk.length, 1 + others.length)})
+         AND (carrier IS NULL OR carrier NOT IN (${list(others.length, 1)}))`,
+      [node, ...others, ...chunk],
     )
   }
 }
