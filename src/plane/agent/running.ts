@@ -1,10 +1,28 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SocketHandler } from 'bun'
 
 const pattern = /^running-([0-9a-z_-]{8,64})\.sock$/
 
 /** Where a process of a node can be spoken to while it runs, by the boot that it is. */
 export const runningSocket = (folder: string, boot: string): string => join(folder, `running-${boot}.sock`)
+
+/**
+ * Opens where this process is spoken to. It gets its name once it listens: before that, whoever looks would take it for
+ * one that was killed.
+ */
+export function openRunning<Data>(folder: string, boot: string, socket: SocketHandler<Data>): { close(): void } {
+  const path = runningSocket(folder, boot)
+  const unnamed = join(folder, `opening-${boot}.sock`)
+  const listener = Bun.listen<Data>({ unix: unnamed, socket })
+  renameSync(unnamed, path)
+  return {
+    close() {
+      rmSync(path, { force: true })
+      listener.stop(true)
+    },
+  }
+}
 
 /** Whether a boot of the node in this folder is a process that runs now. One that stands still runs too. */
 export async function isRunning(folder: string, boot: string): Promise<boolean> {
@@ -13,7 +31,11 @@ export async function isRunning(folder: string, boot: string): Promise<boolean> 
     const socket = await Bun.connect({ unix: path, socket: { data() {}, error() {} } })
     socket.end()
     return true
-  } catch {
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return false
+    // Whom too many speak to at once does not refuse.
+    if (code !== 'ECONNREFUSED') return true
     // What was killed leaves its socket behind.
     rmSync(path, { force: true })
     return false

@@ -1,6 +1,6 @@
 import type { Socket } from 'bun'
 import { parseJson } from '../../agent/json.ts'
-import { runningSocket } from '../../agent/running.ts'
+import { openRunning } from '../../agent/running.ts'
 import { createPassing, mostAtOnce, type Passing } from '../carry/linux/descriptor-passing.ts'
 import { type Answer, questionSchema, type Who } from './words.ts'
 
@@ -72,39 +72,36 @@ export function openOffer(deps: {
     if (!passing.send(fd, new TextEncoder().encode(`${JSON.stringify(word)}\n`), descriptors)) socket.terminate()
   }
 
-  const listener = Bun.listen<Asking>({
-    unix: runningSocket(deps.folder, deps.boot),
-    socket: {
-      open(socket) {
-        socket.data = { text: '' }
-      },
-      data(socket, bytes) {
-        socket.data.text += bytes.toString('utf8')
-        if (socket.data.text.length > mostLineBytes) {
-          socket.terminate()
-          return
-        }
-        const lines = socket.data.text.split('\n')
-        socket.data.text = lines.pop() ?? ''
-        for (const line of lines) {
-          answer(socket, line).catch((fault: unknown) => {
-            deps.onFault(fault)
-            socket.terminate()
-          })
-        }
-      },
-      close(socket) {
-        if (taker === socket) setTaker(undefined)
-      },
-      error() {},
+  const running = openRunning<Asking>(deps.folder, deps.boot, {
+    open(socket) {
+      socket.data = { text: '' }
     },
+    data(socket, bytes) {
+      socket.data.text += bytes.toString('utf8')
+      if (socket.data.text.length > mostLineBytes) {
+        socket.terminate()
+        return
+      }
+      const lines = socket.data.text.split('\n')
+      socket.data.text = lines.pop() ?? ''
+      for (const line of lines) {
+        answer(socket, line).catch((fault: unknown) => {
+          deps.onFault(fault)
+          socket.terminate()
+        })
+      }
+    },
+    close(socket) {
+      if (taker === socket) setTaker(undefined)
+    },
+    error() {},
   })
 
   return {
     /** It runs no more, as far as others can tell. */
     close(): void {
       clearTimeout(givingUp)
-      listener.stop(true)
+      running.close()
     },
   }
 }

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isRunning, listRunning, openRunning, runningSocket } from './running.ts'
+
+const socket = { data() {}, error() {} }
+const bootOf = (number: number): string => `boot_${String(number).padStart(4, '0')}`
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'turnpike-running-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test('who runs is found for as long as it runs, and leaves nothing behind', async () => {
+  const [first, second] = [bootOf(1), bootOf(2)].map((boot) => openRunning(folder, boot, socket))
+  expect(await listRunning(folder)).toEqual([bootOf(1), bootOf(2)])
+  first?.close()
+  expect(await listRunning(folder)).toEqual([bootOf(2)])
+  second?.close()
+  expect(readdirSync(folder)).toEqual([])
+})
+
+/** A process that listens, as another boot of the same node. */
+async function spawnListening(path: string) {
+  const script = `Bun.listen({ unix: ${JSON.stringify(path)}, socket: { data() {} } }); console.log('open')`
+  const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  await child.stdout.getReader().read()
+  return child
+}
+
+test('who was killed leaves a socket that nobody answers at, and it goes', async () => {
+  const path = runningSocket(folder, bootOf(1))
+  const killed = await spawnListening(path)
+  expect(await isRunning(folder, bootOf(1))).toBeTrue()
+  killed.kill('SIGKILL')
+  await killed.exited
+  expect(existsSync(path)).toBeTrue()
+  expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([false, false])
+})
+
+test('whoever looks at the moment in which one opens does not take it for dead', async () => {
+  const looking = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'running.ts'))}
+    console.log('looks'); for (;;) await listRunning(${JSON.stringify(folder)})`
+  const looker = Bun.spawn([process.execPath, '-e', looking], { stdout: 'pipe' })
+  await looker.stdout.getReader().read()
+  const lost: string[] = []
+  for (let number = 0; number < 1000; number += 1) {
+    const boot = bootOf(number)
+    const open = openRunning(folder, boot, socket)
+    await Bun.sleep(0)
+    if (!existsSync(runningSocket(folder, boot))) lost.push(boot)
+    open.close()
+  }
+  looker.kill()
+  await looker.exited
+  expect(lost).toEqual([])
+})
