@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { close, unfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { makePlace, openTestDatabase } from '../harness/database.ts'
 import { endStarted, runTurnpike } from '../harness/turnpike.ts'
@@ -26,6 +27,10 @@ describe('the operator who keeps and moves a shop', () => {
     expect(await runTurnpike(['move'], env)).toMatchObject({ exit: 2, err: expect.stringContaining('--to') })
     expect(await runTurnpike(['move', '--to', 'elsewhere'], env)).toMatchObject({ exit: 1 })
     expect(await runTurnpike(['reopen'], env)).toMatchObject({ exit: 1 })
+    for (const mistyped of ['postgre://a:secret@h/d', 'postgres//a:secret@h/d', 'X=postgres://a:secret@h/d', 'a b']) {
+      const { exit, err } = await runTurnpike(['move', '--to', mistyped], env)
+      expect([exit, err.includes('neither postgres://'), err.includes('secret')]).toEqual([1, true, false])
+    }
     const full = join(place.folder, 'full')
     mkdirSync(full)
     writeFileSync(join(full, 'a letter'), 'dear')
@@ -34,6 +39,18 @@ describe('the operator who keeps and moves a shop', () => {
       err: expect.stringContaining('not empty'),
     })
     expect(existsSync(join(place.folder, 'b'))).toBeFalse()
+    await place.remove()
+  })
+
+  test('cannot open what is only half filled, and is told to fill it again', async () => {
+    const { db, place } = await openTestDatabase('sqlite')
+    await db.transact((tx) => close(tx, unfinished, 0))
+    await db.close()
+    const env = { TURNPIKE_DATA: place.folder, ...key }
+    const expected = { exit: 1, err: expect.stringContaining('Give that command again') }
+    expect(await runTurnpike(['reopen'], env)).toMatchObject(expected)
+    const { exit, err } = await runTurnpike(['customer', 'list'], env)
+    expect({ exit, hint: err.includes('Give the command that fills it again.') }).toEqual({ exit: 2, hint: true })
     await place.remove()
   })
 

@@ -298,6 +298,22 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
     expect(await findingsOf(services)).toEqual([])
   })
 
+  test('is looked at again once, for what was under way, and from then on stays as it is', async () => {
+    const { id: other } = await services.customers.create('zinaida in between')
+    const kept = () =>
+      opened.db.first<{ n: bigint }>(`SELECT COUNT(*) AS n FROM row_history WHERE of_table = 'erasures'`)
+    await services.erasing.erase(other, { by: 'operator', isConfirmed: () => true })
+    clock.advance(9 * 60_000)
+    const before = await kept()
+    await services.erasing.resume()
+    const after = await kept()
+    expect(after?.n).toBeGreaterThan(before?.n ?? 0n)
+    clock.advance(9 * 60_000)
+    await services.erasing.resume()
+    expect((await kept())?.n).toBe(after?.n)
+    expect(await findingsOf(services)).toEqual([])
+  })
+
   test('does not hide that her history was tampered with before', async () => {
     const { id: other } = await services.customers.create('zinaida third')
     clock.advance(5 * 60_000)

@@ -146,17 +146,22 @@ export function createErasing(deps: {
     /** Goes on with erasures that something has interrupted; tells how many. What cannot be finished is told apart. */
     async resume(): Promise<{ finished: number; refused: readonly Refusal[] }> {
       const refused: Refusal[] = []
-      const waiting = await store.unfinished(db)
-      for (const customer of waiting) {
+      const tryToFinish = async (customer: CustomerId): Promise<void> => {
         await finish(customer).catch((error: unknown) => {
           if (!(error instanceof Refusal)) throw error
           refused.push(error)
         })
       }
+      const waiting = await store.unfinished(db)
+      for (const customer of waiting) await tryToFinish(customer)
       const finished = waiting.length - refused.length
-      for (const customer of await store.finishedSince(db, clock() - lookedAtAgainMs)) {
-        await db.transact((tx) => store.reopenErasure(tx, customer))
-        await finish(customer)
+      const since = clock() - lookedAtAgainMs
+      for (let some = await store.begunSince(db, since, ''); some.length > 0; ) {
+        for (const customer of some) {
+          await db.transact((tx) => store.reopenErasure(tx, customer))
+          await tryToFinish(customer)
+        }
+        some = await store.begunSince(db, since, some.at(-1) ?? '')
       }
       return { finished, refused }
     },

@@ -74,11 +74,15 @@ export async function reopenErasure(tx: Tx, customer: string): Promise<void> {
   await tx.run('UPDATE erasures SET finished_at = NULL WHERE customer_id = $1', [customer])
 }
 
-/** Those that were finished since: what was on its way to the database then may have come after it. */
-export async function finishedSince(reader: Reader, atMs: number): Promise<CustomerId[]> {
+/**
+ * Those that were begun since and are finished, after one of them: what was on its way to the database then may have
+ * come after it. When they were begun stays, however often they are looked at.
+ */
+export async function begunSince(reader: Reader, atMs: number, after: string): Promise<CustomerId[]> {
   const rows = await reader.all<{ customer_id: string }>(
-    'SELECT customer_id FROM erasures WHERE finished_at > $1 ORDER BY customer_id LIMIT 100',
-    [atMs],
+    `SELECT customer_id FROM erasures WHERE at > $1 AND finished_at IS NOT NULL AND customer_id > $2
+     ORDER BY customer_id LIMIT 100`,
+    [atMs, after],
   )
   return rows.map((row) => row.customer_id as CustomerId)
 }

@@ -1,6 +1,7 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import { type BucketRate, type ShareBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../kernel/ids.ts'
+import { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { sameBytes, tokenRandomBytes } from '../../kernel/token-text.ts'
@@ -211,12 +212,15 @@ export function createSignIn(deps: SignInDeps) {
     ): Promise<Opened> {
       const login = toLogin(given.login)
       const tried = await attempt(`${kind} ${login}`, visitor.household)
-      const identity = await assertPassword(await store.findByLogin(db, kind, login), given.password)
+      const found = await store.findByLogin(db, kind, login)
+      const identity = await assertPassword(found, given.password).catch(async (error: unknown) => {
+        // Nobody has looked at the password: others were before him.
+        if (error instanceof Refusal && error.kind === 'unavailable') await tried.succeeded()
+        throw error
+      })
       const { taken, level } = await owners.take(identity.owner.id, 1)
-      if (taken === 0) {
-        await tried.succeeded()
-        throw tooManySessions(secondsUntilOne(ofOwner, level))
-      }
+      // An attempt like any other: what it cost is the hash, however right the password was.
+      if (taken === 0) throw tooManySessions(secondsUntilOne(ofOwner, level))
       const opening = db.transact(async (tx) => {
         await assertCode(tx, identity, given.code)
         return openOwn(tx, identity.owner, visitor)

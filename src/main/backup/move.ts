@@ -19,6 +19,10 @@ function readPlace(to: string): { readonly address: string; readonly folder: str
     if (!URL.canParse(to)) throw refused('--to is postgres://user:password@host/database, or a folder.')
     return { address: to, folder: undefined }
   }
+  // An address that is mistyped would be the name of a folder, with a password in it.
+  if (/:\/|\/\/|[@=\s]/.test(to)) {
+    throw refused('The place to move to is neither postgres://user:password@host/database nor the name of a folder.')
+  }
   const folder = resolve(to)
   return { address: fileIn(folder), folder }
 }
@@ -45,7 +49,7 @@ export async function move(
       const held = await fillTarget(target, sole, work.onProgress)
       const isRight = await looksRight(config, target, key, work.verify)
       if (!isRight) return { held, isRight, target }
-      await sole.close(`It was moved to ${nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
+      await sole.close(`It was moved to ${place.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
       return { held, isRight, target }
     } catch (error) {
       await target.leave()
@@ -58,7 +62,7 @@ export async function move(
       if (place.folder !== undefined) keepKey(config, place.folder, key)
       await target.finish()
     }
-    return { ...told, to: nameOf(to) }
+    return { ...told, to: place.folder ?? nameOf(to) }
   } finally {
     await target.leave()
   }

@@ -5,7 +5,7 @@ import { differing, type Held } from '../../db/carry/digest.ts'
 import { fillPostgres, fillSqlite, type Insert } from '../../db/carry/fill.ts'
 import { respell } from '../../db/carry/respell.ts'
 import { type Table, tablesOf } from '../../db/carry/tables.ts'
-import { close, findClosed, hasTable, holdsShop, reopen } from '../../db/closed.ts'
+import { close, findClosed, hasTable, holdsShop, reopen, unfinished } from '../../db/closed.ts'
 import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { flushFile } from '../../db/sqlite-file.ts'
@@ -25,10 +25,12 @@ export type Target = {
   leave(): Promise<void>
 }
 
-const unfinished = 'It is being filled from elsewhere, or was and did not come to its end.'
-
 /** Names a database, its password left out. */
-export const nameOf = (address: string): string => address.replace(/(:\/\/[^:/@]*):[^@]*@/, '$1@')
+export function nameOf(address: string): string {
+  if (!URL.canParse(address)) return 'an address that cannot be read'
+  const { protocol, username, host, pathname } = new URL(address)
+  return `${protocol}//${username}${username === '' ? '' : '@'}${host}${pathname}`
+}
 
 /** Takes an empty database to fill; one with a shop in it is refused, and one that was left half filled is emptied. */
 export async function openTarget(address: string, nowMs: number): Promise<Target> {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
-import { findClosed, holdsShop } from '../../db/closed.ts'
+import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
 import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
@@ -54,7 +54,7 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
 
 async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   const closed = await findClosed(db)
-  if (closed) return [wrong('shop', `it is closed. ${closed.because}`, '"turnpike reopen" opens it all the same')]
+  if (closed) return [wrong('shop', `it is closed. ${closed.because}`, wayOutOf(closed))]
   try {
     const missing = await pending(db, readMigrations())
     if (missing.length > 0) {

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findClosed } from '../../db/closed.ts'
+import { findClosed, wayOutOf } from '../../db/closed.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
@@ -23,7 +23,8 @@ export function openConfigured(config: Config, connections = connectionsOfComman
 export async function assertOpen(db: Database): Promise<void> {
   const closed = await findClosed(db)
   if (!closed) return
-  throw new BadSetting(`This shop is closed. ${closed.because} "turnpike reopen" opens it all the same.`)
+  const way = wayOutOf(closed)
+  throw new BadSetting(`This shop is closed. ${closed.because} ${way.charAt(0).toUpperCase()}${way.slice(1)}.`)
 }
 
 /** The schema's history, in order. */
