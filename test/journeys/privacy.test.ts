@@ -300,17 +300,17 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
 
   test('is looked at again once, for what was under way, and from then on stays as it is', async () => {
     const { id: other } = await services.customers.create('zinaida in between')
-    const kept = () =>
+    const versions = () =>
       opened.db.first<{ n: bigint }>(`SELECT COUNT(*) AS n FROM row_history WHERE of_table = 'erasures'`)
     await services.erasing.erase(other, { by: 'operator', isConfirmed: () => true })
     clock.advance(9 * 60_000)
-    const before = await kept()
+    const before = await versions()
     await services.erasing.resume()
-    const after = await kept()
+    const after = await versions()
     expect(after?.n).toBeGreaterThan(before?.n ?? 0n)
     clock.advance(9 * 60_000)
     await services.erasing.resume()
-    expect((await kept())?.n).toBe(after?.n)
+    expect((await versions())?.n).toBe(after?.n)
     expect(await findingsOf(services)).toEqual([])
   })
 

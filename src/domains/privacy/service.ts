@@ -155,13 +155,13 @@ export function createErasing(deps: {
       const waiting = await store.unfinished(db)
       for (const customer of waiting) await tryToFinish(customer)
       const finished = waiting.length - refused.length
-      const since = clock() - lookedAtAgainMs
-      for (let some = await store.begunSince(db, since, ''); some.length > 0; ) {
+      const sinceAt = clock() - lookedAtAgainMs
+      for (let some = await store.begunSince(db, sinceAt, ''); some.length > 0; ) {
         for (const customer of some) {
           await db.transact((tx) => store.reopenErasure(tx, customer))
           await tryToFinish(customer)
         }
-        some = await store.begunSince(db, since, some.at(-1) ?? '')
+        some = await store.begunSince(db, sinceAt, some.at(-1) ?? '')
       }
       return { finished, refused }
     },

@@ -49,7 +49,7 @@ test('whoever looks at the moment in which one opens does not take it for dead',
   for (let number = 0; number < 1000; number += 1) {
     const boot = bootOf(number)
     const open = openRunning(folder, boot, socket)
-    await Bun.sleep(0)
+    await isRunning(folder, boot)
     if (!existsSync(runningSocket(folder, boot))) lost.push(boot)
     open.close()
   }
