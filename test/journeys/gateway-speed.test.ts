@@ -119,7 +119,8 @@ describe('a speed limit', () => {
       subuser = rate
       stand.engine.changed({ proxies: [], subusers: [], exits: false, ports: false }, () => {})
       await rateOf(() => client.total, 500)
-      await expectRate(rate, () => rateOf(() => client.total, 2000))
+      // Up to a quarter of a second may have been saved before: of three that is less than a tenth.
+      await expectRate(rate, () => rateOf(() => client.total, 3000))
     }
     subuser = Number.POSITIVE_INFINITY
     stand.engine.changed({ proxies: [], subusers: [], exits: false, ports: false }, () => {})
