@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, version } from '../../tools/package/place.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 import { apart, childOf, endSpace } from './apart.ts'
 import { tryCompose } from './compose.ts'
 import { expectSame, expectTold, type Steps } from './steps.ts'
@@ -65,7 +66,12 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
       await untilReady(host, () => into(...inside, 'ready'))
       const body = '{"country_code":"DE","period":30,"count":1,"ipv":4}'
       const asked = ['-sS', '-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json', '-d', body]
-      const bought = await into('curl', ...asked, 'http://127.0.0.1:8080/api/v1/dedicated/buy')
+      // The shop is ready before its gateway has joined it, and sells nothing until then.
+      let bought = ''
+      await untilTrue(async () => {
+        bought = await into('curl', ...asked, 'http://127.0.0.1:8080/api/v1/dedicated/buy')
+        return bought.startsWith('{"ok":true')
+      })
       const { data } = JSON.parse(bought) as { data: { proxies: Record<string, string>[] } }
       const proxy = data.proxies[0] ?? {}
       const way = `http://${proxy['username']}:${proxy['password']}@${proxy['ip']}:${proxy['port']}`

@@ -49,7 +49,9 @@ async function makeBase(more: readonly string[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-debootstrap-'))
   try {
     const packages = `--include=${[...included, ...more].join(',')}`
-    await run(['debootstrap', '--variant=minbase', packages, release, folder, findMirror()], '/')
+    // What packages run as they are set up looks for the folder of passing files inside.
+    const env = { TMPDIR: '/tmp' }
+    await run(['debootstrap', '--variant=minbase', packages, release, folder, findMirror()], '/', env)
     // Under its name once it is whole.
     await run(['tar', '-C', folder, '--exclude=./var/cache/apt/archives/*.deb', '-cf', `${kept}.partial`, '.'], '/')
     renameSync(`${kept}.partial`, kept)
