@@ -160,7 +160,8 @@ async function thirdMonth(stage: Stage): Promise<void> {
   const { server, frankfurt, network, reader, steps, next, found } = stage
   await steps.step('the third month: to PostgreSQL, and back', async () => {
     const made = ["CREATE USER turnpike PASSWORD 'geheim'", 'CREATE DATABASE turnpike OWNER turnpike']
-    // The machine has come up; its database may still be on its way.
+    // A base that was set up without its database server getting one makes it now, as whoever runs it would.
+    await server.sh('ls /etc/postgresql/*/main || pg_createcluster "$(ls /usr/lib/postgresql)" main --start')
     await server.sh('timeout 60 sh -c "until pg_isready -q; do sleep 0.2; done"')
     for (const line of made) await server.sh(`cd /; su postgres -c "psql -c \\"${line}\\""`)
     const own = { 'PASSWORD@db.example.net': 'geheim@127.0.0.1' }
