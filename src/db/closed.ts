@@ -20,9 +20,11 @@ export async function close(tx: Tx, because: string, nowMs: number): Promise<voi
 /** Why one is closed that has only some of its rows yet: the command that fills it can be given again. */
 export const unfinished = 'It is being filled from elsewhere, or was and did not come to its end.'
 
+export const isUnfinished = (closed: Closed | undefined): boolean => closed?.because === unfinished
+
 /** What an operator does about one that is closed. */
-export const wayOutOf = ({ because }: Closed): string =>
-  because === unfinished ? 'give the command that fills it again' : '"turnpike reopen" opens it all the same'
+export const wayOutOf = (closed: Closed): string =>
+  isUnfinished(closed) ? 'give the command that fills it again' : '"turnpike reopen" opens it all the same'
 
 export const reopen = async (tx: Tx): Promise<void> => void (await tx.run('DROP TABLE IF EXISTS closed_shop'))
 

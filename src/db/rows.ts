@@ -37,11 +37,13 @@ const texts = new Map<string, Map<string, string>>()
 const mostTexts = 500
 
 function madeOnce(first: string, second: string, write: () => string): string {
-  const known = texts.get(first)?.get(second)
+  const ofFirst = texts.get(first) ?? new Map<string, string>()
+  const known = ofFirst.get(second)
   if (known !== undefined) return known
   if (texts.size >= mostTexts) texts.clear()
+  if (ofFirst.size >= mostTexts) ofFirst.clear()
   const text = write()
-  texts.set(first, new Map([...(texts.get(first) ?? []), [second, text]]))
+  texts.set(first, ofFirst.set(second, text))
   return text
 }
 

@@ -19,7 +19,7 @@ import { rangeCommands } from '../cli/ranges.ts'
 import { reportCommands } from '../cli/reports.ts'
 import { stockCommands } from '../cli/stock.ts'
 import { vpnCommands } from '../cli/vpn.ts'
-import { findClosed, reopen, unfinished } from '../db/closed.ts'
+import { findClosed, isUnfinished, reopen } from '../db/closed.ts'
 import { migrate, pending } from '../db/migrate.ts'
 import { compactSqlite } from '../db/sqlite-file.ts'
 import type { Database } from '../db/transaction.ts'
@@ -140,7 +140,7 @@ const upkeepCommands: readonly Command[] = [
       try {
         const closed = await findClosed(db)
         if (!closed) throw new Refusal('conflict', 'conflict', 'This shop is not closed.')
-        if (closed.because === unfinished) {
+        if (isUnfinished(closed)) {
           throw new Refusal('conflict', 'conflict', `This is no whole shop. ${closed.because} Give that command again.`)
         }
         await db.transact(reopen)

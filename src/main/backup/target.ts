@@ -5,7 +5,7 @@ import { differing, type Held } from '../../db/carry/digest.ts'
 import { fillPostgres, fillSqlite, type Insert } from '../../db/carry/fill.ts'
 import { respell } from '../../db/carry/respell.ts'
 import { type Table, tablesOf } from '../../db/carry/tables.ts'
-import { close, findClosed, hasTable, holdsShop, reopen, unfinished } from '../../db/closed.ts'
+import { close, findClosed, hasTable, holdsShop, isUnfinished, reopen, unfinished } from '../../db/closed.ts'
 import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { flushFile } from '../../db/sqlite-file.ts'
@@ -68,8 +68,8 @@ async function openSqliteTarget(path: string): Promise<Target> {
 
 async function openPostgresTarget(url: string, nowMs: number): Promise<Target> {
   const db = openDatabase(url)
-  const isUnfinished = (await findClosed(db))?.because === unfinished
-  if (!isUnfinished && (await holdsShop(db))) {
+  const isHalfFilled = isUnfinished(await findClosed(db))
+  if (!isHalfFilled && (await holdsShop(db))) {
     await db.close()
     throw refused(`There is a shop in ${nameOf(url)} already. Name an empty database.`)
   }
