@@ -6,13 +6,13 @@ import { createPgbench, findPgbench } from './pgbench.ts'
 import { purchaseFunction, purchaseNumbers, purchaseScript, wish } from './reference-purchase.ts'
 import { type Row, rateRow, ratioRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines, openServices, runSql, withServices } from './stage.ts'
-import { buyRequests, million, openStocked, people, restock, type Stocked, tenThousand } from './stocked.ts'
+import { blockSize, buyRequests, million, openStocked, people, restock, type Stocked, tenThousand } from './stocked.ts'
 
 const connections = 32
 /** Ten at a time empty the stock quickly, so they are measured for less long. */
 const secondsOfTens = 2
 /** A fifth of the small stock in one turn; as many are put back before the next. */
-const salesInTurn = 2_000
+const salesInTurn = blockSize
 const reference = 'pgbench'
 
 /** Purchases over HTTP beside pgbench making the same ones without HTTP, and beside themselves with less in stock. */

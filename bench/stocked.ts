@@ -1,4 +1,3 @@
-import { scattered } from '../src/domains/stock/rules.ts'
 import { readPrefix } from '../src/kernel/address.ts'
 import type { CountryCode } from '../src/kernel/country.ts'
 import type { Services } from '../src/main/shop/services.ts'
@@ -10,7 +9,9 @@ import { type Engine, engineName, type Place, type Stage, withServices } from '.
 
 export const people = 200
 export const million = 1_048_576
-export const tenThousand = 10_000
+/** What an operator adds with one line, a /21. */
+export const blockSize = 2_048
+export const tenThousand = 5 * blockSize
 
 export type Stocked = { readonly place: Place; readonly shop: ShopProcess; readonly tokens: readonly string[] }
 
@@ -35,11 +36,14 @@ export async function openStocked(
   return { place, shop, tokens }
 }
 
-/** Puts addresses number `from` to `from + count` on sale. They are only rows: nothing is ever sent to them. */
+/** Puts addresses number `from` to `from + count` on sale, block by block. They are only rows: nothing goes there. */
 export async function restock(services: Services, from: number, count: number): Promise<void> {
-  const block = readPrefix('10.0.0.0/12')
-  if (!block) throw new Error('10.0.0.0/12 is not a block')
-  await services.stock.addAddresses(scattered(block).drop(from).take(count), kind)
+  const size = count === million ? million : blockSize
+  for (let at = from; at < from + count; at += size) {
+    const block = readPrefix(`10.${at >> 16}.${(at >> 8) & 255}.0/${32 - Math.log2(size)}`)
+    if (!block) throw new Error(`number ${at} does not begin a block`)
+    await services.stock.add(block, kind)
+  }
 }
 
 /** The request that buys so many, once for each customer. */

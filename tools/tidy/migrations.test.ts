@@ -25,6 +25,13 @@ describe('a migration', () => {
     }
   })
 
+  test('may say constraints in other words, if it says that it does, and nothing else by that', () => {
+    const reworded = 'ALTER TABLE orders ADD CONSTRAINT whole CHECK (is_order(price)), DROP CONSTRAINT orders_check;'
+    expect(broken(`${reworded}\n`)).toEqual(['migrations'])
+    expect(broken(`-- rewords: the same promises\n${reworded}\n`)).toEqual([])
+    expect(broken('-- rewords: the same promises\nALTER TABLE orders DROP COLUMN note;\n')).toEqual(['migrations'])
+  })
+
   test('may add tables, columns, indexes, triggers and views', () => {
     const adding = [
       'CREATE TABLE things (id TEXT PRIMARY KEY, kind TEXT NOT NULL);',

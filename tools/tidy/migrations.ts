@@ -5,18 +5,26 @@ import type { Files, Violation } from './source.ts'
 /** From this one on; `src/db/migrate.ts` lets the version before run beside them. */
 const firstExpanding = 'migrations/0027'
 const contracts = /^-- contracts: \S/m
+/** Constraints that are said in other words: what the version before writes was allowed and is. */
+const rewords = /^-- rewords: \S/m
 
 /**
  * What would break a shop of the version before, which runs on while this one begins. Only PostgreSQL has several
  * shops; a SQLite file is opened by one.
  */
-const narrowing: readonly { readonly pattern: RegExp; readonly why: string }[] = [
-  { pattern: /\bDROP\s+(TABLE|COLUMN|CONSTRAINT)\b/, why: 'drops what the version before uses' },
+const narrowing: readonly { readonly pattern: RegExp; readonly why: string; readonly reworded?: boolean }[] = [
+  { pattern: /\bDROP\s+(TABLE|COLUMN)\b/, why: 'drops what the version before uses' },
+  {
+    pattern: /\bDROP\s+CONSTRAINT\b/,
+    why: 'drops what keeps the version before from writing nonsense',
+    reworded: true,
+  },
   { pattern: /\bRENAME\b/, why: 'renames what the version before uses' },
   { pattern: /\bALTER\s+COLUMN\b/, why: 'changes a column that the version before writes' },
   {
     pattern: /\bADD\s+(CONSTRAINT|CHECK|UNIQUE|FOREIGN|PRIMARY)\b/,
     why: 'demands what the version before does not keep',
+    reworded: true,
   },
   {
     pattern: /\bADD\s+COLUMN\b(?=[\s\S]*\bNOT\s+NULL\b)(?![\s\S]*\bDEFAULT\b)/,
@@ -37,7 +45,9 @@ export function checkMigrations(files: Files): Violation[] {
     if (!/^migrations\/\d{4}-.*\.sql$/.test(path) || path < firstExpanding || contracts.test(text)) return []
     const statements = statementsOf(sectionFor('postgres', text))
     return statements.flatMap((statement) => {
-      const found = narrowing.find(({ pattern }) => pattern.test(statement))
+      const found = narrowing.find(
+        ({ pattern, reworded }) => pattern.test(statement) && !(reworded && rewords.test(text)),
+      )
       const why =
         found?.why ?? (narrowsByIndex(statement, statements) ? 'demands what was not unique before' : undefined)
       if (why === undefined) return []
