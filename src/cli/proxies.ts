@@ -1,4 +1,4 @@
-import type { Outages, ProxyOperator, ProxySight } from '../domains/dedicated/index.ts'
+import { kindName, type Outages, type ProxyOperator, type ProxySight } from '../domains/dedicated/index.ts'
 import type { Told } from '../domains/orders/index.ts'
 import type { Stock } from '../domains/stock/index.ts'
 import { toIso } from '../kernel/time.ts'
@@ -144,7 +144,7 @@ function toOutcome({ proxy, status, node, received, sent, addresses }: ProxySigh
     json,
     lines: [
       `Proxy ${proxy.id} of ${proxy.customer}, bought with ${proxy.order}: ${status}`,
-      `${proxy.country} IPv${proxy.ipv} ${proxy.address}, ${proxy.portType}, ${proxy.username}`,
+      `${proxy.country} ${kindName(proxy.ipv)} ${proxy.address}, ${proxy.portType}, ${proxy.username}`,
       ...(json.interrupted_at === null
         ? []
         : [`cannot be used since ${json.interrupted_at} (${proxy.interruptedBy}), on ${node ?? 'no node'}`]),

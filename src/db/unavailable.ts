@@ -9,7 +9,8 @@ export function unavailable(problem: string, cause: unknown): Refusal {
   const refusal = new Refusal(
     'unavailable',
     'unavailable',
-    `${problem} Repeat the request with the same Idempotency-Key: it has one effect at most.`,
+    `${problem} Repeat the request in a moment: with the same Idempotency-Key it has one effect at most. ` +
+      'Whoever bought without one looks into his orders first.',
   )
   refusal.cause = cause
   return refusal

@@ -1,6 +1,7 @@
 export { noEntrance } from './errors.ts'
 export { createOutages, type Outages } from './outages/service.ts'
 export { createOutageWatch, type Looked, type OutageWatch } from './outages/service-watch.ts'
+export { kindName } from './rules.ts'
 export {
   type Bought,
   type Carried,

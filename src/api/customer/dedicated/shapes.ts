@@ -19,6 +19,7 @@ import {
   queryIds,
   queryIpv,
   queryPeriod,
+  queryProlonging,
   type ShownProxy,
   see,
   shownCountry,
@@ -142,7 +143,7 @@ export const quoteProlonging = operation({
   path: '/dedicated/prolong/quote',
   tag,
   summary: 'Price of prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryPeriod() }),
+  query: z.object({ ids: queryIds(), period: queryProlonging() }),
   answer: z.object({
     period: shownPeriod(),
     total_price_rub: roubles('What all of them cost together. This is what is charged.', 171),
