@@ -271,7 +271,10 @@ function openApi(
     publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
-    isReady: async () => !isDraining && (await isReachable(services.db)),
+    async findHindrance() {
+      if (isDraining) return 'The shop is stopping.'
+      return (await isReachable(services.db)) ? undefined : 'The database does not answer.'
+    },
     warnings: async () => [
       ...(await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
       ...forwarding.warnings(),
