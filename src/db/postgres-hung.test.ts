@@ -8,7 +8,7 @@ import { openPostgres } from './postgres.ts'
 import type { Database } from './transaction.ts'
 
 /** As those that are shipped, and shorter. */
-const limits = { poolWaitMs: 300, lockWaitMs: 500, statementMs: 800, silentMs: 1_500 }
+const limits = { poolWaitMs: 300, lockWaitMs: 500, statementMs: 600, silentMs: 1_000 }
 const unavailable = { kind: 'unavailable', code: 'unavailable' }
 
 test('a request is told that the database is silent before its connection is closed for saying nothing', () => {
@@ -132,7 +132,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(slow).toMatchObject(unavailable)
     expect((slow.cause as { errno?: string }).errno).toBe('57014')
     const many = await db.transact(async (tx) => {
-      for (let turn = 0; turn < 4; turn += 1) await tx.run('SELECT pg_sleep(0.6)')
+      for (let turn = 0; turn < 4; turn += 1) await tx.run('SELECT pg_sleep(0.4)')
       return 'done'
     })
     expect(many).toBe('done')
