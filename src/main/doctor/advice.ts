@@ -1,4 +1,5 @@
 import type { PostgresSettings } from '../../db/server-settings.ts'
+import { toIso } from '../../kernel/time.ts'
 import { filesFor, roomWithin } from '../../plane/gateway/decide/capacity.ts'
 
 /** What the doctor says of one thing. `wrong` needs the operator, `note` is for him to know. */
@@ -61,6 +62,16 @@ export function adviseMode(path: string, mode: number | undefined, isOwn: boolea
   if ((mode & 0o077) === 0) return ok(of, `only its owner may use it (${(mode & 0o777).toString(8)})`)
   return wrong(of, `others may use it (${(mode & 0o777).toString(8)})`, `chmod go= ${path}`)
 }
+
+/** Addresses of an import that has not come to its end. */
+export const adviseImport = (each: { begunAt: number; places: number; prefix: string }): Advice =>
+  wrong(
+    'stock',
+    `an import that began at ${toIso(each.begunAt)} is not finished: of ${each.prefix} and what came with it, ` +
+      `${each.places} places are there, and none is sold`,
+    'unless a "turnpike stock add" still runs, give the same one again, and it is finished; ' +
+      'a shop that runs sells what is there by itself after two minutes',
+  )
 
 const oldestPostgres = 130_000
 

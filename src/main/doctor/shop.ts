@@ -11,7 +11,17 @@ import { type Config, databaseAddress } from '../settings/config.ts'
 import { openConfigured, readMigrations } from '../shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
 import { openVault } from '../shop/vault.ts'
-import { type Advice, adviseBackups, adviseClock, adviseNode, advisePostgres, note, ok, wrong } from './advice.ts'
+import {
+  type Advice,
+  adviseBackups,
+  adviseClock,
+  adviseImport,
+  adviseNode,
+  advisePostgres,
+  note,
+  ok,
+  wrong,
+} from './advice.ts'
 import { isClockSet } from './kernel-clock.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -88,6 +98,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...(nodes.length === 0
       ? [wrong('nodes', 'there is none, so nothing is sold', '"turnpike node add" adds one')]
       : []),
+    ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     lookAtBackups(config, nowMs),
     ...(config.registration !== 'off' && config.smtpUrl === undefined

@@ -125,7 +125,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   addBackupMetrics(metrics, config, backups.list)
   const all = [
     ...moneyChores(services, log),
-    ...dedicatedChores(services),
+    ...dedicatedChores(services, log),
     ...premiumChores(services, log),
     ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
