@@ -58,7 +58,7 @@ export class Pool {
     const query = (opening.sql as unknown as Client).unsafe(sql, toBound(values))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const listener = this.#silence.listen(this.limits.silentMs, () => {
-      reject(late('the server was silent'))
+      reject(late(new Error('the server is silent')))
       // One that still waits for a connection says nothing of the server; what the others wait for does.
       if (query.active) this.#leave(opening)
       else query.cancel()
