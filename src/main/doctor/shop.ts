@@ -8,6 +8,7 @@ import type { Database } from '../../db/transaction.ts'
 import { findTime } from '../../jobs/backups.ts'
 import { listBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, readMigrations } from '../shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
 import { openVault } from '../shop/vault.ts'
@@ -35,7 +36,13 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
       note('shop', `there is none in ${config.folder}`, 'a node needs none; else "turnpike up" opens one'),
     ]
   }
-  const db = openConfigured(config)
+  let db: Database
+  try {
+    db = openConfigured(config)
+  } catch (error) {
+    if (!(error instanceof BadSetting)) throw error
+    return [noClock, wrong('database', `${databaseAddress(config)} cannot be opened`, error.message)]
+  }
   try {
     if (!(await isReachable(db))) {
       return [noClock, wrong('database', 'it does not answer', 'see whether it runs, and whether its address is right')]

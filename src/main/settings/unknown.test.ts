@@ -9,10 +9,12 @@ test('a setting that is misspelt is named, with the one that was meant, and what
     TURNPIKE_TRUSTED_PROXY: '10.0.0.0/8',
     TURNPIKE_DATABSE_URL: 'postgres://turnpike:secret@db/turnpike',
     turnpike_port: '80',
+    TURNPIKE_PROT: '81',
     TURNPIKE_WEATHER: 'fine',
   }
   expect(findUnknownSettings(given)).toEqual([
     { name: 'TURNPIKE_DATABSE_URL', meant: 'TURNPIKE_DATABASE_URL' },
+    { name: 'TURNPIKE_PROT', meant: 'TURNPIKE_PORT' },
     { name: 'TURNPIKE_TRUSTED_PROXY', meant: 'TURNPIKE_TRUSTED_PROXIES' },
     { name: 'TURNPIKE_WEATHER', meant: undefined },
     { name: 'turnpike_port', meant: 'TURNPIKE_PORT' },

@@ -25,9 +25,13 @@ export function findUnknownSettings(env: Readonly<Record<string, string | undefi
 
 function findMeant(name: string, known: readonly string[]): string | undefined {
   const bare = (each: string): string => each.slice(prefix.length)
-  const meant = findNearest(bare(name), known.map(bare))
-  return meant === undefined ? undefined : `${prefix}${meant}`
+  const meant = known.map(bare).find((each) => lettersOf(each) === lettersOf(bare(name)))
+  const nearest = meant ?? findNearest(bare(name), known.map(bare))
+  return nearest === undefined ? undefined : `${prefix}${nearest}`
 }
+
+/** The same for two names of which one has letters in another order. */
+const lettersOf = (name: string): string => [...name.toUpperCase()].toSorted().join('')
 
 const isOfService = (name: string, value = ''): boolean =>
   ofServices.test(name) || (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value))

@@ -308,6 +308,22 @@ export const messages: readonly Said[] = [
     '{} gives no money back by itself. Pay it out yourself and debit it.',
     '{} сам денег не возвращает. Выплатите их сами и удержите с баланса.',
   ],
+  [
+    'This customer was erased: nobody has this balance any more. No money was moved.',
+    'Этот покупатель удалён: баланс больше никому не принадлежит. Деньги не двигались.',
+  ],
+  [
+    '{} does not answer, so its list could not be compared. Try again later, or name another with --provider.',
+    '{} не отвечает, сверить его список не удалось. Повторите позже или выберите другой сервис.',
+  ],
+  [
+    '{} does not give its list out. Look whether its secret is still right.',
+    '{} не отдаёт свой список. Проверьте, верен ли ещё его секрет.',
+  ],
+  [
+    'Somebody else is adding these addresses. Give the command again when he is done.',
+    'Эти адреса сейчас добавляет кто-то другой. Повторите, когда он закончит.',
+  ],
   ['The payment provider did not accept this.', 'Платёжный сервис этого не принял.'],
   [
     'The payment provider did not accept this. Try another method or amount.',
