@@ -18,7 +18,7 @@ export type Limits = {
   readonly silentMs: number
 }
 
-/** All together less than the HTTP server keeps a request that says nothing: whoever asked hears why he gets nothing. */
+/** Together less than the HTTP server keeps a silent request for: whoever asked hears why he gets nothing. */
 export const shippedLimits: Limits = {
   poolWaitMs: 5_000,
   lockWaitMs: 5_000,
@@ -27,15 +27,15 @@ export const shippedLimits: Limits = {
 }
 
 /** The parts of a pooled client and of a reserved connection that are used here. */
-export type Client = { unsafe(sql: string, values?: unknown[]): Promise<unknown> & Running }
+type Client = { unsafe(sql: string, values?: unknown[]): Promise<unknown> & Running }
 type Running = { readonly active: boolean; cancel(): unknown; execute(): Promise<unknown> }
 
 /** Connections of one opening. Those in use are counted: it is closed when the last of them has come back. */
 type Opening = { readonly sql: SQL; inUse: number; isLeft: boolean }
 
 /**
- * Connections to one PostgreSQL, none of which is waited for without end. One that stays silent is thrown away and never
- * given to anybody else, so that nobody reads an answer that was meant for another.
+ * Connections to one PostgreSQL, none of which is waited for without end. One that stays silent is thrown away and
+ * never given to anybody else, so that nobody reads an answer that was meant for another.
  */
 export class Pool {
   readonly #open: () => SQL

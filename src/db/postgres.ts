@@ -1,6 +1,7 @@
 import { Bundle } from './bundle.ts'
 import { type Limits, late, Pool, shippedLimits } from './pool.ts'
 import { toBound } from './portable.ts'
+import type { Listener } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 
 /** Few connections do more than many: past the server's cores they only wait for one another. */
@@ -64,17 +65,13 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
   const sent: Promise<unknown>[] = []
   const bundle = new Bundle()
   let open = true
-  const toFailure = (reason: unknown): { readonly reason: unknown } => {
-    listener.heard()
-    return { reason }
-  }
   // The server takes statements in the order they go out. A failure of one that nobody waits for is kept until the
   // commit, which the server then turns into a rollback by itself.
   const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
     const answer = client.unsafe(sql, toBound(values)).execute()
     listener.asked()
     // How it ended is kept, and not what it carried: a transaction may fill a database.
-    sent.push(answer.then(listener.heard, toFailure))
+    sent.push(heardBy(listener, answer))
     return answer
   }
   const assertOpen = (): void => {
@@ -123,6 +120,16 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
 }
 
 const letGo = (): void => {}
+
+/** How a statement ended, which its listener is told: with nothing, or with the reason why it failed. */
+const heardBy = (listener: Listener, answer: Promise<unknown>): Promise<unknown> =>
+  answer.then(
+    () => listener.heard(),
+    (reason: unknown) => {
+      listener.heard()
+      return { reason }
+    },
+  )
 
 /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
 async function settle(sent: readonly Promise<unknown>[]): Promise<void> {

@@ -31,9 +31,6 @@ const readiness = async () => {
   return [answer.status, await answer.json()]
 }
 
-/** Short: it goes on while purchases still wait. Long: only after all of them were refused. */
-const hungMs = isLong ? 26_000 : 4_000
-
 test('while the database hangs it is said within seconds; afterwards each key has bought once, and the money adds up', async () => {
   const { token, customer } = await service.newCustomer(10_000n)
   const buy = (key: string) => service.post('/vpn/buy', { period: 1 }, { token, key })
@@ -48,10 +45,11 @@ test('while the database hangs it is said within seconds; afterwards each key ha
   expect(told).toContain('turnpike_database_up 0')
   expect(told).toContain('process_resident_memory_bytes')
   expect(told).not.toContain('turnpike_node_open')
+  // In a short run it goes on while purchases still wait, in a long one after all of them were refused.
   if (isLong) {
     for (const { status, error } of await bought) expect([status, error.code]).toEqual([503, 'unavailable'])
-    expect(performance.now() - hungAt).toBeLessThan(hungMs)
-  } else await Bun.sleep(Math.max(0, hungAt + hungMs - performance.now()))
+    expect(performance.now() - hungAt).toBeLessThan(26_000)
+  }
   server.goOn()
   expect(await untilTrue(async () => (await readiness())[0] === 200)).toBeTrue()
   const first = await bought

@@ -62,7 +62,7 @@ export async function restore(
 const damaged = (path: string): Refusal =>
   refused(`${path} is damaged, or is not the file of a backup: it cannot be read. Take another one.`)
 
-/** The file of a backup has a shop's tables. One that is short or somebody else's is refused before anything is made. */
+/** The file of a backup has a shop's tables. One that is somebody else's is refused before anything is made. */
 async function assertRows(path: string, { reader }: Pick<ReturnType<typeof readSqlite>, 'reader'>): Promise<void> {
   const isThere = await hasTable({ engine: 'sqlite', ...reader }, 'migrations').catch((error: unknown) => {
     if (isNoDatabase(error)) return false

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { Refusal } from '../../kernel/refusal.ts'
 import { BadSetting } from './reading.ts'
 
-/** A name to listen at has to be one of this machine's: what the runtime says of one that leads nowhere tells nothing. */
+/** A name to listen at has to lead somewhere: what the runtime says of one that does not tells nothing. */
 export async function assertNamed(hostname: string, setting: string): Promise<void> {
   if (isIP(hostname) !== 0 || (await lookup(hostname).catch(() => undefined))) return
   throw new BadSetting(`${setting} is ${hostname}, a name that leads nowhere. ${nameOne}`)

@@ -31,7 +31,7 @@ function findMeant(name: string, known: readonly string[]): string | undefined {
 }
 
 /** The same for two names of which one has letters in another order. */
-const lettersOf = (name: string): string => [...name.toUpperCase()].toSorted().join('')
+const lettersOf = (name: string): string => name.toUpperCase().split('').toSorted().join('')
 
 const isOfService = (name: string, value = ''): boolean =>
   ofServices.test(name) || (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value))

@@ -1,4 +1,5 @@
 import { leavingMessages } from './leaving-ru.ts'
+import { paymentMessages } from './payments-ru.ts'
 import type { Said } from './translate.ts'
 
 /** What the shop says when it refuses, and the same in Russian. `{}` stands for whatever varies. */
@@ -309,34 +310,8 @@ export const messages: readonly Said[] = [
     '{} сам денег не возвращает. Выплатите их сами и удержите с баланса.',
   ],
   [
-    'This customer was erased: nobody has this balance any more. No money was moved.',
-    'Этот покупатель удалён: баланс больше никому не принадлежит. Деньги не двигались.',
-  ],
-  [
-    '{} does not answer, so its list could not be compared. Try again later, or name another with --provider.',
-    '{} не отвечает, сверить его список не удалось. Повторите позже или выберите другой сервис.',
-  ],
-  [
-    '{} does not give its list out. Look whether its secret is still right.',
-    '{} не отдаёт свой список. Проверьте, верен ли ещё его секрет.',
-  ],
-  [
     'Somebody else is adding these addresses. Give the command again when he is done.',
     'Эти адреса сейчас добавляет кто-то другой. Повторите, когда он закончит.',
-  ],
-  ['The payment provider did not accept this.', 'Платёжный сервис этого не принял.'],
-  [
-    'The payment provider did not accept this. Try another method or amount.',
-    'Платёжный сервис этого не принял. Попробуйте другой способ или сумму.',
-  ],
-  [
-    'The payment provider does not answer. Try again with the same Idempotency-Key, or with another method.',
-    'Платёжный сервис не отвечает. Повторите или выберите другой способ.',
-  ],
-  [
-    'The payment provider does not answer. What it has done is noted once it says so; the same can be asked ' +
-      'again.',
-    'Платёжный сервис не отвечает. Что он сделал, запишется, когда он ответит; запрос можно повторить.',
   ],
   [
     'Too many attempts. Wait a few minutes and try again.',
@@ -404,4 +379,5 @@ export const messages: readonly Said[] = [
   ['A fault of a supplier.', 'Сбой у поставщика.'],
   ['Fewer are free than were asked for.', 'Столько свободных нет.'],
   ...leavingMessages,
+  ...paymentMessages,
 ]

@@ -89,7 +89,7 @@ export function createUnfinished(deps: {
       await untilStill(new Set(theirs.map((each) => each.range.createdAt)))
     },
 
-    /** The ranges that were to hold these: not in yet and with any of them, or in and without those that are missing. */
+    /** The ranges that were to hold these: not in yet and with any of them, or in and without some of them. */
     async leftBehind(all: readonly string[], missing: readonly string[]): Promise<Planned> {
       const ranges = missing.length === 0 ? await coming() : await writtenOut()
       const byAddress = indexOf(ranges)

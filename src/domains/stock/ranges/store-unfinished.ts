@@ -3,8 +3,8 @@ import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { UnderWay } from './rules.ts'
 
 /**
- * What was begun to be added and is not in yet, by when it was begun: all ranges of one import have the same time. While
- * somebody is at it, one of its numbers changes every few seconds.
+ * What was begun to be added and is not in yet, by when it was begun: all ranges of one import have the same time.
+ * While somebody is at it, one of its numbers changes every few seconds.
  */
 export async function importsUnderWay(reader: Reader): Promise<UnderWay[]> {
   const begun = await reader.all<{ created_at: bigint; ranges: bigint; prefix: string }>(
