@@ -114,7 +114,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
       chargesPerMinute: 0,
       clock: shop.clock.read,
       requestId: () => 'x',
-      isReady: async () => true,
+      findHindrance: async () => undefined,
       isStopping: () => false,
       note: () => {},
     })

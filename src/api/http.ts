@@ -125,7 +125,8 @@ export type HttpDeps = {
   readonly chargesPerMinute: number
   readonly clock: Clock
   readonly requestId: () => string
-  readonly isReady: () => Promise<boolean>
+  /** Why nothing can be sold now; undefined if it can. */
+  readonly findHindrance: () => Promise<string | undefined>
   /** What the operator should know of, though the shop works; nothing unless said. */
   readonly warnings?: () => Promise<readonly string[]>
   /** What all shops on one database count requests in; each its own unless said. */
@@ -176,12 +177,10 @@ export function createHttp(deps: HttpDeps) {
   }
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
   app.get('/readyz', async () => {
-    const ready = !deps.isStopping() && (await deps.isReady())
-    const warnings = ready ? ((await deps.warnings?.()) ?? []) : []
-    return Response.json(
-      { ok: ready, ...(warnings.length > 0 && { warnings }) },
-      { status: ready ? 200 : 503, headers: plainHeaders },
-    )
+    const reason = deps.isStopping() ? 'The shop is stopping.' : await deps.findHindrance()
+    if (reason !== undefined) return Response.json({ ok: false, reason }, { status: 503, headers: plainHeaders })
+    const warnings = (await deps.warnings?.()) ?? []
+    return Response.json({ ok: true, ...(warnings.length > 0 && { warnings }) }, { headers: plainHeaders })
   })
   for (const route of deps.plain ?? []) {
     const limit = createRateLimit(route.perMinute, deps.clock, route.path, deps.buckets)

@@ -30,7 +30,7 @@ export async function migrate(db: Database, migrations: readonly Migration[]): P
   await db.transact(async (tx) => {
     await lock(db, tx)
     await tx.run(migrationsTable)
-  })
+  }, 'unhurried')
   const missing = new Set(await pending(db, migrations))
   const done: string[] = []
   for (const migration of migrations) {
@@ -75,7 +75,7 @@ function apply(db: Database, migration: Migration, migrations: readonly Migratio
       Date.now(),
     ])
     return true
-  })
+  }, 'unhurried')
 }
 
 /**
@@ -102,7 +102,6 @@ function assertKnown(applied: readonly Applied[], migrations: readonly Migration
 async function lock(db: Database, tx: Tx): Promise<void> {
   if (db.engine !== 'postgres') return
   await tx.run(`SET LOCAL lock_timeout = '30min'`)
-  await tx.run(`SET LOCAL statement_timeout = '30min'`)
   await tx.all('SELECT pg_advisory_xact_lock(7204201)')
 }
 

@@ -7,9 +7,23 @@ export function openDatabase(address: string, connections?: number): Database {
   return /^postgres(ql)?:\/\//.test(address) ? openPostgres(address, connections) : openSqlite(address)
 }
 
-/** Whether the database answers at all now. */
+/** Whoever asks whether it is there does not want to wait for as long as a sale may. */
+const answersWithinMs = 3_000
+
+/** Whether the database answers at all now; one that hangs does not. */
 export const isReachable = (reader: Reader): Promise<boolean> =>
-  reader.first('SELECT 1 AS one').then(
+  soonEnough(reader.first('SELECT 1 AS one')).then(
     () => true,
     () => false,
   )
+
+/** What was read, if the database tells it now; a failure if it takes longer than whoever only looks will wait. */
+export async function soonEnough<Result>(reading: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error('the database does not answer now')), answersWithinMs)
+  try {
+    return await Promise.race([reading, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

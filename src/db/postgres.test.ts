@@ -53,7 +53,8 @@ describe('PostgreSQL', () => {
 
   test('two transactions that block one another both succeed in the end, each with one effect', async () => {
     const attempts = await meetHeadOn((tx, id) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
-    expect(attempts).toBe(3)
+    // One is run again; more often where a busy machine lets it in ahead of the other.
+    expect(attempts).toBeGreaterThanOrEqual(3)
     expect(await db.all('SELECT id, amount FROM things ORDER BY id')).toEqual([
       { id: 'a', amount: 2n },
       { id: 'b', amount: 2n },
@@ -65,7 +66,8 @@ describe('PostgreSQL', () => {
       tx.send('UPDATE things SET amount = amount + 1 WHERE id = $1', [id])
       await tx.first('SELECT amount FROM things WHERE id = $1', [id])
     })
-    expect(attempts).toBe(3)
+    // One is run again; more often where a busy machine lets it in ahead of the other.
+    expect(attempts).toBeGreaterThanOrEqual(3)
     expect(await db.first('SELECT CAST(SUM(amount) AS BIGINT) AS all FROM things')).toEqual({ all: 8n })
   })
 

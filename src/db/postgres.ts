@@ -1,56 +1,39 @@
-import { type ReservedSQL, SQL } from 'bun'
-import type { Refusal } from '../kernel/refusal.ts'
 import { Bundle } from './bundle.ts'
+import { type Limits, late, Pool, shippedLimits } from './pool.ts'
 import { toBound } from './portable.ts'
+import type { Listener } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
-import { unavailable } from './unavailable.ts'
 
 /** Few connections do more than many: past the server's cores they only wait for one another. */
 const poolSize = 12
-const connectSeconds = 5
-/** How long a transaction waits for a free connection, and how long the server lets it wait for a lock or run. */
-const poolWaitMs = 5_000
-const lockWaitMs = 5_000
-const statementLimitMs = 15_000
 /** How often a transaction is run again after the server chose it as the victim of a deadlock. */
 const mostAttempts = 6
+/** What nobody waits for may take half an hour a statement, and no longer. */
+const unhurriedMs = 30 * 60_000
+const unhurriedSilentMs = unhurriedMs + 60_000
 
-/** The parts of a pooled client and of a reserved connection that are used here. */
-type Client = { unsafe(sql: string, values?: unknown[]): Promise<unknown> & { execute(): Promise<unknown> } }
-
-export function openPostgres(url: string, size: number = poolSize): Database {
-  const pool = new SQL({
-    url,
-    max: size,
-    bigint: true,
-    connectionTimeout: connectSeconds,
-    connection: {
-      application_name: 'turnpike',
-      // Statements here are short; compiling one costs more than it ever saves.
-      jit: 'off',
-      // Whoever asks for the first of many is to get them in an index's order. Through a bitmap all of them would be
-      // read and sorted, in every sale from a stock that was just added and that nobody has counted yet.
-      enable_bitmapscan: 'off',
-      statement_timeout: String(statementLimitMs),
-      lock_timeout: String(lockWaitMs),
-      idle_in_transaction_session_timeout: String(statementLimitMs),
-    },
-  })
+export function openPostgres(url: string, size: number = poolSize, limits: Limits = shippedLimits): Database {
+  const pool = new Pool(url, size, limits)
+  const begin = <Result>(work: Work<Result>) => transact(pool, 'BEGIN', work, limits.silentMs)
+  const beginUnhurried = <Result>(work: Work<Result>, how = 'BEGIN') =>
+    transact(pool, how, unhurried(work), unhurriedSilentMs)
   return {
     engine: 'postgres',
-    ...readerOn(pool),
-    transact: (work) => transact(pool, 'BEGIN', work),
-    transactLong: (work) => transact(pool, 'BEGIN', unhurried(byIndex(work))),
-    snapshot: (work) => transact(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', unhurried(work)),
-    close: () => pool.close({ timeout: 5 }),
+    ...readerWith((sql, values) => pool.read(sql, values)),
+    transact: (work, pace) => (pace === 'unhurried' ? beginUnhurried(work) : begin(work)),
+    transactLong: (work) => beginUnhurried(byIndex(work)),
+    snapshot: (work) => beginUnhurried(work, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
+    close: () => pool.close(),
   }
 }
 
+type Work<Result> = (tx: Tx) => Promise<Result>
+
 const unhurried =
-  <Result>(work: (tx: Tx) => Promise<Result>) =>
+  <Result>(work: Work<Result>) =>
   async (tx: Tx): Promise<Result> => {
-    await tx.run(`SET LOCAL statement_timeout = '30min'`)
-    await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
+    await tx.run(`SET LOCAL statement_timeout = ${unhurriedMs}`)
+    await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${unhurriedMs}`)
     return work(tx)
   }
 
@@ -59,16 +42,16 @@ const unhurried =
  * the planner would read all of it each time.
  */
 const byIndex =
-  <Result>(work: (tx: Tx) => Promise<Result>) =>
+  <Result>(work: Work<Result>) =>
   async (tx: Tx): Promise<Result> => {
     await tx.run('SET LOCAL enable_seqscan = off')
     return work(tx)
   }
 
-async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+async function transact<Result>(pool: Pool, begin: string, work: Work<Result>, silentMs: number): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await attemptOnce(pool, begin, work)
+      return await attemptOnce(pool, begin, work, silentMs)
     } catch (error) {
       if (!isRetriable(error) || attempt >= mostAttempts) throw toPublic(error)
       // A growing pause with chance in it, so that two victims do not meet again.
@@ -77,9 +60,8 @@ async function transact<Result>(pool: SQL, begin: string, work: (tx: Tx) => Prom
   }
 }
 
-async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => Promise<Result>): Promise<Result> {
-  const connection = await reserve(pool)
-  const client = connection as unknown as Client
+async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>, silentMs: number): Promise<Result> {
+  const { client, listener, release } = await pool.reserve(silentMs)
   const sent: Promise<unknown>[] = []
   const bundle = new Bundle()
   let open = true
@@ -87,8 +69,9 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
   // commit, which the server then turns into a rollback by itself.
   const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
     const answer = client.unsafe(sql, toBound(values)).execute()
+    listener.asked()
     // How it ended is kept, and not what it carried: a transaction may fill a database.
-    sent.push(answer.then(letGo, toFailure))
+    sent.push(heardBy(listener, answer))
     return answer
   }
   const assertOpen = (): void => {
@@ -128,34 +111,31 @@ async function attemptOnce<Result>(pool: SQL, begin: string, work: (tx: Tx) => P
       () => error,
       (failure: unknown) => failure as Error,
     )
-    await client.unsafe('ROLLBACK').catch(() => {})
+    await dispatch('ROLLBACK').catch(letGo)
     // After a failure the server refuses every later statement; what went wrong is what failed first.
     throw stateOf(error) === '25P02' ? first : error
   } finally {
-    await connection.release()
+    await release()
   }
 }
 
 const letGo = (): void => {}
-const toFailure = (reason: unknown): { readonly reason: unknown } => ({ reason })
+
+/** How a statement ended, which its listener is told: with nothing, or with the reason why it failed. */
+const heardBy = (listener: Listener, answer: Promise<unknown>): Promise<unknown> =>
+  answer.then(
+    () => listener.heard(),
+    (reason: unknown) => {
+      listener.heard()
+      return { reason }
+    },
+  )
 
 /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
 async function settle(sent: readonly Promise<unknown>[]): Promise<void> {
   const outcomes = await Promise.all(sent)
   const failed = outcomes.find((outcome) => outcome !== undefined) as { reason: Error } | undefined
   if (failed) await named(Promise.reject(failed.reason))
-}
-
-async function reserve(pool: SQL): Promise<ReservedSQL> {
-  try {
-    return await pool.reserve({ signal: AbortSignal.timeout(poolWaitMs) })
-  } catch (error) {
-    throw error instanceof DOMException ? late(error) : error
-  }
-}
-
-function readerOn(client: Client): Reader {
-  return readerWith((sql, values) => client.unsafe(sql, toBound(values ?? [])))
 }
 
 function readerWith(ask: (sql: string, values?: readonly Value[]) => Promise<unknown>): Reader {
@@ -204,5 +184,3 @@ function toPublic(error: unknown): unknown {
   const busy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P01', '57P02', '57P03'].includes(state)
   return gone || busy || isRetriable(error) ? late(error) : error
 }
-
-const late = (cause: unknown): Refusal => unavailable('The database did not answer in time.', cause)

@@ -49,13 +49,11 @@ async function aloneInPostgres<Result>(url: string, work: (sole: Sole) => Promis
   const db = openPostgres(url, 1)
   try {
     return await db.transact(async (tx) => {
-      await tx.run(`SET LOCAL statement_timeout = '30min'`)
-      await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
       await tx.all(lockOpening)
       await assertAlone(tx)
       await assertOpen({ engine: 'postgres', ...tx })
       return await work({ engine: 'postgres', reader: tx, close: (because, nowMs) => close(tx, because, nowMs) })
-    })
+    }, 'unhurried')
   } finally {
     await db.close()
   }

@@ -48,6 +48,10 @@ export function readSqlite(path: string): { readonly reader: Reader; close(): vo
   return { reader: readerOn(connection), close: () => connection.close() }
 }
 
+/** What SQLite says of a file that is none of its own, or of which pages are missing or overwritten. */
+export const isNoDatabase = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(NOTADB|CORRUPT|IOERR_SHORT_READ)/.test(String(error.code))
+
 /** A database that is this process's alone until it is let go. */
 export type Held = {
   readonly reader: Reader

@@ -34,9 +34,10 @@ export type Database = Reader & {
   readonly engine: 'sqlite' | 'postgres'
   /**
    * Runs `work` in one transaction and answers only after its commit is on disk. What it throws undoes all that it did
-   * and nothing else. It may be run again from the start after a deadlock, so it must have no effect but its SQL.
+   * and nothing else. It may be run again from the start after a deadlock, so it must have no effect but its SQL. Each
+   * statement has seconds, and half an hour where it is `unhurried`.
    */
-  transact<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
+  transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result>
   /** The same for chores over very many rows, which no customer waits for: a statement may take minutes. */
   transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
   /** Runs several reads against one unchanging snapshot; they may take longer than a sale may. */

@@ -1,14 +1,27 @@
 import type { DedicatedUpkeep } from '../domains/dedicated/index.ts'
 import type { Stock } from '../domains/stock/index.ts'
-import type { Chore } from './chores.ts'
+import { toIso } from '../kernel/time.ts'
+import type { Chore, Notes } from './chores.ts'
 
 const atOnce = 200
 
-/** Ends what is over, renews what asks for it, and puts rested addresses up for sale again. */
-export function dedicatedChores(services: { dedicatedUpkeep: DedicatedUpkeep; stock: Stock }): readonly Chore[] {
+/** Ends what is over, renews what asks for it, and puts up for sale what has rested or was left half added. */
+export function dedicatedChores(
+  services: { dedicatedUpkeep: DedicatedUpkeep; stock: Stock },
+  notes: Pick<Notes, 'info'>,
+): readonly Chore[] {
   return [
     { name: 'release proxies', everyMs: 5_000, work: () => untilFewer(() => services.dedicatedUpkeep.release(atOnce)) },
     { name: 'end rest', everyMs: 60_000, work: () => untilFewer(() => services.stock.endRest(atOnce)) },
+    {
+      name: 'adopt stock',
+      everyMs: 60_000,
+      async work() {
+        for (const { begunAt, places, prefix } of await services.stock.ranges.unfinished.adoptStill()) {
+          notes.info('half added stock is sold', { begun_at: toIso(begunAt), places, first_range: prefix })
+        }
+      },
+    },
     {
       name: 'renew proxies',
       everyMs: 30_000,

@@ -5,6 +5,7 @@ import { tellServiceManager } from '../adapters/service-manager.ts'
 import type { Given, Option } from '../cli/command.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Config, readConfig, settings } from './settings/config.ts'
+import { findUnknownSettings } from './settings/unknown.ts'
 import type { Opened } from './supervise.ts'
 
 /** What every command takes: how to answer, and all settings. */
@@ -19,8 +20,17 @@ export const commonOptions: readonly Option[] = [
 ]
 
 export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
-export const logOf = (config: Config, role: string): Log =>
-  createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+
+/** The log of a process that runs from now on. What is set and means nothing is its first word, said once by `up`. */
+export function logOf(config: Config, role: string): Log {
+  const log = createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+  if (process.env['TURNPIKE_SUPERVISED'] === '1') return log
+  for (const { name, meant } of findUnknownSettings(process.env)) {
+    const explanation = `it is not known and was ignored${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    log.warn('unknown setting', { setting: name, explanation })
+  }
+  return log
+}
 
 /** Tells systemd, where it has started this process. What is supervised by `up` leaves that to `up`. */
 export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {

@@ -90,6 +90,11 @@ function closedPathOf(error: unknown): string | undefined {
   if (['ENOTDIR', 'EEXIST'].includes(String(error.code))) {
     return `${path} cannot be a folder: a file is there. Name another with TURNPIKE_DATA (--data).`
   }
+  const syscall = 'syscall' in error ? String(error.syscall) : ''
+  if (error.code === 'EISDIR') return `${path} is a folder, and has to be a file. Move it away, or name another place.`
+  if (error.code === 'ENOENT' && syscall === 'mkdir') {
+    return `${path} cannot be made there. Name another folder with TURNPIKE_DATA (--data).`
+  }
   if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
   const place = 'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).'
   return `${path} may not be used by this user. ${place}`

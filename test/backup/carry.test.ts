@@ -113,6 +113,17 @@ describe.each([...enginesOf(import.meta.path)])('a shop on %s in which everythin
     writeFileSync(join(bad, 'manifest.json'), '{}')
     expect(await failing(restore(config, bad, work()))).toContain('manifest')
     writeFileSync(join(bad, 'manifest.json'), text)
+    const rows = readFileSync(join(backup, 'shop.db'))
+    for (const other of [
+      rows.subarray(0, rows.length / 2),
+      rows.subarray(0, 300),
+      Buffer.from('no rows'),
+      Buffer.of(),
+    ]) {
+      writeFileSync(join(bad, 'shop.db'), other)
+      expect(await failing(restore(config, bad, work()))).toMatch(/damaged.*Take another one/)
+    }
+    writeFileSync(join(bad, 'shop.db'), rows)
     writeFileSync(join(bad, 'secret.key'), '06'.repeat(32))
     expect(await failing(restore(config, bad, work()))).toContain('key')
     rmSync(join(bad, 'secret.key'))

@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { SQL } from 'bun'
 
-export type Postgres = { readonly url: string; stop(): Promise<void> }
+export type Postgres = {
+  readonly url: string
+  stop(): Promise<void>
+  /** Stops every process of a server of one's own where it is, as a machine that hangs does, and lets them go on. */
+  readonly hang: () => void
+  readonly goOn: () => void
+}
 export type Database = { readonly url: string; drop(): Promise<void> }
 
 /**
@@ -58,7 +64,8 @@ const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const given = process.env['TURNPIKE_TEST_POSTGRES_URL']
   const mayBorrow = options.source === undefined && options.own !== true
-  if (given !== undefined && given !== '' && mayBorrow) return { url: given, stop: async () => {} }
+  if (given !== undefined && given !== '' && mayBorrow)
+    return { url: given, stop: async () => {}, hang: notOurs, goOn: notOurs }
   const dropping = findDropping()
   const complaints: string[] = []
   for (const build of findBuilds(options.source)) {
@@ -78,6 +85,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       ...complaints,
     ].join('\n'),
   )
+}
+
+function notOurs(): never {
+  throw new Error('a server that was borrowed is not made to hang')
 }
 
 let shared: Promise<Postgres> | undefined
@@ -253,19 +264,35 @@ async function startServer(bin: string, folder: string, dropping: Dropping, dura
     stdout: 'ignore',
     stderr: 'pipe',
   })
+  const pidFile = join(folder, 'data', 'postmaster.pid')
+  const signal = (name: NodeJS.Signals): void => {
+    const first = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
+    // The first one stops first and goes on last, so that none is born in between.
+    const all = [first, ...childrenOf(first)]
+    for (const pid of name === 'SIGSTOP' ? all : all.toReversed()) process.kill(pid, name)
+  }
   const stop = async () => {
+    if (existsSync(pidFile)) signal('SIGCONT')
     await guard.stdin.end()
     await guard.exited
   }
   try {
-    await untilReady(guard, join(folder, 'data', 'postmaster.pid'))
+    await untilReady(guard, pidFile)
   } catch (error) {
     await stop()
     throw error
   }
   guard.unref()
-  return { url: `postgres://${superuser}@127.0.0.1:${port}/postgres`, stop }
+  return {
+    url: `postgres://${superuser}@127.0.0.1:${port}/postgres`,
+    stop,
+    hang: () => signal('SIGSTOP'),
+    goOn: () => signal('SIGCONT'),
+  }
 }
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 /** The server writes its state into its own file, so that no other server on the port can be mistaken for it. */
 async function untilReady(guard: Bun.Subprocess<'pipe', 'ignore', 'pipe'>, pidFile: string): Promise<void> {

@@ -100,7 +100,7 @@ export async function openThingsShop(
     chargesPerMinute: limits.charges ?? 0,
     clock: clock.read,
     requestId: () => realSurroundings.random(12).toHex(),
-    isReady: async () => true,
+    findHindrance: async () => undefined,
     isStopping: () => stopping,
     note: (note) => void notes.push(note),
   })

@@ -137,6 +137,9 @@ describe.each([...enginesOf(import.meta.path)])('the operator’s tool for payme
       [expect.objectContaining({ provider_id: unheard, problem: 'paid at the provider, pending here' })],
     ])
     await side.stop()
+    const silent = await ask('payments', 'reconcile', ...days)
+    expect([silent.exit, silent.json.error.code]).toEqual([1, 'provider_error'])
+    expect(silent.json.error.message).toContain('crypto_pay does not answer')
   })
 
   test('codes and who brought whom are made, listed and ended', async () => {

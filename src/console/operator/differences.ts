@@ -22,10 +22,13 @@ const translate = createTranslator([
   ['{} RUB at the provider, {} here', 'у провайдера {} ₽, здесь {} ₽'],
   ['{} RUB given back at the provider, {} taken here', 'у провайдера возвращено {} ₽, здесь снято {} ₽'],
   ['A fault here; the log tells more.', 'Неисправность здесь; подробности в логе.'],
-  ['The payment provider did not accept this.', 'Провайдер этого не принял.'],
   [
-    'The payment provider does not answer. What it has done is noted once it says so; the same can be asked again.',
-    'Провайдер не отвечает. Что он сделал, будет записано, когда он скажет; спросить можно ещё раз.',
+    '{} does not give its list out. Look whether its secret is still right.',
+    '{} не отдаёт свой список. Проверьте, верен ли ещё его секрет.',
+  ],
+  [
+    '{} does not answer, so its list could not be compared. Try again later, or name another with --provider.',
+    '{} не отвечает, сверить его список не удалось. Повторите позже или выберите другого провайдера.',
   ],
 ])
 

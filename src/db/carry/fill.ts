@@ -16,13 +16,11 @@ export async function fillPostgres(
   work: (insert: Insert) => Promise<void>,
 ): Promise<void> {
   await db.transact(async (tx) => {
-    await tx.run(`SET LOCAL statement_timeout = '30min'`)
-    await tx.run(`SET LOCAL idle_in_transaction_session_timeout = '30min'`)
     for (const table of tables) await tx.run(`ALTER TABLE ${table.name} DISABLE TRIGGER USER`)
     for (const table of tables.toReversed()) await tx.run(`DELETE FROM ${table.name}`)
     await work((table, rows) => insertInto(tx, table, rows))
     for (const table of tables) await tx.run(`ALTER TABLE ${table.name} ENABLE TRIGGER USER`)
-  })
+  }, 'unhurried')
   // The planner knows nothing yet of what the tables hold, and `verify` asks much.
   for (const table of tables) await db.all(`ANALYZE ${table.name}`)
 }

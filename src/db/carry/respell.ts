@@ -14,11 +14,10 @@ const page = 2000
  * were written.
  */
 export function respell(db: Database): Promise<number> {
-  return db.engine === 'postgres' ? db.transact((tx) => respellAll(db.engine, tx)) : respellByPages(db)
+  return db.engine === 'postgres' ? db.transact((tx) => respellAll(db.engine, tx), 'unhurried') : respellByPages(db)
 }
 
 async function respellAll(engine: Database['engine'], tx: Tx): Promise<number> {
-  await tx.run(`SET LOCAL statement_timeout = '30min'`)
   await gather(engine, tx)
   let written = 0
   for (let from = 0n; ; from += BigInt(page)) {

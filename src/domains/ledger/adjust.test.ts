@@ -45,6 +45,21 @@ describe.each([...engines])('an operator’s word on a balance, on %s', (engine:
     expect(await balance(customer)).toBe(kopecks(5000n))
   })
 
+  test('moves nothing of a customer who was erased, but answers once more what it moved before', async () => {
+    const customer = await addCustomer(services, 10_000n)
+    const first = await adjust(customer, { key: 'payment of one who left' })
+    await adjust(customer, { kind: 'debit', amount: kopecks(15_000n) })
+    await services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
+    const before = await balance(customer)
+    for (const kind of ['credit', 'debit'] as const) {
+      expect(await refusal(adjust(customer, { kind, amount: kopecks(1n) }))).toBe('conflict')
+    }
+    const again = await adjust(customer, { key: 'payment of one who left' })
+    expect([again.isRepeat, again.posting.seq]).toEqual([true, first.posting.seq])
+    expect(await balance(customer)).toBe(before)
+    expect(await findingsOf(services)).toEqual([])
+  })
+
   test('is refused when its key has moved something else, for whomever', async () => {
     const customer = await addCustomer(services, 0n)
     const another = await addCustomer(services, 10_000n)

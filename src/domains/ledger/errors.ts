@@ -31,6 +31,16 @@ export const balanceTooLarge = (): Refusal =>
 
 export const noAccount = (): Refusal => new Refusal('missing', 'not_found', 'There is no such customer.')
 
+export const erasedCustomer = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'This customer was erased: nobody has this balance any more. No money was moved.',
+    {
+      charged: false,
+    },
+  )
+
 export const nothingToRefund = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such charge to refund.', { charged: false })
 

@@ -3,7 +3,7 @@ import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, negate, subtract } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { alreadyRefunded, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
+import { alreadyRefunded, erasedCustomer, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
 import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
 import * as store from './store.ts'
 
@@ -59,6 +59,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
       return { posting: earlier, isRepeat: true }
     }
+    if (await store.isErased(tx, customer)) throw erasedCustomer()
     const { kind, note, key, reference } = wish
     const movement = { kind, house: 'funds:operator', amount, order: null, token: null, refundOf: null, note } as const
     return { posting: move(tx, account, { ...movement, key, reference }), isRepeat: false }

@@ -147,6 +147,11 @@ export async function findByKey(reader: Reader, key: string): Promise<Posting | 
   return row && toPosting(row)
 }
 
+/** Whether a customer was erased: from then on no operator moves his money, which nobody could ask for. */
+export async function isErased(reader: Reader, customer: CustomerId): Promise<boolean> {
+  return (await reader.first('SELECT 1 AS one FROM erasures WHERE customer_id = $1', [customer])) !== undefined
+}
+
 /** Charges below `before`, newest first, each with the order it paid for. */
 export async function listCharges(
   reader: Reader,

@@ -126,6 +126,21 @@ export const providerUnheard = (): Refusal =>
     'The payment provider does not answer. What it has done is noted once it says so; the same can be asked again.',
   )
 
+/** Of a comparison: nothing was asked of it, and nothing changed. */
+export const booksUnheard = (provider: string): Refusal =>
+  new Refusal(
+    'supplier',
+    'provider_error',
+    `${provider} does not answer, so its list could not be compared. Try again later, or name another with --provider.`,
+  )
+
+export const booksRefused = (provider: string): Refusal =>
+  new Refusal(
+    'supplier',
+    'provider_error',
+    `${provider} does not give its list out. Look whether its secret is still right.`,
+  )
+
 export const noSuchNotice = (): Refusal =>
   new Refusal('missing', 'not_found', 'There is no such notice, or it was dealt with already.')
 

@@ -8,6 +8,8 @@ import type { Ledger } from '../ledger/index.ts'
 import type { Once, Told } from '../orders/index.ts'
 import type { Codes } from './codes/service.ts'
 import {
+  booksRefused,
+  booksUnheard,
   cannotRefund,
   noSuchNotice,
   noSuchPayment,
@@ -201,7 +203,10 @@ export function createPaymentOperator(deps: {
     ): Promise<{ readonly compared: number; readonly differences: readonly (Difference & { provider: string })[] }> {
       const outcomes = { compared: 0, differences: [] as (Difference & { provider: string })[] }
       for (const provider of name === undefined ? await connected() : [name]) {
-        const { compared, differences } = await asking(() => compare(provider, fromAt, toAt))
+        const { compared, differences } = await asking(() => compare(provider, fromAt, toAt), {
+          refused: () => booksRefused(provider),
+          unheard: () => booksUnheard(provider),
+        })
         outcomes.compared += compared
         outcomes.differences.push(...differences.map((each) => ({ ...each, provider })))
       }
@@ -279,12 +284,15 @@ function readKept(told: Told, name: string): Kopecks {
 }
 
 /** What a provider would not do, or did not answer to, is told to the operator who asked. */
-async function asking<Result>(work: () => Promise<Result>): Promise<Result> {
+async function asking<Result>(
+  work: () => Promise<Result>,
+  as = { refused: refusedAtProvider, unheard: providerUnheard },
+): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ProviderRefused) throw Object.assign(refusedAtProvider(), { cause: error })
-    if (error instanceof ProviderUnavailable) throw Object.assign(providerUnheard(), { cause: error })
+    if (error instanceof ProviderRefused) throw Object.assign(as.refused(), { cause: error })
+    if (error instanceof ProviderUnavailable) throw Object.assign(as.unheard(), { cause: error })
     throw error
   }
 }

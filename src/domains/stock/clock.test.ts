@@ -19,7 +19,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     await floor.close()
   })
   const doChores = async () => {
-    for (const chore of dedicatedChores(floor.services)) await chore.work()
+    for (const chore of dedicatedChores(floor.services, { info: () => {} })) await chore.work()
   }
 
   test.each([4, 3, 6] as const)('a proxy of kind %d is replaced all the same', async (ipv) => {

@@ -21,6 +21,13 @@ export const noSuchRange = (prefix: string): Refusal =>
 export const notAGateway = (name: string): Refusal =>
   new Refusal('missing', 'not_found', `There is no gateway called ${name}. "turnpike node list" shows them.`)
 
+export const beingAdded = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    'Somebody else is adding these addresses. Give the command again when he is done.',
+  )
+
 /** The address is one of another product, which only a constraint knows for sure. */
 export const soldElsewhere = (): Refusal =>
   new Refusal(

@@ -247,7 +247,7 @@ export function createStock(deps: {
 
   /**
    * Adds addresses in chunks of one transaction each. A shared address's slots come one after all others' first. Nodes
-   * hear of their ranges when all are in.
+   * hear of their ranges when all are in. What an import of the same that was broken off has left is finished with it.
    */
   async function addAddresses(
     addresses: Iterable<string>,
@@ -256,29 +256,36 @@ export function createStock(deps: {
     homes: readonly string[] = [],
   ): Promise<number> {
     const all = [...addresses]
+    await ranges.unfinished.untilNobodyAdds(all)
     const known = await store.existing(db, all)
     const unknown = all.filter((each) => !known.has(each))
-    const wished = await ranges.plan(unknown, homes)
-    const planned = await ranges.begin(wished)
+    const left = await ranges.unfinished.leftBehind(all, unknown)
+    const wished = await ranges.plan(
+      unknown.filter((each) => left.byAddress(each) === undefined),
+      homes,
+    )
+    const begun = await ranges.begin(wished)
+    const rangeOf: Planned['byAddress'] = (address) => left.byAddress(address) ?? begun.byAddress(address)
     try {
       let added = 0
       for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
         for (let at = 0; at < all.length; at += importChunk) {
-          added += await addChunk(all.slice(at, at + importChunk), slot, kind, planned)
+          added += await addChunk(all.slice(at, at + importChunk), slot, kind, rangeOf)
           onProgress(added)
         }
       }
-      await ranges.open(planned)
+      await ranges.open(begun)
+      await ranges.unfinished.finish(left, homes)
       counts.clear()
       return added
     } catch (error) {
       if (!(error instanceof ConstraintViolation)) throw error
-      await db.transact(async (tx) => ranges.cancel(tx, wished, planned))
+      await db.transact(async (tx) => ranges.cancel(tx, wished, begun))
       throw soldElsewhere()
     }
   }
 
-  async function addChunk(chunk: readonly string[], slot: number, kind: Kind, planned: Planned): Promise<number> {
+  async function addChunk(chunk: readonly string[], slot: number, kind: Kind, rangeOf: Planned['byAddress']) {
     const ids = await deps.placeIds.take(chunk.length)
     return db.transact(async (tx) => {
       const there = await store.existing(tx, chunk)
@@ -287,7 +294,7 @@ export function createStock(deps: {
       const places = chunk.flatMap((address, index): store.NewPlace[] => {
         if (others.has(address)) return []
         // A slot is on the node that its address is on.
-        const where = there.get(address) ?? { range: planned.byAddress(address) ?? null, carrier: null }
+        const where = there.get(address) ?? { range: rangeOf(address) ?? null, carrier: null }
         return [{ id: ids[index] ?? 0, address, slot, ...kind, state: 'free', ...where }]
       })
       return store.insertPlaces(tx, places)

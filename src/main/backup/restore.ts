@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { createVault } from '../../adapters/vault.ts'
 import type { OnProgress } from '../../db/carry/carry.ts'
 import { differing, type Held } from '../../db/carry/digest.ts'
+import { hasTable } from '../../db/closed.ts'
 import { noteRestored } from '../../db/counter.ts'
-import { readSqlite } from '../../db/sqlite-file.ts'
+import { isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
 import { Refusal } from '../../kernel/refusal.ts'
@@ -32,6 +33,10 @@ export async function restore(
   const manifest = readManifest(folder)
   const key = keyFor(config, folder)
   const file = readSqlite(filesOf(folder).rows)
+  await assertRows(filesOf(folder).rows, file).catch((error: unknown) => {
+    file.close()
+    throw error
+  })
   const target = await openTarget(databaseAddress(config), work.clock()).catch((error: unknown) => {
     file.close()
     throw error
@@ -46,10 +51,24 @@ export async function restore(
     if (config.secretKey === undefined) writeOwnFile(secretKeyFile(config.folder), `${toHex(key)}\n`)
     await target.finish()
     return { manifest, isRight }
+  } catch (error) {
+    throw isNoDatabase(error) ? damaged(filesOf(folder).rows) : error
   } finally {
     file.close()
     await target.leave()
   }
+}
+
+const damaged = (path: string): Refusal =>
+  refused(`${path} is damaged, or is not the file of a backup: it cannot be read. Take another one.`)
+
+/** The file of a backup has a shop's tables. One that is somebody else's is refused before anything is made. */
+async function assertRows(path: string, { reader }: Pick<ReturnType<typeof readSqlite>, 'reader'>): Promise<void> {
+  const isThere = await hasTable({ engine: 'sqlite', ...reader }, 'migrations').catch((error: unknown) => {
+    if (isNoDatabase(error)) return false
+    throw error
+  })
+  if (!isThere) throw damaged(path)
 }
 
 const toHex = (key: Uint8Array): string => Buffer.from(key).toString('hex')

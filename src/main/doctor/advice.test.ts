@@ -6,6 +6,7 @@ import {
   adviseClock,
   adviseDisk,
   adviseFiles,
+  adviseImport,
   adviseMode,
   adviseNode,
   adviseOwnCertificate,
@@ -125,4 +126,12 @@ describe('the doctor', () => {
       }
     }
   })
+})
+
+test('an import that was broken off is named, with what to do about it', () => {
+  const advice = adviseImport({ begunAt: nowMs, places: 4000, prefix: '203.0.96.0/19' })
+  expect(advice.state).toBe('wrong')
+  expect(advice.says).toContain('2026-06-01T00:00:00')
+  expect(advice.says).toContain('203.0.96.0/19')
+  expect(advice.todo).toContain('turnpike stock add')
 })

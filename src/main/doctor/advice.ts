@@ -1,5 +1,7 @@
 import type { PostgresSettings } from '../../db/server-settings.ts'
+import { toIso } from '../../kernel/time.ts'
 import { filesFor, roomWithin } from '../../plane/gateway/decide/capacity.ts'
+import type { UnknownSetting } from '../settings/unknown.ts'
 
 /** What the doctor says of one thing. `wrong` needs the operator, `note` is for him to know. */
 export type Advice = {
@@ -61,6 +63,22 @@ export function adviseMode(path: string, mode: number | undefined, isOwn: boolea
   if ((mode & 0o077) === 0) return ok(of, `only its owner may use it (${(mode & 0o777).toString(8)})`)
   return wrong(of, `others may use it (${(mode & 0o777).toString(8)})`, `chmod go= ${path}`)
 }
+
+/** Whoever has misspelt a setting runs with the shipped one; a variable of his own by such a name is his business. */
+export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
+  meant === undefined
+    ? note('settings', `${name} is not known and was ignored`, 'see "turnpike up --help" for those that there are')
+    : wrong('settings', `${name} is not known and was ignored`, `set ${meant} instead, if that was meant`)
+
+/** Addresses of an import that has not come to its end. */
+export const adviseImport = (each: { begunAt: number; places: number; prefix: string }): Advice =>
+  wrong(
+    'stock',
+    `an import that began at ${toIso(each.begunAt)} is not finished: of ${each.prefix} and what came with it, ` +
+      `${each.places} places are there, and none is sold`,
+    'unless a "turnpike stock add" still runs, give the same one again, and it is finished; ' +
+      'a shop that runs sells what is there by itself after two minutes',
+  )
 
 const oldestPostgres = 130_000
 

@@ -11,6 +11,7 @@ import { findProgram } from '../../plane/wireguard/run.ts'
 import { diskOf } from '../metrics/process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
+import { findUnknownSettings } from '../settings/unknown.ts'
 import { untrustedProxy } from '../shop/forwarding.ts'
 import {
   type Advice,
@@ -20,6 +21,7 @@ import {
   adviseMode,
   adviseOwnCertificate,
   adviseProxies,
+  adviseSetting,
   note,
   ok,
   wrong,
@@ -30,6 +32,7 @@ const answerWithinMs = 3_000
 /** What the machine is like that a shop or a node runs on. Changes nothing, and asks nobody but itself. */
 export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
   return [
+    ...findUnknownSettings(process.env).map(adviseSetting),
     adviseDisk('disk of the data folder', diskOf(config.folder)),
     ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
     adviseFiles(hardFileLimit(), config.gatewayConnections, config.gatewayTlsPort > 0),

@@ -8,10 +8,21 @@ import type { Database } from '../../db/transaction.ts'
 import { findTime } from '../../jobs/backups.ts'
 import { listBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, readMigrations } from '../shop/database.ts'
 import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
 import { openVault } from '../shop/vault.ts'
-import { type Advice, adviseBackups, adviseClock, adviseNode, advisePostgres, note, ok, wrong } from './advice.ts'
+import {
+  type Advice,
+  adviseBackups,
+  adviseClock,
+  adviseImport,
+  adviseNode,
+  advisePostgres,
+  note,
+  ok,
+  wrong,
+} from './advice.ts'
 import { isClockSet } from './kernel-clock.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -25,7 +36,13 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
       note('shop', `there is none in ${config.folder}`, 'a node needs none; else "turnpike up" opens one'),
     ]
   }
-  const db = openConfigured(config)
+  let db: Database
+  try {
+    db = openConfigured(config)
+  } catch (error) {
+    if (!(error instanceof BadSetting)) throw error
+    return [noClock, wrong('database', `${databaseAddress(config)} cannot be opened`, error.message)]
+  }
   try {
     if (!(await isReachable(db))) {
       return [noClock, wrong('database', 'it does not answer', 'see whether it runs, and whether its address is right')]
@@ -88,6 +105,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...(nodes.length === 0
       ? [wrong('nodes', 'there is none, so nothing is sold', '"turnpike node add" adds one')]
       : []),
+    ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     lookAtBackups(config, nowMs),
     ...(config.registration !== 'off' && config.smtpUrl === undefined

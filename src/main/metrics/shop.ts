@@ -1,6 +1,6 @@
 import type { RequestNote } from '../../api/answers.ts'
 import { nodeBase } from '../../api/node/http.ts'
-import { isReachable } from '../../db/open.ts'
+import { isReachable, soonEnough } from '../../db/open.ts'
 import { findTime } from '../../jobs/backups.ts'
 import type { ChoreRun } from '../../jobs/chores.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -52,7 +52,7 @@ export function addShopGauges(
 ): void {
   metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
   metrics.gauge('turnpike_http_requests_pending', 'Requests that run or wait, those of waiting nodes too.', pending)
-  const nodes = async () => [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
+  const nodes = async () => (await soonEnough(Promise.all([fleet.nodes('gateway'), fleet.nodes('vpn')]))).flat()
   const each = (read: (node: Awaited<ReturnType<typeof nodes>>[number]) => number | undefined) => async () =>
     (await nodes()).flatMap((node) => {
       const value = node.joinedAt === null ? undefined : read(node)
@@ -82,7 +82,8 @@ export function addShopGauges(
     'turnpike_node_refused_bytes_total',
     'Bytes that a node has claimed and was not believed.',
     async () => {
-      const refused = new Map((await traffic.counts.refusals()).map((one) => [one.node, Number(one.bytes)]))
+      const counted = await soonEnough(traffic.counts.refusals())
+      const refused = new Map(counted.map((one) => [one.node, Number(one.bytes)]))
       return (await nodes()).map((node) => ({ labels: { node: node.name }, value: refused.get(node.id) ?? 0 }))
     },
   )
@@ -90,7 +91,7 @@ export function addShopGauges(
     'turnpike_checkpoint_timestamp_seconds',
     'When the newest checkpoint was made, since 1970.',
     async () => {
-      const newest = await ledgerAudit.newest()
+      const newest = await soonEnough(ledgerAudit.newest())
       return newest && newest.madeAt / 1000
     },
   )

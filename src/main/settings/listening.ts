@@ -1,5 +1,15 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
 import { Refusal } from '../../kernel/refusal.ts'
 import { BadSetting } from './reading.ts'
+
+/** A name to listen at has to lead somewhere: what the runtime says of one that does not tells nothing. */
+export async function assertNamed(hostname: string, setting: string): Promise<void> {
+  if (isIP(hostname) !== 0 || (await lookup(hostname).catch(() => undefined))) return
+  throw new BadSetting(`${setting} is ${hostname}, a name that leads nowhere. ${nameOne}`)
+}
+
+const nameOne = 'Name an address of this machine, or 0.0.0.0 for all of them.'
 
 /**
  * Opens a port. What an operator can do about one that does not open is said in one line. One that is taken may be free
@@ -14,7 +24,7 @@ export function listening<Result>(hostname: string, port: number, what: string, 
       throw new Refusal('unavailable', 'unavailable', `Port ${port} of the ${what} is in use by another program.`)
     }
     if (code === 'EACCES') throw new BadSetting(`Port ${port} of the ${what} may not be opened by this user.`)
-    if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine.`)
+    if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine. ${nameOne}`)
     throw error
   }
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { findClosed, wayOutOf } from '../../db/closed.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
+import { isNoDatabase } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
@@ -16,8 +17,14 @@ const connectionsOfCommand = 3
 export function openConfigured(config: Config, connections = connectionsOfCommand): Database {
   const address = databaseAddress(config)
   if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
-  return openDatabase(address, connections)
+  try {
+    return openDatabase(address, connections)
+  } catch (error) {
+    throw isNoDatabase(error) ? new BadSetting(`${address} is no database, or is damaged. ${whatNext}`) : error
+  }
 }
+
+const whatNext = 'Name another folder with TURNPIKE_DATA (--data), or move it away and bring a backup back there.'
 
 /** A shop that was moved elsewhere, or is not there as a whole yet, does not open. */
 export async function assertOpen(db: Database): Promise<void> {

@@ -50,7 +50,7 @@ import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
-import { listening } from '../settings/listening.ts'
+import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
@@ -92,6 +92,7 @@ async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
 
 /** Opens the shop: database, schema, sandbox, HTTP, chores. */
 export async function openShop(config: Config, log: Log, around: Surroundings = realSurroundings): Promise<Shop> {
+  await assertNamed(config.host, 'TURNPIKE_HOST (--host)')
   const tls = openTls(config, 'shop', log)
   const db = openConfigured(config, config.databaseConnections)
   const applied = await migrate(db, readMigrations())
@@ -125,7 +126,7 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
   addBackupMetrics(metrics, config, backups.list)
   const all = [
     ...moneyChores(services, log),
-    ...dedicatedChores(services),
+    ...dedicatedChores(services, log),
     ...premiumChores(services, log),
     ...trafficChores({ ...services, ...around }, log),
     ...vpnChores(services, log),
@@ -271,7 +272,10 @@ function openApi(
     publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
-    isReady: async () => !isDraining && (await isReachable(services.db)),
+    async findHindrance() {
+      if (isDraining) return 'The shop is stopping.'
+      return (await isReachable(services.db)) ? undefined : 'The database does not answer.'
+    },
     warnings: async () => [
       ...(await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
       ...forwarding.warnings(),

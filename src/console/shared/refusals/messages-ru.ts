@@ -1,4 +1,5 @@
 import { leavingMessages } from './leaving-ru.ts'
+import { paymentMessages } from './payments-ru.ts'
 import type { Said } from './translate.ts'
 
 /** What the shop says when it refuses, and the same in Russian. `{}` stands for whatever varies. */
@@ -308,19 +309,9 @@ export const messages: readonly Said[] = [
     '{} gives no money back by itself. Pay it out yourself and debit it.',
     '{} сам денег не возвращает. Выплатите их сами и удержите с баланса.',
   ],
-  ['The payment provider did not accept this.', 'Платёжный сервис этого не принял.'],
   [
-    'The payment provider did not accept this. Try another method or amount.',
-    'Платёжный сервис этого не принял. Попробуйте другой способ или сумму.',
-  ],
-  [
-    'The payment provider does not answer. Try again with the same Idempotency-Key, or with another method.',
-    'Платёжный сервис не отвечает. Повторите или выберите другой способ.',
-  ],
-  [
-    'The payment provider does not answer. What it has done is noted once it says so; the same can be asked ' +
-      'again.',
-    'Платёжный сервис не отвечает. Что он сделал, запишется, когда он ответит; запрос можно повторить.',
+    'Somebody else is adding these addresses. Give the command again when he is done.',
+    'Эти адреса сейчас добавляет кто-то другой. Повторите, когда он закончит.',
   ],
   [
     'Too many attempts. Wait a few minutes and try again.',
@@ -388,4 +379,5 @@ export const messages: readonly Said[] = [
   ['A fault of a supplier.', 'Сбой у поставщика.'],
   ['Fewer are free than were asked for.', 'Столько свободных нет.'],
   ...leavingMessages,
+  ...paymentMessages,
 ]

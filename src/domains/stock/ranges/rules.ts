@@ -18,6 +18,18 @@ export type Range = {
   readonly changedAt: number
 }
 
+/** An import that is not finished: what has come of it so far, and one of its prefixes to know it by. */
+export type UnderWay = {
+  readonly begunAt: number
+  readonly ranges: number
+  readonly places: number
+  readonly prefix: string
+}
+
+/** Whether nothing has come of an import between two looks at it. */
+export const standsStill = (before: UnderWay | undefined, now: UnderWay): boolean =>
+  before?.ranges === now.ranges && before.places === now.places
+
 /** What a node last said of a range. */
 export type Trial = {
   readonly node: string

@@ -29,10 +29,9 @@ import {
   without,
 } from './rules.ts'
 import { indexOf, inParts, type Planned, type PlannedRange, sorted } from './rules-plan.ts'
+import { createUnfinished } from './service-unfinished.ts'
 import * as store from './store.ts'
 
-/** An import that was begun so long ago is over, one way or the other. */
-const importMs = 3_600_000
 const adoptAtOnce = 20_000
 
 /** What a node says of a range: all of it, so that saying it twice changes nothing. */
@@ -179,11 +178,14 @@ export function createRanges(deps: {
     })
   }
 
+  const unfinished = createUnfinished({ db, clock, live, give })
+
   return {
     serving,
     live,
     plan,
     cancel,
+    unfinished,
 
     async begin({ ranges }: Planned): Promise<Planned> {
       const begun: PlannedRange[] = []
@@ -215,8 +217,7 @@ export function createRanges(deps: {
 
     /** Stock of a time before there were ranges is put into ranges that are any node's. Tells how many addresses. */
     async adopt(): Promise<number> {
-      const stale = await store.comingBefore(db, clock() - importMs, adoptAtOnce)
-      if (stale.length > 0) await db.transact(async (tx) => store.setState(tx, stale, 'in', clock()))
+      await unfinished.adoptOld()
       for (const text of await store.rangelessBlocks(db)) {
         const prefix = readPrefix(text)
         const [id] = await deps.rangeIds.take(1)

@@ -85,15 +85,6 @@ export function deletePlaces(tx: Tx, ranges: readonly number[]): void {
   }
 }
 
-/** Ranges whose import was begun before a moment, and has ended by now one way or the other. */
-export async function comingBefore(reader: Reader, beforeAt: number, most: number): Promise<number[]> {
-  const rows = await reader.all<{ id: bigint }>(
-    `SELECT id FROM stock_ranges WHERE state = 'coming' AND created_at < $1 ORDER BY created_at LIMIT $2`,
-    [beforeAt, most],
-  )
-  return rows.map((row) => Number(row.id))
-}
-
 export async function listRanges(reader: Reader): Promise<Range[]> {
   const rows = await reader.all<RangeRow>(`SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
   return rows.map(toRange)

@@ -1,0 +1,31 @@
+import type { Said } from './translate.ts'
+
+/** The same of payment providers, and of money that nobody has any more. */
+export const paymentMessages: readonly Said[] = [
+  [
+    'This customer was erased: nobody has this balance any more. No money was moved.',
+    'Этот покупатель удалён: баланс больше никому не принадлежит. Деньги не двигались.',
+  ],
+  [
+    '{} does not answer, so its list could not be compared. Try again later, or name another with --provider.',
+    '{} не отвечает, сверить его список не удалось. Повторите позже или выберите другой сервис.',
+  ],
+  [
+    '{} does not give its list out. Look whether its secret is still right.',
+    '{} не отдаёт свой список. Проверьте, верен ли ещё его секрет.',
+  ],
+  ['The payment provider did not accept this.', 'Платёжный сервис этого не принял.'],
+  [
+    'The payment provider did not accept this. Try another method or amount.',
+    'Платёжный сервис этого не принял. Попробуйте другой способ или сумму.',
+  ],
+  [
+    'The payment provider does not answer. Try again with the same Idempotency-Key, or with another method.',
+    'Платёжный сервис не отвечает. Повторите или выберите другой способ.',
+  ],
+  [
+    'The payment provider does not answer. What it has done is noted once it says so; the same can be asked ' +
+      'again.',
+    'Платёжный сервис не отвечает. Что он сделал, запишется, когда он ответит; запрос можно повторить.',
+  ],
+]

@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { refusalOf } from '../../test/harness/failure.ts'
+import { type Postgres, startPostgres } from '../../test/harness/postgres.ts'
+import { untilTrue } from '../../test/harness/turnpike.ts'
+import { isReachable } from './open.ts'
+import { shippedLimits } from './pool.ts'
+import { openPostgres } from './postgres.ts'
+import type { Database } from './transaction.ts'
+
+/** As those that are shipped, and shorter. */
+const limits = { poolWaitMs: 300, lockWaitMs: 500, statementMs: 600, silentMs: 1_000 }
+const unavailable = { kind: 'unavailable', code: 'unavailable' }
+
+test('a request is told that the database is silent before its connection is closed for saying nothing', () => {
+  const { poolWaitMs, silentMs, statementMs } = shippedLimits
+  expect(silentMs).toBeGreaterThan(statementMs)
+  expect(poolWaitMs + silentMs).toBeLessThan(30_000)
+})
+
+describe('a PostgreSQL that hangs', () => {
+  let server: Postgres
+  let db: Database
+  let watcher: Database
+  beforeAll(async () => {
+    server = await startPostgres({ own: true })
+    db = openPostgres(server.url, 3, limits)
+    watcher = openPostgres(server.url, 1)
+    await db.transact((tx) => tx.run('CREATE TABLE things (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)'))
+  })
+  afterEach(() => server.goOn())
+  afterAll(async () => {
+    await db.close()
+    await watcher.close()
+    await server.stop()
+  })
+  const add = (id: number) => db.transact((tx) => tx.run('INSERT INTO things VALUES ($1, 1)', [id]))
+  const isThere = async (id: number) => (await watcher.all('SELECT 1 FROM things WHERE id = $1', [id])).length === 1
+  const isBack = () => untilTrue(() => isReachable(db))
+  const untilFew = () =>
+    untilTrue(async () => {
+      const found = await watcher.first<{ n: bigint }>(
+        `SELECT COUNT(*) AS n FROM pg_stat_activity WHERE application_name = 'turnpike' AND pid <> pg_backend_pid()`,
+      )
+      return Number(found?.n) <= 3
+    })
+
+  test('refuses reads and transactions as unavailable, and is used again once it goes on', async () => {
+    await Promise.all([add(1), db.first('SELECT 1 AS one')])
+    server.hang()
+    const refused = await Promise.all([
+      ...Array.from({ length: 4 }, () => refusalOf(db.first('SELECT 1 AS one'))),
+      ...Array.from({ length: 6 }, (_, index) => refusalOf(add(10 + index))),
+    ])
+    for (const each of refused) expect(each).toMatchObject(unavailable)
+    server.goOn()
+    expect(await isBack()).toBeTrue()
+    await add(2)
+    expect(await isThere(2)).toBeTrue()
+    expect(await untilFew()).toBeTrue()
+  })
+
+  test('leaves nobody with the answer to somebody else’s statement', async () => {
+    server.hang()
+    const late = Promise.all(
+      Array.from({ length: 6 }, (_, n) => refusalOf(db.transact((tx) => tx.first('SELECT $1 AS n', [`old ${n}`])))),
+    )
+    const lateReads = Promise.all(Array.from({ length: 6 }, (_, n) => refusalOf(db.first('SELECT $1 AS n', [`o${n}`]))))
+    await Promise.all([late, lateReads])
+    server.goOn()
+    await isBack()
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        n % 2 === 0
+          ? db.first<{ n: string }>('SELECT $1 AS n', [`new ${n}`])
+          : db.transact((tx) => tx.first<{ n: string }>('SELECT $1 AS n', [`new ${n}`])),
+      ),
+    )
+    expect(answers.map((each) => each?.n)).toEqual(Array.from({ length: 60 }, (_, n) => `new ${n}`))
+  })
+
+  test('undoes what was open in it, and a repeat has the only effect', async () => {
+    const inside = Promise.withResolvers<void>()
+    const hung = Promise.withResolvers<void>()
+    const cut = db.transact(async (tx) => {
+      await tx.run('INSERT INTO things VALUES (20, 1)')
+      inside.resolve()
+      await hung.promise
+      await tx.run('UPDATE things SET n = n + 1 WHERE id = 20')
+    })
+    await inside.promise
+    server.hang()
+    hung.resolve()
+    expect(await refusalOf(cut)).toMatchObject(unavailable)
+    server.goOn()
+    await isBack()
+    const once = () =>
+      db.transact((tx) => tx.run('INSERT INTO things VALUES (20, 2) ON CONFLICT (id) DO UPDATE SET n = 2'))
+    await once()
+    expect(await watcher.all('SELECT n FROM things WHERE id = 20')).toEqual([{ n: 2n }])
+  })
+
+  test('lets a chore that may take its time finish, though reads gave up meanwhile', async () => {
+    const inside = Promise.withResolvers<void>()
+    const readsGaveUp = Promise.withResolvers<void>()
+    const chore = db.transactLong(async (tx) => {
+      await tx.run('INSERT INTO things VALUES (30, 1)')
+      inside.resolve()
+      await readsGaveUp.promise
+      await tx.run('UPDATE things SET n = 2 WHERE id = 30')
+    })
+    await inside.promise
+    server.hang()
+    await Promise.all([1, 2, 3].map(() => refusalOf(db.first('SELECT 1 AS one'))))
+    server.goOn()
+    readsGaveUp.resolve()
+    await chore
+    expect(await watcher.all('SELECT n FROM things WHERE id = 30')).toEqual([{ n: 2n }])
+    expect(await untilFew()).toBeTrue()
+  })
+
+  test('is not ready within seconds, long before a sale would be given up', async () => {
+    server.hang()
+    const startedAt = performance.now()
+    expect(await isReachable(watcher)).toBeFalse()
+    expect(performance.now() - startedAt).toBeLessThan(8_000)
+    server.goOn()
+    expect(await untilTrue(() => isReachable(watcher))).toBeTrue()
+  })
+
+  test('a statement that the server takes long for, and answers, is not taken for silence', async () => {
+    const slow = await refusalOf(db.transact((tx) => tx.run('SELECT pg_sleep(1)')))
+    expect(slow).toMatchObject(unavailable)
+    expect((slow.cause as { errno?: string }).errno).toBe('57014')
+    const many = await db.transact(async (tx) => {
+      for (let turn = 0; turn < 4; turn += 1) await tx.run('SELECT pg_sleep(0.4)')
+      return 'done'
+    })
+    expect(many).toBe('done')
+  })
+})

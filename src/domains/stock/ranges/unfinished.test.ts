@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { surroundingsWith } from '../../../../test/harness/clock.ts'
+import { engines } from '../../../../test/harness/database.ts'
+import { failureOf } from '../../../../test/harness/failure.ts'
+import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
+import type { Database } from '../../../db/transaction.ts'
+import { type Prefix, readPrefix } from '../../../kernel/address.ts'
+import type { CustomerId } from '../../../kernel/ids.ts'
+import { createServices, type Services } from '../../../main/shop/services.ts'
+
+const block = readPrefix('203.0.96.0/19') as Prefix
+const size = 8_192
+const minuteMs = 60_000
+
+describe.each([...engines])('an import on %s that is broken off', (engine) => {
+  let floor: Floor
+  let services: Services
+  let customer: CustomerId
+  beforeEach(async () => {
+    floor = await openFloor(engine, shippedWith('AT'))
+    services = createServices(floor.db, surroundingsWith(floor.clock), floor.services.arranged)
+    customer = await addCustomer(services, 10n ** 9n)
+  })
+  afterEach(async () => {
+    expect(await findingsOf(services)).toEqual([])
+    await floor.close()
+  })
+
+  const add = (by = services, homes: string[] = []) => by.stock.add(block, kindIn('AT', 4), undefined, homes)
+  const stock = () => services.stock.ranges
+  const rangesNow = async () => (await stock().overview()).ranges
+  const placesNow = async (): Promise<number> =>
+    Number((await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)
+
+  /** A process that dies as soon as something is true: what it has committed stays, and nothing follows. */
+  function dyingWhen(isTime: () => Promise<boolean>): Services {
+    const unlessDead = async (): Promise<void> => {
+      if (await isTime()) throw new Error('killed')
+    }
+    const db: Database = {
+      ...floor.db,
+      transact: (work) => unlessDead().then(() => floor.db.transact(work)),
+      transactLong: (work) => unlessDead().then(() => floor.db.transactLong(work)),
+    }
+    return createServices(db, surroundingsWith(floor.clock), floor.services.arranged)
+  }
+
+  /** After the first of three parts. */
+  async function breakOff(): Promise<void> {
+    const killed = await failureOf(add(dyingWhen(async () => (await placesNow()) > 0)))
+    expect(killed.message).toBe('killed')
+  }
+
+  async function sellOne(): Promise<string[]> {
+    const name = 'gate-1'
+    const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+    await services.fleet.seen(id, { version: '0' })
+    for (const { id: range } of await rangesNow()) {
+      await stock().tried(id, [{ range, served: [[0, size]], problems: [], seenAs: null }])
+    }
+    const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 1 })
+    return proxies.map((each) => each.address)
+  }
+
+  test('is finished by the same command, in the same range, and told of until then', async () => {
+    await breakOff()
+    const half = await placesNow()
+    expect(half).toBeGreaterThan(0)
+    expect(half).toBeLessThan(size)
+    expect(await stock().unfinished.underWay()).toMatchObject([{ places: half, prefix: '203.0.96.0/19' }])
+    floor.clock.advance(61 * minuteMs)
+    expect(await add()).toBe(size - half)
+    expect(await rangesNow()).toMatchObject([{ prefix: '203.0.96.0/19', state: 'in' }])
+    expect(await stock().unfinished.underWay()).toEqual([])
+    expect(await add()).toBe(0)
+    expect(await sellOne()).toHaveLength(1)
+  })
+
+  test('is sold by a shop that runs once nothing has come for two minutes, and finished without taking anything from a buyer', async () => {
+    await breakOff()
+    const half = await placesNow()
+    expect(await stock().unfinished.adoptStill()).toEqual([])
+    floor.clock.advance(minuteMs)
+    expect(await stock().unfinished.adoptStill()).toEqual([])
+    floor.clock.advance(minuteMs)
+    expect(await stock().unfinished.adoptStill()).toMatchObject([{ places: half }])
+    expect(await stock().unfinished.adoptStill()).toEqual([])
+    expect(await sellOne()).toHaveLength(1)
+    expect(await add()).toBe(size - half)
+    expect(await rangesNow()).toHaveLength(1)
+    const carried = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE carrier IS NOT NULL')
+    expect(carried?.n).toBe(BigInt(size))
+    const lost = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE lost_at IS NOT NULL')
+    expect(lost?.n).toBe(0n)
+  })
+
+  test('is not one while something comes of it: it is left alone, and whoever adds the same waits for it', async () => {
+    let [places, looks] = [0, 0]
+    let second: Promise<number> | undefined
+    const living: Database = {
+      ...floor.db,
+      async transact(work) {
+        const done = await floor.db.transact(work)
+        if ((await placesNow()) > places) {
+          places = await placesNow()
+          looks += 1
+          second ??= add()
+          expect(await stock().unfinished.adoptStill()).toEqual([])
+          floor.clock.advance(2 * minuteMs)
+        }
+        return done
+      },
+    }
+    expect(await add(createServices(living, surroundingsWith(floor.clock), floor.services.arranged))).toBe(size)
+    expect([looks, await second]).toEqual([3, 0])
+    expect(await rangesNow()).toMatchObject([{ prefix: '203.0.96.0/19', state: 'in' }])
+  })
+
+  test('before any address of it was there leaves nothing', async () => {
+    await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
+    expect([(await rangesNow()).length, await placesNow()]).toEqual([1, 0])
+    floor.clock.advance(61 * minuteMs)
+    await stock().adopt()
+    expect(await rangesNow()).toEqual([])
+    expect(await add()).toBe(size)
+  })
+})

@@ -1,0 +1,50 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { settings } from './config.ts'
+import { findUnknownSettings } from './unknown.ts'
+
+test('a setting that is misspelt is named, with the one that was meant, and what it was set to is not said', () => {
+  const given = {
+    TURNPIKE_TRUSTED_PROXY: '10.0.0.0/8',
+    TURNPIKE_DATABSE_URL: 'postgres://turnpike:secret@db/turnpike',
+    turnpike_port: '80',
+    TURNPIKE_PROT: '81',
+    TURNPIKE_WEATHER: 'fine',
+  }
+  expect(findUnknownSettings(given)).toEqual([
+    { name: 'TURNPIKE_DATABSE_URL', meant: 'TURNPIKE_DATABASE_URL' },
+    { name: 'TURNPIKE_PROT', meant: 'TURNPIKE_PORT' },
+    { name: 'TURNPIKE_TRUSTED_PROXY', meant: 'TURNPIKE_TRUSTED_PROXIES' },
+    { name: 'TURNPIKE_WEATHER', meant: undefined },
+    { name: 'turnpike_port', meant: 'TURNPIKE_PORT' },
+  ])
+  expect(JSON.stringify(findUnknownSettings(given))).not.toContain('secret')
+})
+
+test('what is set on purpose is not: settings, what processes and tests say, what Kubernetes adds, others’ variables', () => {
+  const given = {
+    ...Object.fromEntries(Object.values(settings).map((each) => [each.env, 'x'])),
+    TURNPIKE_LEASH: '0',
+    TURNPIKE_SUPERVISED: '1',
+    TURNPIKE_BETWEEN: '1',
+    TURNPIKE_TEST_LONG: '1',
+    TURNPIKE_SHOP_SERVICE_HOST: '10.96.0.7',
+    TURNPIKE_SHOP_SERVICE_PORT_HTTP: '8080',
+    TURNPIKE_SHOP_PORT: 'tcp://10.96.0.7:8080',
+    TURNPIKE_SHOP_PORT_8080_TCP_ADDR: '10.96.0.7',
+    PATH: '/bin',
+  }
+  expect(findUnknownSettings(given)).toEqual([])
+})
+
+test('every name in the documents is a setting', () => {
+  const folder = join(import.meta.dir, '../../../docs')
+  const files = (readdirSync(folder, { recursive: true }) as string[]).filter((name) =>
+    /\.(md|ya?ml|service|env)$/.test(name),
+  )
+  const named = files.flatMap(
+    (name) => readFileSync(join(folder, name), 'utf8').match(/\bTURNPIKE_[A-Z_]*[A-Z]\b/g) ?? [],
+  )
+  expect(findUnknownSettings(Object.fromEntries(named.map((name) => [name, ''])))).toEqual([])
+})

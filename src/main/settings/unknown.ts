@@ -1,0 +1,37 @@
+import { findNearest } from '../../api/names.ts'
+import { settings } from './config.ts'
+
+const prefix = 'TURNPIKE_'
+/** What processes of Turnpike tell one another. */
+const internal: readonly string[] = ['TURNPIKE_LEASH', 'TURNPIKE_SUPERVISED', 'TURNPIKE_BETWEEN']
+/** What tests are told. */
+const ofTests = /^TURNPIKE_(TEST|STORM)_/
+/** Kubernetes tells every container of services beside it, and one of them is likely called after us. */
+const ofServices = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
+const longestName = 60
+
+/** A variable that looks like a setting and is none, by its name alone, and the setting that was likely meant. */
+export type UnknownSetting = { readonly name: string; readonly meant: string | undefined }
+
+/** Whoever misspells a setting gets the shipped one, and would not know. */
+export function findUnknownSettings(env: Readonly<Record<string, string | undefined>>): UnknownSetting[] {
+  const known = Object.values(settings).map((each) => each.env)
+  return Object.keys(env)
+    .filter((name) => name.toUpperCase().startsWith(prefix) && !known.includes(name as (typeof known)[number]))
+    .filter((name) => !internal.includes(name) && !ofTests.test(name) && !isOfService(name, env[name]))
+    .toSorted()
+    .map((name) => ({ name: name.slice(0, longestName), meant: findMeant(name, known) }))
+}
+
+function findMeant(name: string, known: readonly string[]): string | undefined {
+  const bare = (each: string): string => each.slice(prefix.length)
+  const meant = known.map(bare).find((each) => lettersOf(each) === lettersOf(bare(name)))
+  const nearest = meant ?? findNearest(bare(name), known.map(bare))
+  return nearest === undefined ? undefined : `${prefix}${nearest}`
+}
+
+/** The same for two names of which one has letters in another order. */
+const lettersOf = (name: string): string => name.toUpperCase().split('').toSorted().join('')
+
+const isOfService = (name: string, value = ''): boolean =>
+  ofServices.test(name) || (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value))

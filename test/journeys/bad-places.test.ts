@@ -1,0 +1,39 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runTurnpike } from '../harness/turnpike.ts'
+
+setDefaultTimeout(60_000)
+
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-places-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const placeWith = (name: string, make: (path: string) => void): string => {
+  const place = join(folder, name)
+  mkdirSync(place)
+  make(join(place, 'turnpike.db'))
+  return place
+}
+
+test('a place that cannot hold a shop is said to be that in one line, with what to do', async () => {
+  const strange = placeWith('strange', (path) => writeFileSync(path, 'a letter to somebody '.repeat(300)))
+  const taken = placeWith('taken', (path) => mkdirSync(path))
+  const port = { TURNPIKE_PORT: '0', TURNPIKE_METRICS_LISTEN: '' }
+  const cases = [
+    { words: ['shop'], env: { TURNPIKE_DATA: strange }, says: 'is no database, or is damaged. Name another folder' },
+    { words: ['customer', 'list'], env: { TURNPIKE_DATA: strange }, says: 'is no database' },
+    { words: ['shop'], env: { TURNPIKE_DATA: taken }, says: 'is a folder, and has to be a file' },
+    { words: ['shop'], env: { TURNPIKE_DATA: '/proc/turnpike' }, says: 'TURNPIKE_DATA' },
+    {
+      words: ['shop'],
+      env: { TURNPIKE_DATA: join(folder, 'new'), TURNPIKE_HOST: 'nowhere.invalid' },
+      says: 'TURNPIKE_HOST (--host) is nowhere.invalid, a name that leads nowhere. Name an address',
+    },
+  ]
+  for (const { words, env, says } of cases) {
+    const ended = await runTurnpike(words, { ...port, ...env })
+    expect([words.join(' '), ended.exit, ended.err.trim().split('\n').length]).toEqual([words.join(' '), 2, 1])
+    expect(ended.err).toContain(says)
+  }
+})

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { realSurroundings } from '../../src/main/shop/services.ts'
+import { freePort } from '../harness/gateway.ts'
+import { type Postgres, startPostgres } from '../harness/postgres.ts'
+import { isLong } from '../harness/scale.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { findingsOf } from '../harness/vpn.ts'
+
+setDefaultTimeout(120_000)
+
+let server: Postgres
+let service: Service
+let figures: string
+beforeAll(async () => {
+  server = await startPostgres({ own: true })
+  const port = freePort()
+  figures = `http://127.0.0.1:${port}/metrics`
+  const env = { TURNPIKE_DATABASE_URL: server.url, TURNPIKE_METRICS_LISTEN: `127.0.0.1:${port}` }
+  service = await startService('postgres', env, realSurroundings)
+})
+afterAll(async () => {
+  server.goOn()
+  await service.stop()
+  await server.stop()
+})
+
+const price = 299
+const readiness = async () => {
+  const answer = await fetch(`${service.url}/readyz`)
+  return [answer.status, await answer.json()]
+}
+
+test('while the database hangs it is said within seconds; afterwards each key has bought once, and the money adds up', async () => {
+  const { token, customer } = await service.newCustomer(10_000n)
+  const buy = (key: string) => service.post('/vpn/buy', { period: 1 }, { token, key })
+  const keys = Array.from({ length: 6 }, (_, number) => `hung-${number}`)
+  expect((await buy('before')).status).toBe(200)
+  server.hang()
+  const hungAt = performance.now()
+  const bought = Promise.all(keys.map(buy))
+  const [ready, told] = await Promise.all([readiness(), fetch(figures).then((answer) => answer.text())])
+  expect(performance.now() - hungAt).toBeLessThan(6_000)
+  expect(ready).toEqual([503, { ok: false, reason: 'The database does not answer.' }])
+  expect(told).toContain('turnpike_database_up 0')
+  expect(told).toContain('process_resident_memory_bytes')
+  expect(told).not.toContain('turnpike_node_open')
+  // In a short run it goes on while purchases still wait, in a long one after all of them were refused.
+  if (isLong) {
+    for (const { status, error } of await bought) expect([status, error.code]).toEqual([503, 'unavailable'])
+    expect(performance.now() - hungAt).toBeLessThan(26_000)
+  }
+  server.goOn()
+  expect(await untilTrue(async () => (await readiness())[0] === 200)).toBeTrue()
+  const first = await bought
+  const again: Awaited<ReturnType<typeof buy>>[] = []
+  for (const key of keys) again.push(await buy(key))
+  expect(again.map((each) => each.status)).toEqual(keys.map(() => 200))
+  for (const [index, each] of first.entries()) {
+    if (each.status === 200) expect(each.data.order_id).toBe(again[index]?.data.order_id)
+    else expect([each.status, each.error.code]).toEqual([503, 'unavailable'])
+  }
+  expect((await service.services.orders.list(customer, undefined, 50)).length).toBe(keys.length + 1)
+  expect((await service.get('/balance', { token })).data.balance_rub).toBe(10_000 - (keys.length + 1) * price)
+  expect(service.log.join('')).not.toContain('"event":"fault"')
+  expect(await findingsOf(service)).toEqual([])
+})
