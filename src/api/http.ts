@@ -4,6 +4,7 @@ import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
 import type { ShareBuckets } from '../kernel/buckets.ts'
+import { householdOf } from '../kernel/household.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -17,7 +18,6 @@ import {
   rateLimited,
   sessionNeeded,
   setStanding,
-  sourceName,
   stopping,
   toRefusal,
   withoutBody,
@@ -313,7 +313,7 @@ async function answerPlain(
 ): Promise<Response> {
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
-  visit.standing = await limit(visit.from ? sourceName(visit.from) : '')
+  visit.standing = await limit(visit.from ? householdOf(visit.from) : '')
   if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)

@@ -1,8 +1,8 @@
 import type { Visitor } from '../domains/signin/index.ts'
 import type { OwnerKind } from '../domains/signin/rules.ts'
 import { type Address, formatAddress } from '../kernel/address.ts'
+import { householdOf } from '../kernel/household.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { sourceName } from './answers.ts'
 
 /** Sent with every request of a session: a page of another origin cannot send it without being asked first. */
 const consoleHeader = 'X-Turnpike-Console'
@@ -81,6 +81,7 @@ export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)
 /** Where a browser is, as far as it tells. */
 export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({
   source: from ? formatAddress(from) : null,
-  household: from ? sourceName(from) : '',
+  household: from ? householdOf(from) : '',
   agent: request.headers.get('user-agent'),
+  shown: sessionTextsOf(request),
 })

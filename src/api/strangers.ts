@@ -1,8 +1,9 @@
 import type { Address } from '../kernel/address.ts'
 import { type BucketRate, createBuckets } from '../kernel/buckets.ts'
+import { householdOf } from '../kernel/household.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
-import { bearerOf, rateLimited, sourceName } from './answers.ts'
+import { bearerOf, rateLimited } from './answers.ts'
 import type { RateStanding } from './rate.ts'
 import { sessionTextsOf } from './session.ts'
 
@@ -66,7 +67,7 @@ export function createStrangers(clock: Clock, seed: string) {
       const prints = secretsOf(request).map(printOf)
       if (prints.length === 0) return letIn()
       const isKnown = prints.some((print) => known.has(print) || knownBefore.has(print))
-      const household = visit.from && !isKnown ? sourceName(visit.from) : ''
+      const household = visit.from && !isKnown ? householdOf(visit.from) : ''
       // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
       if (!isKnown && !households.take(household)) {
         visit.standing = usedUp

@@ -156,7 +156,7 @@ describe.each([...enginesOf(import.meta.path)])('signing in on %s', (engine) => 
     expect((await (await browser()).post('/auth/v1/customer/sign-in', { login, password })).status).toBe(200)
     const owner = { kind: 'customer', id: (await service.newCustomer()).customer } as const
     const address = { login: 'victim@example.com', email: 'victim@example.com' }
-    const hash = await identities.hash(password, address.login)
+    const hash = await identities.hash(password, address.login, 'h')
     await db.transact((tx) => identities.create(tx, owner, { ...address, password: hash }))
     expect((await identities.profile({ kind: 'customer', id: customer })).email).toBeNull()
     // His own, and confirmed: he may go by another name and come back to it.

@@ -229,7 +229,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
     }),
     bind(lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
     bindCookie(confirmAddress, async ({ caller, body }) => {
-      const opened = await registration.confirm(body.link, caller.visitor)
+      const opened = await registration.confirm(body, caller.visitor)
       return { data: await toWho(opened.session), cookie: cookies.opened(opened), owner: opened.session.owner.id }
     }),
     bind(forgotPassword, async ({ caller, body }) => {
@@ -237,7 +237,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       return { done: true }
     }),
     bind(resetPassword, async ({ caller, body }) => {
-      await deps.identities.resetPassword(body.link, body.password, caller.visitor.household)
+      await registration.reset(body, caller.visitor)
       return { done: true }
     }),
     bindCookie(leave, async ({ caller, body }) => {
