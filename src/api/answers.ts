@@ -35,6 +35,10 @@ export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
 
+/** What is shown as a token, be it one or not. */
+export const findToken = (request: Request): string | undefined =>
+  bearerOf(request) ?? request.headers.get('authorization') ?? undefined
+
 /** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request

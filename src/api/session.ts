@@ -3,6 +3,7 @@ import type { OwnerKind } from '../domains/signin/rules.ts'
 import { type Address, formatAddress } from '../kernel/address.ts'
 import { householdOf } from '../kernel/household.ts'
 import { Refusal } from '../kernel/refusal.ts'
+import { findToken } from './answers.ts'
 
 /** Sent with every request of a session: a page of another origin cannot send it without being asked first. */
 const consoleHeader = 'X-Turnpike-Console'
@@ -70,6 +71,14 @@ const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
   cookieName(kind, true),
   cookieName(kind, false),
 ])
+
+/**
+ * What a request shows to be let in: its token, or else the session in the cookie of one kind. A cookie of the other
+ * kind says nothing of it.
+ */
+export function findShown(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
+  return findToken(request) ?? (findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined)
+}
 
 /** What a request shows that could be a session's secret, whoever's pages it is for. */
 export const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>

@@ -10,6 +10,7 @@ import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../wire/node/
 import {
   apiHeaders,
   bearerOf,
+  findToken,
   internalError,
   type RequestNote,
   rateLimited,
@@ -67,7 +68,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function authenticate(visit: Visit): Promise<Node> {
     const check = () => deps.fleet.authenticate(bearerOf(visit.request))
-    visit.node = await strangers.letIn(visit.request, visit, check, (node) => node.id)
+    visit.node = await strangers.letIn(findToken(visit.request), visit, check, (node) => node.id)
     return visit.node
   }
 
