@@ -81,7 +81,7 @@ export function findShown(request: Request, kind: OwnerKind, publicUrl: string):
 }
 
 /** What a request shows that could be a session's secret, whoever's pages it is for. */
-export const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
+const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
   cookieNames.flatMap((name) => findCookie(request, name) || [])
 
 /** The secret of a session in the cookie that opens it; none in one that takes it back. */

@@ -84,12 +84,12 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
       return Number(row?.n ?? 0n)
     }
     const other = await shop.newCustomer()
-    let isOver = false
+    const progress = { isOver: false }
     const erasing = erase(customer).finally(() => {
-      isOver = true
+      progress.isOver = true
     })
     const seen = new Set<number>()
-    while (!isOver) {
+    while (!progress.isOver) {
       // Somebody else writes: what he sees then is between two pieces.
       await premium.whitelist.add(other.customer, undefined, '198.18.7.7', String(seen.size))
       const left = await count()

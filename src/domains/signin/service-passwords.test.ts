@@ -3,6 +3,7 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { readAddress } from '../../kernel/address.ts'
 import { householdOf } from '../../kernel/household.ts'
+import { Refusal } from '../../kernel/refusal.ts'
 import { createPasswordWork } from './service-passwords.ts'
 
 const household = (text: string): string => {
@@ -28,7 +29,7 @@ function startWork() {
 const statusOf = async (asked: Promise<unknown>): Promise<string> =>
   asked.then(
     () => 'done',
-    (error: { kind: string }) => error.kind,
+    (error: unknown) => (error instanceof Refusal ? error.kind : String(error)),
   )
 
 test('a household has eight passwords under way, its network 24, and others have theirs all the same', async () => {

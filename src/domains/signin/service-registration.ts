@@ -234,7 +234,7 @@ export function createRegistration(
       else if (isNew) mail.post(letterOf('first', email, url))
     },
 
-    /** Sets a password for whoever came by a letter that he has asked for. All sessions end; no other password holds. */
+    /** Sets a password for whoever came by a letter that he asked for. All sessions end; no other password holds. */
     async reset(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<void> {
       const tried = await signIn.attempt(undefined, visitor.household)
       const { purpose } = assertForReset(await signIn.findLink(given.link))

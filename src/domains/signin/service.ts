@@ -103,31 +103,33 @@ export function createSignIn(deps: SignInDeps) {
     isWorthKeeping: (found) => found !== undefined,
   })
 
+  /** Takes one from a name or, where others have used that up, from a place of one's own; tells which. */
+  async function takeName(name: string, findOwn: () => Promise<string | undefined>): Promise<string> {
+    const shared = await names.take(name, 1)
+    if (shared.taken > 0) return name
+    const place = await findOwn()
+    const counted = place === undefined ? name : `${name} at ${place}`
+    const own = place === undefined ? shared : await names.take(counted, 1)
+    if (own.taken === 0) throw tooManyAttempts(secondsUntilOne(ofName, own.level))
+    return counted
+  }
+
   /**
    * Takes an attempt from whoever tries and, where a name is tried, from that name. One that succeeds is given back.
-   * What cannot be guessed, as a link, is nobody's name: nobody shuts it for others. Where others have used a name up,
-   * whoever has a place of his own is counted there.
+   * What cannot be guessed, as a link, is nobody's name: nobody shuts it for others.
    */
   async function attempt(
     name: string | undefined,
     household: string,
-    findPlace?: () => Promise<string | undefined>,
+    findOwn: () => Promise<string | undefined> = async () => undefined,
   ): Promise<Attempt> {
     const ofHousehold = await households.take(household, 1)
     if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(ofSource, ofHousehold.level))
-    let counted = name
-    let left = name === undefined ? undefined : await names.take(name, 1)
-    if (left?.taken === 0) {
-      const place = await findPlace?.()
-      if (place !== undefined) {
-        counted = `${name} at ${place}`
-        left = await names.take(counted, 1)
-      }
-    }
-    if (left?.taken === 0) {
+    const naming = name === undefined ? undefined : takeName(name, findOwn)
+    const counted = await naming?.catch(async (error: unknown) => {
       await households.give(household)
-      throw tooManyAttempts(secondsUntilOne(ofName, left.level))
-    }
+      throw error
+    })
     return {
       household,
       async succeeded() {
