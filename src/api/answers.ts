@@ -1,4 +1,3 @@
-import type { Address } from '../kernel/address.ts'
 import { type FieldProblem, Refusal, tooMany } from '../kernel/refusal.ts'
 import type { RateStanding } from './rate.ts'
 import { statusOfKind } from './status.ts'
@@ -36,12 +35,13 @@ export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
 
+/** What is shown as a token, be it one or not. */
+export const findToken = (request: Request): string | undefined =>
+  bearerOf(request) ?? request.headers.get('authorization') ?? undefined
+
 /** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
-
-/** One name for each household: whoever has one IPv6 address has the 2^64 beside it. */
-export const sourceName = (from: Address): string => from.bytes.slice(0, 8).toHex()
 
 export function toRefusal(refusal: Refusal): Response {
   const { code, message, details } = refusal

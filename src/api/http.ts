@@ -4,6 +4,7 @@ import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import type { Address } from '../kernel/address.ts'
 import type { ShareBuckets } from '../kernel/buckets.ts'
+import { householdOf } from '../kernel/household.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
@@ -17,7 +18,6 @@ import {
   rateLimited,
   sessionNeeded,
   setStanding,
-  sourceName,
   stopping,
   toRefusal,
   withoutBody,
@@ -31,7 +31,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
-import { secretIn } from './session.ts'
+import { findShown, secretIn } from './session.ts'
 import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
@@ -58,6 +58,8 @@ export type Api<By> = {
   readonly bound: readonly Bound<By>[]
   readonly words: ApiWords
   readonly letIn: (request: Request, from: Address | undefined, operation: Operation) => Promise<Admitted<By>>
+  /** What a request shows to be let in, and will be looked up: of several cookies one. */
+  readonly findShown: (request: Request, operation: Operation) => string | undefined
 }
 
 /** An API as the port sees it, whoever its callers are. */
@@ -101,7 +103,7 @@ export function mount<By>(api: Api<By>): Mounted {
     answer(operation, request, params, visit, limits) {
       const run = runs.get(operation)
       if (!run) throw new Error(`nothing is bound to ${operation.id}`)
-      return answer(api.letIn, limits, { operation, run }, request, params, visit)
+      return answer(api, limits, { operation, run }, request, params, visit)
     },
   }
 }
@@ -253,6 +255,7 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
   bound: deps.bound,
   words: customerWords,
+  findShown: (request) => findShown(request, 'customer', deps.publicUrl()),
   async letIn(request, from, operation) {
     const scope = scopeOf(operation)
     const bearer = bearerOf(request)
@@ -264,18 +267,19 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
 })
 
 async function answer<By>(
-  admit: Api<By>['letIn'],
+  api: Pick<Api<By>, 'letIn' | 'findShown'>,
   limits: Limits,
   { operation, run }: Bound<By>,
   request: Request,
   params: Params,
   visit: Visit,
 ): Promise<Response> {
-  const check = () => admit(request, visit.from, operation)
+  const check = () => api.letIn(request, visit.from, operation)
+  const shown = api.findShown(request, operation)
   const letIn = () =>
     operation.access === 'public'
       ? check()
-      : limits.strangers.letIn(request, visit, check, ({ name, customer }) => customer ?? name)
+      : limits.strangers.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
@@ -312,7 +316,7 @@ async function answerPlain(
 ): Promise<Response> {
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
-  visit.standing = await limit(visit.from ? sourceName(visit.from) : '')
+  visit.standing = await limit(visit.from ? householdOf(visit.from) : '')
   if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)

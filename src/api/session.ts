@@ -1,8 +1,9 @@
 import type { Visitor } from '../domains/signin/index.ts'
 import type { OwnerKind } from '../domains/signin/rules.ts'
 import { type Address, formatAddress } from '../kernel/address.ts'
+import { householdOf } from '../kernel/household.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { sourceName } from './answers.ts'
+import { findToken } from './answers.ts'
 
 /** Sent with every request of a session: a page of another origin cannot send it without being asked first. */
 const consoleHeader = 'X-Turnpike-Console'
@@ -71,8 +72,16 @@ const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
   cookieName(kind, false),
 ])
 
+/**
+ * What a request shows to be let in: its token, or else the session in the cookie of one kind. A cookie of the other
+ * kind says nothing of it.
+ */
+export function findShown(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
+  return findToken(request) ?? (findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined)
+}
+
 /** What a request shows that could be a session's secret, whoever's pages it is for. */
-export const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
+const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
   cookieNames.flatMap((name) => findCookie(request, name) || [])
 
 /** The secret of a session in the cookie that opens it; none in one that takes it back. */
@@ -81,6 +90,7 @@ export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)
 /** Where a browser is, as far as it tells. */
 export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({
   source: from ? formatAddress(from) : null,
-  household: from ? sourceName(from) : '',
+  household: from ? householdOf(from) : '',
   agent: request.headers.get('user-agent'),
+  shown: sessionTextsOf(request),
 })

@@ -1,10 +1,10 @@
 import type { Address } from '../kernel/address.ts'
 import { type BucketRate, createBuckets } from '../kernel/buckets.ts'
+import { householdOf } from '../kernel/household.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
-import { bearerOf, rateLimited, sourceName } from './answers.ts'
+import { rateLimited } from './answers.ts'
 import type { RateStanding } from './rate.ts'
-import { sessionTextsOf } from './session.ts'
 
 /** What one household may show that opens nothing: so much at once, and so much a second from then on. */
 const mistakes: BucketRate = { perSecond: 5, burst: 300 }
@@ -17,12 +17,6 @@ const mostKnown = 100_000
 type Visit = { readonly from: Address | undefined; standing?: RateStanding | undefined }
 
 export type Strangers = ReturnType<typeof createStrangers>
-
-/** What a request shows to be let in. Whoever shows nothing guesses at nothing. */
-function secretsOf(request: Request): string[] {
-  const authorization = request.headers.get('authorization')
-  return authorization === null ? sessionTextsOf(request) : [bearerOf(request) ?? authorization]
-}
 
 /**
  * Turns away whoever guesses at tokens and sessions, before anything is looked up for him. What was given out or has
@@ -57,16 +51,17 @@ export function createStrangers(clock: Clock, seed: string) {
     /** Whoever was given this by us just now is no stranger when he shows it. */
     expect: (secret: string, name: string): void => remember(printOf(secret), name),
 
+    /** `secret` is what will be looked up; whoever shows nothing guesses at nothing. */
     async letIn<Result>(
-      request: Request,
+      secret: string | undefined,
       visit: Visit,
       letIn: () => Promise<Result>,
       nameOf: (admitted: Result) => string,
     ): Promise<Result> {
-      const prints = secretsOf(request).map(printOf)
-      if (prints.length === 0) return letIn()
-      const isKnown = prints.some((print) => known.has(print) || knownBefore.has(print))
-      const household = visit.from && !isKnown ? sourceName(visit.from) : ''
+      if (secret === undefined) return letIn()
+      const print = printOf(secret)
+      const isKnown = known.has(print) || knownBefore.has(print)
+      const household = visit.from && !isKnown ? householdOf(visit.from) : ''
       // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
       if (!isKnown && !households.take(household)) {
         visit.standing = usedUp
@@ -75,11 +70,11 @@ export function createStrangers(clock: Clock, seed: string) {
       try {
         const admitted = await letIn()
         if (!isKnown) households.give(household)
-        for (const print of prints) remember(print, nameOf(admitted))
+        remember(print, nameOf(admitted))
         return admitted
       } catch (error) {
         const isMistake = error instanceof Refusal && error.kind === 'unauthenticated'
-        if (isMistake) for (const print of prints) [known, knownBefore].forEach((each) => each.delete(print))
+        if (isMistake) [known, knownBefore].forEach((each) => each.delete(print))
         else if (!isKnown) households.give(household)
         throw error
       }

@@ -68,6 +68,61 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 
+  test('with many things of his leaves piece by piece: others go on meanwhile, and he is gone at once', async () => {
+    const { customer, token } = await shop.newCustomer()
+    const { premium, db } = shop.services
+    const login = (n: number) => `many_${engine}_${n}`
+    for (let n = 0; n < 300; n += 50) {
+      const some = Array.from({ length: 50 }, (_, each) => n + each)
+      await Promise.all(some.map((each) => premium.subusers.create(customer, { name: 'his', login: login(each) })))
+    }
+    const count = async (): Promise<number> => {
+      const row = await db.first<{ n: bigint }>(
+        `SELECT COUNT(*) AS n FROM subusers WHERE customer_id = $1 AND (login LIKE 'many!_%' ESCAPE '!' OR name = 'his')`,
+        [customer],
+      )
+      return Number(row?.n ?? 0n)
+    }
+    const other = await shop.newCustomer()
+    const progress = { isOver: false }
+    const erasing = erase(customer).finally(() => {
+      progress.isOver = true
+    })
+    const seen = new Set<number>()
+    while (!progress.isOver) {
+      // Somebody else writes: what he sees then is between two pieces.
+      await premium.whitelist.add(other.customer, undefined, '198.18.7.7', String(seen.size))
+      const left = await count()
+      seen.add(left)
+      if (left > 0 && left < 300) expect((await shop.get('/balance', { token })).status).not.toBe(200)
+    }
+    await erasing
+    expect(await count()).toBe(0)
+    expect(seen.size).toBeGreaterThan(3)
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+
+  test('is finished by the chore where something came in between, and every promise holds until then', async () => {
+    const { customer } = await shop.newCustomer()
+    const { premium, db } = shop.services
+    for (let n = 0; n < 3; n += 1)
+      await premium.subusers.create(customer, { name: 'his', login: `half_${engine}_${n}` })
+    // As far as the first piece: one of three.
+    await db.transact(async (tx) => {
+      await tx.run(`INSERT INTO erasures (customer_id, asked_by, at) VALUES ($1, 'customer', $2)`, [
+        customer,
+        shop.clock.nowMs,
+      ])
+      await tx.run(`UPDATE subusers SET name = 'erased' WHERE login = $1`, [`half_${engine}_1`])
+    })
+    await shop.services.setBlocked(customer, true)
+    expect(await findingsOf(shop.services)).toEqual([])
+    await shop.services.erasing.resume()
+    const left = await db.all(`SELECT id FROM subusers WHERE login LIKE 'half!_%' ESCAPE '!'`)
+    expect(left).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+
   test('pays his debt first', async () => {
     const page = await createBrowserSession(shop.url)
     const [email, password] = [`debtor-${engine}@example.com`, 'correct horse battery']

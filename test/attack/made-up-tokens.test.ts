@@ -96,6 +96,32 @@ describe.each([...enginesOf(import.meta.path)])('whoever makes up what lets othe
     expect((await ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' })).status).toBe(429)
   })
 
+  test('in one cookie is judged by that alone: what stands in the other opens what it opened, and no more', async () => {
+    const from = '198.51.100.79'
+    const { db, operators, signIn } = service.services
+    const visitor = { source: from, household: 'h', agent: null, shown: [] }
+    const operator = await db.transact((tx) => operators.add(tx, 'olga-of-cookies', 'owner'))
+    const opened = await db.transact((tx) => signIn.open(tx, { kind: 'operator', id: operator.id }, visitor))
+    const show = (path: string, customers: string) =>
+      ask(path, from, {
+        Cookie: `turnpike_customer=${customers}; turnpike_operator=${opened.secret}`,
+        'X-Turnpike-Console': '1',
+      })
+    const any = () => makeSessionText(randomBytes(tokenRandomBytes))
+    const guess = () => show('/api/v1/balance', any())
+    const statuses: number[] = []
+    for (let count = 0; count < 310; count += 1) {
+      if (count % 100 === 0) statuses.push((await show('/admin/v1/overview', any())).status)
+      await guess()
+    }
+    expect(statuses).toEqual([200, 200, 200, 200])
+    expect((await guess()).status).toBe(429)
+    expect((await show('/admin/v1/overview', any())).status).toBe(200)
+    expect((await show('/admin/v1/overview', 'tps_gone')).status).toBe(200)
+    // What came beside it is no more known for that.
+    expect((await show('/api/v1/balance', 'tps_gone')).status).toBe(429)
+  })
+
   test('who shows one that was revoked is a stranger again', async () => {
     const from = '198.51.100.77'
     const { customers } = service.services

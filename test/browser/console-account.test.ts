@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { Secret, TOTP } from 'otpauth'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { kopecks } from '../../src/kernel/money.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
@@ -8,7 +8,7 @@ import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
+import { findBarriers, fitsWidth, openVisitor, type Visitor } from './visitor.ts'
 
 const password = 'correct horse battery'
 /** A step of the second factor: within one, a code works once. */
@@ -41,8 +41,8 @@ describe.each([...enginesOf(import.meta.path)])('an account in the console on %s
     await visitor.context.close()
   })
 
-  async function visit(): Promise<void> {
-    visitor = await openVisitor(browser, shop.url)
+  async function visit(options: BrowserContextOptions = {}): Promise<void> {
+    visitor = await openVisitor(browser, shop.url, options)
     page = visitor.page
     // What a test provokes, the browser notes: refusals, and a session that has ended.
     visitor.allow(/status of 40[0149]/)
@@ -66,6 +66,12 @@ describe.each([...enginesOf(import.meta.path)])('an account in the console on %s
     await type('Login', login)
     await type('Password', secret)
     await press('Sign in')
+  }
+
+  /** Opens the account that a letter is about. */
+  async function finish(secret: string): Promise<void> {
+    await type('Password', secret)
+    await press('Finish')
   }
 
   /** Money for the one who has signed up by himself. */
@@ -142,9 +148,14 @@ describe.each([...enginesOf(import.meta.path)])('an account in the console on %s
     await page.getByText('A letter with a link is on its way.').waitFor()
     const link = await linkOf(1)
     await page.goto(link)
-    await heading('Overview')
+    await heading('Finish signing up')
     expect(page.url()).not.toContain('tpl_')
+    await finish('not the password')
+    await told('Login, password or code is wrong.')
+    await finish(password)
+    await heading('Overview')
     await page.goto(link)
+    await finish(password)
     await heading('The link does not work any more')
 
     await press('Sign in')
@@ -185,6 +196,39 @@ describe.each([...enginesOf(import.meta.path)])('an account in the console on %s
     await told('Login, password or code is wrong.')
   })
 
+  test('whoever is sent a letter for which a stranger has chosen the password chooses one of his own, by telephone', async () => {
+    const email = `taken-${engine}@example.com`
+    const letters = smtp.letters().length
+    const stranger = await createBrowserSession(shop.url)
+    await stranger.post('/auth/v1/customer/register', { email, password: 'a stranger has chosen it' })
+    await visit({ locale: 'ru-RU', viewport: { width: 360, height: 740 } })
+    await page.goto(await linkOf(letters + 1))
+    await heading('Завершение регистрации')
+    await page.getByText('его мог выбрать кто-то другой').waitFor()
+    await page.getByRole('button', { name: 'Зарегистрироваться заново' }).waitFor()
+    expect([await findBarriers(page), await fitsWidth(page)]).toEqual([[], true])
+    await type('Пароль', password)
+    await press('Завершить')
+    await told('Логин, пароль или код неверны.')
+    await press('Задать пароль по письму')
+    await type('Эл. почта', email)
+    await press('Прислать ссылку')
+    await page.getByText('письмо со ссылкой уже в пути').waitFor()
+    await page.goto(await linkOf(letters + 2))
+    await type('Новый пароль', password)
+    await press('Задать пароль')
+    await press('Войти')
+    await type('Логин', email)
+    await type('Пароль', password)
+    await press('Войти')
+    await heading('Обзор')
+    const late = await stranger.post('/auth/v1/customer/sign-in', {
+      login: email,
+      password: 'a stranger has chosen it',
+    })
+    expect(late.status).toBe(401)
+  })
+
   test('a customer gets a link, whoever comes by it signs up, and a code that nobody has stops nobody', async () => {
     await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
     const { token } = await shop.newCustomer()
@@ -211,6 +255,7 @@ describe.each([...enginesOf(import.meta.path)])('an account in the console on %s
     await press('Sign up')
     await page.getByText('A letter with a link is on its way.').waitFor()
     await page.goto(await linkOf(letters + 1))
+    await finish(password)
     await heading('Overview')
     expect((await shop.get('/referral', { token })).data).toMatchObject({ link, brought: 1 })
     await press('Sign out')

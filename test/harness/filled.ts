@@ -167,7 +167,7 @@ async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promis
 /** Operators who came, did something and went; people who signed in, by password, by link and with a second factor. */
 async function addOperators({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
   const { db, operators, signIn, identities, acting, customers } = services
-  const visitor = { source: '203.0.113.9', household: 'h', agent: 'a browser' }
+  const visitor = { source: '203.0.113.9', household: 'h', agent: 'a browser', shown: [] }
   const password = 'correct horse battery'
   const [owner, gone] = await db.transact(async (tx) => [
     await operators.add(tx, 'olga', 'owner'),
@@ -190,7 +190,7 @@ async function addOperators({ services, clock }: Shop, { customer }: Buyer): Pro
   ] as const
   for (const each of people) {
     clock.advance(1000)
-    const of = { login: each.login, email: each.email, password: await identities.hash(password, each.login) }
+    const of = { login: each.login, email: each.email, password: await identities.hash(password, each.login, 'h') }
     await db.transact((tx) => identities.create(tx, each.owner, of))
     const { kind } = each.owner
     const opened = await signIn.byPassword(kind, { login: each.login, password }, visitor)

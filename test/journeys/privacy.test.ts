@@ -26,7 +26,7 @@ setDefaultTimeout(120_000)
 
 /** Everything of hers begins with this, or is one of these addresses. */
 const personal = ['zinaida', '91.121.44.77', '91.121.44.78', '91.121.44.200', '91.121.44.79']
-const visitor = { source: '91.121.44.200', household: 'h', agent: 'zinaida-browser' }
+const visitor = { source: '91.121.44.200', household: 'h', agent: 'zinaida-browser', shown: [] }
 const password = 'correct horse battery'
 
 const findingsOf = async (services: Services): Promise<string[]> => {
@@ -62,7 +62,7 @@ async function addZinaida(services: Services, clock: HandClock): Promise<Custome
   await customers.noteUses()
   const owner = { kind: 'customer', id } as const
   const login = 'zinaida@example.com'
-  const hash = await identities.hash(password, login)
+  const hash = await identities.hash(password, login, 'h')
   await db.transact((tx) => identities.create(tx, owner, { login, email: login, password: hash }))
   await signIn.byPassword('customer', { login, password }, visitor)
   const payload = JSON.stringify({ email: login, password: 'none' })
@@ -197,6 +197,7 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
       source: '203.0.113.77',
       household: 'o',
       agent: 'Console',
+      shown: [],
     })
     const exportOf = async (of: CustomerId, to: 'operator' | 'customer') =>
       JSON.stringify(await exporting.page(of, to, undefined, 500))

@@ -199,7 +199,7 @@ describe.each([...enginesOf(import.meta.path)])('a referral link with letters on
       const asked = await page.post('/auth/v1/customer/register', { email, password, ref })
       const link = /\/#confirm=(tpl_\w+)/.exec(textOf((await smtp.until(count)).at(-1) ?? ''))?.[1]
       shop.clock.advance(5)
-      await page.post('/auth/v1/customer/register/confirm', { link })
+      await page.post('/auth/v1/customer/register/confirm', { link, password })
       return { page, ref: asked.data.ref }
     }
     const anna = await confirm('anna@example.com', undefined, 1)

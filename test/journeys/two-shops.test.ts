@@ -88,7 +88,7 @@ describe('two shops on one PostgreSQL', () => {
 
   test('know each other’s sessions and tokens, and a moment after one has ended them the other does too', async () => {
     const { customer } = await first.newCustomer(100n)
-    const visitor = { source: '198.51.100.7', household: '198.51.100.7', agent: 'test' }
+    const visitor = { source: '198.51.100.7', household: '198.51.100.7', agent: 'test', shown: [] }
     const owner = { kind: 'customer', id: customer } as const
     const opened = await first.services.db.transact((tx) => first.services.signIn.open(tx, owner, visitor))
     const isKnown = () =>

@@ -167,12 +167,16 @@ export const unseen: readonly Unseen[] = [
   ...['source', 'agent', 'used_at'].map((column) => ({
     table: 'console_sessions',
     column,
-    because: 'where a session was opened and when it was last used is for its owner’s eyes, and opens nothing',
+    because:
+      'where a session was opened and when it was last used is for its owner’s eyes, and for whose failed attempts ' +
+      'are counted apart; it opens nothing',
   })),
   {
     table: 'console_links',
     column: 'payload',
-    because: 'it is an e-mail address that waits to be confirmed, which is not to outlive its day in the history',
+    because:
+      'it is an e-mail address that waits to be confirmed and what was chosen for it, which are not to outlive their ' +
+      'day in the history',
   },
   {
     table: 'identities',

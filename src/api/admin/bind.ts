@@ -6,7 +6,7 @@ import { bearerOf } from '../answers.ts'
 import { type Bound, bind, type Call } from '../bind.ts'
 import { type Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
-import { readSessionText, visitorOf } from '../session.ts'
+import { findShown, readSessionText, visitorOf } from '../session.ts'
 
 /** An operator who was let in, by his token or by a session. */
 export type AdminCaller = { readonly operator: Operator; readonly visitor: Visitor }
@@ -56,6 +56,7 @@ export const adminApi = (deps: {
     cookie: 'turnpike_operator',
     hasRoles: true,
   },
+  findShown: (request) => findShown(request, 'operator', deps.publicUrl()),
   async letIn(request, from, operation) {
     const visitor = visitorOf(request, from)
     const text = request.headers.has('authorization')

@@ -9,7 +9,7 @@ import { type Clock, toIso } from '../../kernel/time.ts'
 import { type Bound, bind, bindCookie } from '../bind.ts'
 import { type Admitted, type Api } from '../http.ts'
 import type { Operation } from '../operation.ts'
-import { assertSameOrigin, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
+import { assertSameOrigin, findShown, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
 import {
   confirmAddress,
   createSignInShapes,
@@ -51,8 +51,11 @@ export function authApi(deps: AuthDeps): Api<Guest> {
       cookie: 'turnpike_customer',
     },
     letIn: (request, from, operation) => letIn(deps, request, from, operation),
+    findShown: (request, operation) => findShown(request, sessionsOf(operation), deps.publicUrl()),
   }
 }
+
+const sessionsOf = ({ path }: Operation): OwnerKind => (path.startsWith('/operator/') ? 'operator' : 'customer')
 
 async function letIn(
   deps: AuthDeps,
@@ -65,7 +68,7 @@ async function letIn(
     assertSameOrigin(request, deps.publicUrl())
     return { by: { visitor, session: undefined }, name: visitor.household }
   }
-  const kind: OwnerKind = operation.path.startsWith('/operator/') ? 'operator' : 'customer'
+  const kind = sessionsOf(operation)
   const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
   const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
   if (session.openedBy !== null && isChange) throw onlyLooking()
@@ -229,7 +232,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
     }),
     bind(lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
     bindCookie(confirmAddress, async ({ caller, body }) => {
-      const opened = await registration.confirm(body.link, caller.visitor)
+      const opened = await registration.confirm(body, caller.visitor)
       return { data: await toWho(opened.session), cookie: cookies.opened(opened), owner: opened.session.owner.id }
     }),
     bind(forgotPassword, async ({ caller, body }) => {
@@ -237,7 +240,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       return { done: true }
     }),
     bind(resetPassword, async ({ caller, body }) => {
-      await deps.identities.resetPassword(body.link, body.password, caller.visitor.household)
+      await registration.reset(body, caller.visitor)
       return { done: true }
     }),
     bindCookie(leave, async ({ caller, body }) => {

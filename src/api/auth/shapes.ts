@@ -301,12 +301,15 @@ export const confirmAddress = operation({
   path: '/customer/register/confirm',
   tag,
   summary: 'Open the link of the letter: the address is confirmed and the session open',
+  description:
+    'It takes the password that was chosen when signing up as well: whoever has only one of the two gets nothing. ' +
+    'Wrong ones are counted as those of signing in are.',
   access: 'public',
-  body: z.object({ link: link() }),
-  exampleBody: { link: exampleLink },
+  body: z.object({ link: link(), password: password() }),
+  exampleBody: { link: exampleLink, password: 'correct horse battery' },
   answer: who,
   example: exampleWho('customer'),
-  codes: ['not_found', 'conflict'],
+  codes: ['not_found', 'conflict', 'sign_in_failed'],
 })
 
 export const forgotPassword = operation({
@@ -315,7 +318,9 @@ export const forgotPassword = operation({
   path: '/customer/password/forgotten',
   tag,
   summary: 'Ask for a link by which a new password is set',
-  description: 'The answer is the same whether there is such a customer or not.',
+  description:
+    'The answer is the same whether there is such a customer or not. Where one may sign up, an address that nobody ' +
+    'signs in with yet gets a link as well: who sets a password by it has signed up.',
   access: 'public',
   body: z.object({ email: email() }),
   exampleBody: { email: exampleLogin },

@@ -1,6 +1,7 @@
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
 import { type Address, formatAddress } from '../../kernel/address.ts'
+import { householdOf } from '../../kernel/household.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../wire/node/join.ts'
 import { reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
@@ -9,11 +10,11 @@ import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../wire/node/
 import {
   apiHeaders,
   bearerOf,
+  findToken,
   internalError,
   type RequestNote,
   rateLimited,
   setStanding,
-  sourceName,
   stopping,
   toRefusal,
 } from '../answers.ts'
@@ -67,7 +68,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function authenticate(visit: Visit): Promise<Node> {
     const check = () => deps.fleet.authenticate(bearerOf(visit.request))
-    visit.node = await strangers.letIn(visit.request, visit, check, (node) => node.id)
+    visit.node = await strangers.letIn(findToken(visit.request), visit, check, (node) => node.id)
     return visit.node
   }
 
@@ -78,7 +79,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function join(visit: Visit): Promise<unknown> {
-    await limit(visit, joins, visit.from ? sourceName(visit.from) : '')
+    await limit(visit, joins, visit.from ? householdOf(visit.from) : '')
     const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node

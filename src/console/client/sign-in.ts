@@ -125,7 +125,7 @@ export type Operations = {
     answer: { ref: 'known' | 'unknown' | 'off' | 'own' | 'earlier' }
   }
   /** POST /customer/register/confirm */
-  confirmAddress: { params: {}; query: {}; body: { link: string }; answer: Who }
+  confirmAddress: { params: {}; query: {}; body: { link: string; password: string }; answer: Who }
   /** POST /customer/password/forgotten */
   forgotPassword: { params: {}; query: {}; body: { email: string }; answer: { done: boolean } }
   /** POST /customer/password/reset */

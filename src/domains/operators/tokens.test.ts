@@ -44,7 +44,7 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
     const password = 'correct horse battery'
     const wish = { login: 'Jo', current: undefined, password, household: 'h' }
     await services.identities.setPassword(owner, wish, null)
-    const visitor = { source: null, household: 'h', agent: null }
+    const visitor = { source: null, household: 'h', agent: null, shown: [] }
     await services.signIn.byPassword('operator', { login: 'jo', password }, visitor)
   })
 })

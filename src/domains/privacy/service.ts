@@ -10,12 +10,15 @@ import { notConfirmed, paymentsOpen } from './errors.ts'
 import type { HistoryEraser } from './ports.ts'
 import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
+import { pieces, walks } from './store-things.ts'
 
 /** A request that was let in before an erasure is over by then; what it has left behind goes too. */
 const lookedAtAgainMs = 10 * 60_000
 
 /** How many rows one transaction deletes, and how many entries of the audit log are looked at together. */
 const atOnce = 500
+/** How many of his things one transaction blanks; each takes several statements, and SQLite has one that writes. */
+const thingsAtOnce = 50
 /** Operators' actions that name a proxy by its number alone. */
 const byNumber = new Set(['endProxy', 'replaceProxy'])
 
@@ -89,13 +92,24 @@ export function createErasing(deps: {
     }
   }
 
+  /** He is blocked already, and whatever he has does nothing: others need not wait until the last of it is blank. */
+  async function blankThings(customer: CustomerId): Promise<void> {
+    for (const piece of pieces) {
+      while ((await db.transact((tx) => piece(tx, customer, thingsAtOnce, clock()))) === thingsAtOnce) continue
+    }
+    for (const walk of walks) {
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const from: string = after
+        after = await db.transact((tx) => walk(tx, customer, from, thingsAtOnce))
+      }
+    }
+  }
+
   /** What is too much for one transaction. Whoever is interrupted here is finished by a chore, or by asking again. */
   async function finish(customer: CustomerId): Promise<Pick<Erased, 'versions' | 'entries'>> {
     // What was let in before the door was shut may have written since.
-    await db.transact(async (tx) => {
-      await store.blankPerson(tx, customer, clock())
-      await store.blankThings(tx, customer, clock())
-    })
+    await db.transact((tx) => store.blankPerson(tx, customer, clock()))
+    await blankThings(customer)
     while ((await db.transact((tx) => store.forgetHosts(tx, customer, atOnce))) === atOnce) continue
     const entries = await redactLog(customer)
     const versions = await deps.history.erase(customer, clock(), () => deps.random(8).toHex())
@@ -128,7 +142,6 @@ export function createErasing(deps: {
         await store.beginErasure(tx, customer, wish.by, nowMs)
         await deps.block(tx, customer, true)
         await store.blankPerson(tx, customer, nowMs)
-        await store.blankThings(tx, customer, nowMs)
         for (const each of await store.operatorAnswers(tx, customer)) {
           const [request, answer] = [redact(each.request), redact(each.answer)]
           if (request === each.request && answer === each.answer) continue

@@ -2,7 +2,7 @@ import { containing, list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
-import { type Lost, type Place, withoutNames } from './rules.ts'
+import { type Lost, type Place } from './rules.ts'
 import { type Holding, holdings } from './store-holdings.ts'
 
 type Cell = string | bigint | Uint8Array | null
@@ -128,82 +128,6 @@ export async function blankPerson(tx: Tx, customer: CustomerId, nowMs: number): 
   await tx.run(`DELETE FROM console_sessions WHERE owner_id = $1 AND kind = 'customer'`, [customer])
   await tx.run('DELETE FROM answers WHERE customer_id = $1', [customer])
   await tx.run('DELETE FROM events WHERE customer_id = $1', [customer])
-}
-
-/** What he called his things, where he came from, and what would go on by itself. */
-export async function blankThings(tx: Tx, customer: CustomerId, nowMs: number): Promise<void> {
-  await tx.run(
-    `UPDATE proxies SET comment = '', sources = '', renew_period = NULL, renew_token_id = NULL
-     WHERE customer_id = $1 AND (comment <> '' OR sources <> '' OR renew_period IS NOT NULL)`,
-    [customer],
-  )
-  await tx.run(
-    `UPDATE vpn_subscriptions SET auto_renew_months = NULL, renew_token_id = NULL
-     WHERE customer_id = $1 AND auto_renew_months IS NOT NULL`,
-    [customer],
-  )
-  await tx.run(
-    `UPDATE vpn_peers SET name = 'erased', last_handshake_at = NULL, changed_at = $2
-     WHERE subscription_uuid IN (SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1)
-       AND (name <> 'erased' OR last_handshake_at IS NOT NULL)`,
-    [customer, nowMs],
-  )
-  await tx.run(`DELETE FROM whitelist_entries WHERE subuser_id IN (SELECT id FROM subusers WHERE customer_id = $1)`, [
-    customer,
-  ])
-  await tx.run(
-    `UPDATE subusers SET name = 'erased', keep_hosts = 0, changed_at = $2
-     WHERE customer_id = $1 AND (name <> 'erased' OR keep_hosts = 1)`,
-    [customer, nowMs],
-  )
-  await blankLogins(tx, customer)
-  await tx.run(
-    `UPDATE payments SET return_url = NULL, pay_url = NULL, qr = NULL, key = NULL, request = $2
-     WHERE customer_id = $1 AND (return_url IS NOT NULL OR pay_url IS NOT NULL OR qr IS NOT NULL OR key IS NOT NULL
-       OR request <> $2)`,
-    [customer, new Uint8Array(0)],
-  )
-  await blankWishes(tx, customer)
-}
-
-/** A login of his own choosing is given up for one that says nothing, in the ports that stand for it too. */
-async function blankLogins(tx: Tx, customer: CustomerId): Promise<void> {
-  const chosen = await tx.all<{ id: string; login: string }>(
-    `SELECT id, login FROM subusers WHERE customer_id = $1 AND login <> 'u' || SUBSTR(id, 5)`,
-    [customer],
-  )
-  for (const { id, login } of chosen) {
-    const plain = await freeLogin(tx, `u${id.slice(4)}`, id)
-    await tx.run('UPDATE subusers SET login = $2 WHERE id = $1', [id, plain])
-    await tx.run(
-      'UPDATE gateway_ports SET parameters = $2 || SUBSTR(parameters, CAST($3 AS INTEGER)) WHERE subuser_id = $1',
-      [id, plain, login.length + 1],
-    )
-  }
-}
-
-/** Somebody may have chosen just that one for another of his. */
-async function freeLogin(tx: Tx, plain: string, id: string): Promise<string> {
-  const taken = await tx.first('SELECT id FROM subusers WHERE login = $1 AND id <> $2', [plain, id])
-  return taken ? freeLogin(tx, `${plain}x`, id) : plain
-}
-
-/** Orders and purchases that wait say what was asked for; a device's name and key among it go. */
-async function blankWishes(tx: Tx, customer: CustomerId): Promise<void> {
-  for (const [table, column] of [
-    ['orders', 'wish'],
-    ['payments', 'purchase_wish'],
-  ] as const) {
-    const rows = await tx.all<{ id: string; wish: string }>(
-      `SELECT id, ${column} AS wish FROM ${table} WHERE customer_id = $1 AND
-         (${column} LIKE '%"name"%' OR ${column} LIKE '%"public_key"%' OR ${column} LIKE '%"publicKey"%'
-          OR ${column} LIKE '%"comment"%')`,
-      [customer],
-    )
-    for (const { id, wish } of rows) {
-      await tx.run(`UPDATE ${table} SET ${column} = $2 WHERE id = $1`, [id, withoutNames(wish)])
-    }
-  }
 }
 
 /** Where his bytes went, a bounded number of rows at a time; tells how many. */

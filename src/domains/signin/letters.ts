@@ -1,4 +1,4 @@
-type Occasion = 'confirm' | 'reset' | 'known'
+type Occasion = 'confirm' | 'reset' | 'first' | 'known'
 
 type Words = { readonly subject: string; readonly ru: string; readonly en: string }
 
@@ -6,9 +6,11 @@ const words: Readonly<Record<Occasion, Words>> = {
   confirm: {
     subject: 'Подтвердите адрес / Confirm your address',
     ru:
-      'Чтобы завершить регистрацию, откройте ссылку. Она действует сутки и один раз. ' +
-      'Если вы не регистрировались, ничего не делайте.',
-    en: 'To finish signing up, open the link. It works for a day, once. If you have not signed up, do nothing.',
+      'Чтобы завершить регистрацию, откройте ссылку и введите пароль, который вы выбрали. ' +
+      'Она действует сутки и один раз. Если вы не регистрировались, ничего не делайте.',
+    en:
+      'To finish signing up, open the link and give the password that you chose. It works for a day, once. ' +
+      'If you have not signed up, do nothing.',
   },
   reset: {
     subject: 'Новый пароль / A new password',
@@ -18,6 +20,15 @@ const words: Readonly<Record<Occasion, Words>> = {
     en:
       'To set a new password, open the link. It works for half an hour, once. ' +
       'If you have not asked for it, do nothing.',
+  },
+  first: {
+    subject: 'Новый пароль / A new password',
+    ru:
+      'С этим адресом ещё никто не входит. Чтобы открыть учётную запись со своим паролем, откройте ссылку. ' +
+      'Она действует сутки и один раз. Если вы этого не просили, ничего не делайте.',
+    en:
+      'Nobody signs in with this address yet. To open an account with a password of your own, open the link. ' +
+      'It works for a day, once. If you have not asked for it, do nothing.',
   },
   known: {
     subject: 'Вы уже зарегистрированы / You have signed up already',

@@ -9,7 +9,6 @@ import {
   noFactor,
   noPassword,
   signInFailed,
-  tooBusy,
   wrongCode,
 } from './errors.ts'
 import { type Identity, mayHaveLogin, namedText, type Owner, problemOfPassword, toLogin } from './rules.ts'
@@ -33,12 +32,14 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
   const save = (tx: Tx, of: Identity): Promise<void> =>
     store.saveIdentity(tx, of, sha256(namedText(of.owner.id, of.login, of.email)))
 
-  async function hash(password: string, login: string): Promise<string> {
+  function assertPassword(password: string, login: string): void {
     const problem = problemOfPassword(password, login)
     if (problem !== undefined) throw badPassword(problem)
-    const kept = await deps.passwords.hash(password)
-    if (kept === undefined) throw tooBusy()
-    return kept
+  }
+
+  async function hash(password: string, login: string, household: string): Promise<string> {
+    assertPassword(password, login)
+    return deps.passwords.hash(password, household)
   }
 
   /** Whoever changes how he signs in shows once more that it is he. */
@@ -47,7 +48,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     if (!identity?.password) return identity
     if (password === undefined) throw signInFailed()
     const tried = await signIn.attempt(owner.id, household)
-    await signIn.assertPassword(identity, password)
+    await signIn.assertPassword(identity, password, tried)
     await tried.succeeded()
     return identity
   }
@@ -55,6 +56,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
   const factorOf = (owner: Owner): string => `totp of ${owner.id}`
 
   return {
+    assertPassword,
     hash,
 
     /** Writes a new identity, in the caller's transaction. */
@@ -67,8 +69,8 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
 
     confirm,
 
-    findByLogin: (kind: Owner['kind'], login: string): Promise<Identity | undefined> =>
-      store.findByLogin(db, kind, toLogin(login)),
+    findByLogin: (kind: Owner['kind'], login: string, reader: Reader = db): Promise<Identity | undefined> =>
+      store.findByLogin(reader, kind, toLogin(login)),
 
     /** Whose logins or addresses have this text in them, for operators who look for a customer. */
     search: (text: string, limit: number): Promise<Map<string, string>> => store.searchLogins(db, toLogin(text), limit),
@@ -103,7 +105,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       const before = await confirm(owner, wish.current, wish.household)
       const login = wish.login === undefined ? (before?.login ?? '') : toLogin(wish.login)
       if (!mayHaveLogin(owner.kind, login, before)) throw badLogin()
-      const password = await hash(wish.password, login)
+      const password = await hash(wish.password, login, wish.household)
       const ended = await db.transact(async (tx) => {
         const taken = await store.findByLogin(tx, owner.kind, login)
         if (taken && taken.owner.id !== owner.id) throw loginTaken()
@@ -127,22 +129,17 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       return { ended }
     },
 
-    /** Sets a password for whoever came by a link for that. The second factor stays; all sessions end. */
-    async resetPassword(linkText: string, text: string, household: string): Promise<void> {
-      const tried = await signIn.attempt(undefined, household)
-      const password = await hash(text, '')
-      await db.transact(async (tx) => {
-        const link = await signIn.useLink(tx, linkText, 'reset')
-        const kept = link.owner === null ? undefined : await store.lockIdentity(tx, link.owner)
-        if (!kept) throw invalidLink()
-        const problem = problemOfPassword(text, kept.login)
-        if (problem !== undefined) throw badPassword(problem)
-        await save(tx, { ...kept, password, changedAt: clock() })
-        await store.voidLinks(tx, kept.owner.id, clock())
-        await signIn.endAll(tx, kept.owner, null)
-      })
-      await tried.succeeded()
-      signIn.forget()
+    /**
+     * Sets a password for whoever has shown by a letter that it is he, in the caller's transaction; `forget` follows
+     * its commit. The second factor stays; all sessions end.
+     */
+    async replacePassword(tx: Tx, owner: string, given: { readonly text: string; readonly kept: string }) {
+      const before = await store.lockIdentity(tx, owner)
+      if (!before) throw invalidLink()
+      assertPassword(given.text, before.login)
+      await save(tx, { ...before, password: given.kept, changedAt: clock() })
+      await store.voidLinks(tx, before.owner.id, clock())
+      await signIn.endAll(tx, before.owner, null)
     },
 
     /** Makes a second factor, which counts once a code of it was given. */

@@ -1,14 +1,14 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { secondsUntilOne } from '../../kernel/buckets.ts'
+import { type SharedBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {
   badEmail,
-  badPassword,
   balanceLeft,
   debtLeft,
+  invalidLink,
   loginTaken,
   noMail,
   registrationClosed,
@@ -16,16 +16,21 @@ import {
 } from './errors.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
-import { isEmail, type LinkPurpose, problemOfPassword, toLogin, toMailbox } from './rules.ts'
+import { isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
 import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
 import type { Identities } from './service-identity.ts'
 
-/** Letters to one address, and to whatever addresses for one household, in an hour. */
+/**
+ * Letters of one kind to one address, and to whatever addresses for one household, in an hour. Whoever asks for all of
+ * one kind in another's name leaves him the other, or has him sent what he wants.
+ */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
 const forHousehold = { perSecond: 10 / 3600, burst: 10 }
 
 /** What waits for its address to be confirmed: the password as it will be kept, and the code of who brought him. */
 type Waiting = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
+/** What waits behind a link that a password is chosen at. */
+type WaitingAddress = Pick<Waiting, 'email'> & { readonly password?: undefined }
 
 /** Knows who brings newcomers. Handed in. */
 type Bringing = {
@@ -72,7 +77,8 @@ export function createRegistration(
   },
 ) {
   const { db, signIn, identities, customers, mail } = deps
-  const addresses = deps.buckets('letters', toAddress)
+  const forNewcomers = deps.buckets('letters to newcomers', toAddress)
+  const forForgetful = deps.buckets('letters', toAddress)
   const households = deps.buckets('registration', forHousehold)
 
   function readEmail(text: string): string {
@@ -81,7 +87,7 @@ export function createRegistration(
     return email
   }
 
-  async function limit(email: string, { household }: Visitor): Promise<void> {
+  async function limit(addresses: SharedBuckets, email: string, { household }: Visitor): Promise<void> {
     const ofHousehold = await households.take(household, 1)
     if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(forHousehold, ofHousehold.level))
     const ofAddress = await addresses.take(email, 1)
@@ -108,7 +114,7 @@ export function createRegistration(
       : { referrer: found, outcome }
   }
 
-  async function admit(tx: Tx, waiting: Waiting, visitor: Visitor): Promise<Admission> {
+  async function enrol(tx: Tx, waiting: Waiting) {
     const { email, password } = waiting
     // Under a name that says nothing: what he is called here outlives him in the history.
     const customer = await customers.addCustomer(tx, 'registered')
@@ -116,8 +122,25 @@ export function createRegistration(
     await identities.create(tx, owner, { login: email, email, password })
     const { referrer, outcome } = await findReferrer(tx, waiting)
     const brought = referrer && (await deps.referrals.bring(tx, customer.id, referrer))
-    const ref = brought === 'earlier' ? brought : outcome
+    return { owner, ref: brought === 'earlier' ? brought : outcome }
+  }
+
+  async function admit(tx: Tx, waiting: Waiting, visitor: Visitor): Promise<Admission> {
+    const { owner, ref } = await enrol(tx, waiting)
     return { opened: await signIn.open(tx, owner, visitor), ref }
+  }
+
+  /** Where no letter is answered yet, what is known of the address waits behind the link. */
+  const readWaiting = ({ purpose, payload }: OneTimeLink): Waiting | WaitingAddress | undefined =>
+    purpose === 'confirm' && payload !== null ? (JSON.parse(payload) as Waiting | WaitingAddress) : undefined
+
+  /** Whose password a link is to set: somebody's, or that of whoever comes with it. */
+  async function ownerOf(tx: Tx, link: OneTimeLink, password: string): Promise<string> {
+    if (link.owner !== null) return link.owner
+    const waiting = readWaiting(link)
+    if (!waiting) throw invalidLink()
+    const known = await identities.findByLogin('customer', waiting.email, tx)
+    return (known ?? (await enrol(tx, { email: waiting.email, password }))).owner.id
   }
 
   /**
@@ -131,6 +154,13 @@ export function createRegistration(
       signIn.issueLink(tx, { kind: 'customer', ...(due ?? { owner: null, purpose: 'confirm' }) }),
     )
 
+  /** One that was sent to have a password chosen, by somebody who is known or for an address that is not. */
+  function assertForReset(link: OneTimeLink): OneTimeLink {
+    const waiting = readWaiting(link)
+    if (link.purpose !== 'reset' && (!waiting || waiting.password !== undefined)) throw invalidLink()
+    return link
+  }
+
   return {
     /** What a page may offer to somebody who has not signed in. */
     offers: { registration: deps.isOpen, mail: mail !== undefined },
@@ -142,10 +172,9 @@ export function createRegistration(
     async register(wish: RegistrationWish, visitor: Visitor): Promise<Registered> {
       if (!deps.isOpen) throw registrationClosed()
       const email = readEmail(wish.email)
-      const problem = problemOfPassword(wish.password, email)
-      if (problem !== undefined) throw badPassword(problem)
-      await limit(email, visitor)
-      const password = await identities.hash(wish.password, email)
+      identities.assertPassword(wish.password, email)
+      await limit(forNewcomers, email, visitor)
+      const password = await identities.hash(wish.password, email, visitor.household)
       const known = await identities.findByLogin('customer', email)
       if (!mail) {
         if (known) throw loginTaken()
@@ -165,20 +194,57 @@ export function createRegistration(
     /** What would become of a code. */
     lookAtRef: async (ref: string): Promise<RefOutcome> => toOutcome(await deps.referrals.findReferrer(db, ref)),
 
-    confirm: (text: string, visitor: Visitor): Promise<Opened> =>
-      db.transact(async (tx) => {
-        const link = await signIn.useLink(tx, text, 'confirm')
-        return (await admit(tx, JSON.parse(link.payload ?? '{}') as Waiting, visitor)).opened
-      }),
+    /**
+     * Takes in whoever has both the letter and the password that was chosen for it. Each alone opens nothing: the
+     * address may be another's than the password, who would find a stranger in his account.
+     */
+    async confirm(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<Opened> {
+      const tried = await signIn.attempt(`link ${deps.sha256(given.link).toHex()}`, visitor.household)
+      const found = readWaiting(await signIn.findLink(given.link))
+      if (found?.password === undefined) throw invalidLink()
+      const waiting = await signIn.assertPassword(found, given.password, tried)
+      const { opened } = await db.transact(async (tx) => {
+        await signIn.useLink(tx, given.link, 'confirm')
+        return admit(tx, waiting, visitor)
+      })
+      await tried.succeeded()
+      return opened
+    },
 
-    /** Sends a link to whoever has this address. The answer is the same if nobody has. */
+    /**
+     * Sends a link to whoever has this address: to set a new password or, if nobody signs in with it yet, his first.
+     * The answer is the same.
+     */
     async askReset(text: string, visitor: Visitor): Promise<void> {
       if (!mail) throw noMail()
       const email = readEmail(text)
-      await limit(email, visitor)
+      await limit(forForgetful, email, visitor)
       const known = await identities.findByLogin('customer', email)
-      const link = await issueLink(known?.email ? { owner: known.owner.id, purpose: 'reset' } : undefined)
-      if (known?.email) mail.post(letterOf('reset', known.email, `${deps.siteUrl()}/#reset=${link.text}`))
+      const payload = JSON.stringify({ email } satisfies WaitingAddress)
+      const isNew = !known && deps.isOpen
+      const link = await issueLink(
+        known?.email
+          ? { owner: known.owner.id, purpose: 'reset' }
+          : isNew
+            ? { owner: null, purpose: 'confirm', payload }
+            : undefined,
+      )
+      const url = `${deps.siteUrl()}/#reset=${link.text}`
+      if (known?.email) mail.post(letterOf('reset', known.email, url))
+      else if (isNew) mail.post(letterOf('first', email, url))
+    },
+
+    /** Sets a password for whoever came by a letter that he asked for. All sessions end; no other password holds. */
+    async reset(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<void> {
+      const tried = await signIn.attempt(undefined, visitor.household)
+      const { purpose } = assertForReset(await signIn.findLink(given.link))
+      const kept = await identities.hash(given.password, '', visitor.household)
+      await db.transact(async (tx) => {
+        const owner = await ownerOf(tx, await signIn.useLink(tx, given.link, purpose), kept)
+        await identities.replacePassword(tx, owner, { text: given.password, kept })
+      })
+      await tried.succeeded()
+      signIn.forget()
     },
 
     /**

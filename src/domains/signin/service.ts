@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../../db/transaction.ts'
 import { type BucketRate, type ShareBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
+import { readHousehold } from '../../kernel/household.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../kernel/ids.ts'
-import { Refusal } from '../../kernel/refusal.ts'
 import { remember } from '../../kernel/remember.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { sameBytes, tokenRandomBytes } from '../../kernel/token-text.ts'
@@ -15,11 +15,10 @@ import {
   invalidSession,
   noSuchSession,
   signInFailed,
-  tooBusy,
   tooManyAttempts,
   tooManySessions,
 } from './errors.ts'
-import type { Codes, Passwords } from './ports.ts'
+import type { Codes } from './ports.ts'
 import {
   type Identity,
   isLinkText,
@@ -38,6 +37,7 @@ import {
   toLogin,
   viewMs,
 } from './rules.ts'
+import type { PasswordWork } from './service-passwords.ts'
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A session that another process has ended is known after this long at most. */
@@ -49,14 +49,26 @@ const touchEveryMs = 60_000
 /** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
 const ofName: BucketRate = { perSecond: 20 / 900, burst: 20 }
 const ofSource: BucketRate = { perSecond: 60 / 900, burst: 60 }
+/** How long a place is known from which somebody has signed in, and how many times back that is looked for. */
+const placeMs = sessionMs.customer
+const mostPlaces = 200
 /** How often somebody signs in rightly: every session is two versions in the history, for good. */
 const ofOwner: BucketRate = { perSecond: 60 / 3600, burst: 30 }
 
 /** Where a browser is, as far as it tells. `household` is what is limited: one that has IPv6 has many addresses. */
-export type Visitor = { readonly source: string | null; readonly household: string; readonly agent: string | null }
+export type Visitor = {
+  readonly source: string | null
+  readonly household: string
+  readonly agent: string | null
+  /** What its cookies hold, whatever that is. */
+  readonly shown: readonly string[]
+}
 
 /** A session, and what its cookie holds: it is in this answer and nowhere else. */
 export type Opened = { readonly secret: string; readonly session: Session }
+
+/** One of the attempts that are counted. It is given back when it succeeds, or when nobody has looked at it. */
+type Attempt = { readonly household: string; readonly succeeded: () => Promise<void> }
 
 export type SignInDeps = {
   readonly db: Database
@@ -66,7 +78,7 @@ export type SignInDeps = {
   readonly vault: Vault
   /** What all shops on one database count attempts in. */
   readonly buckets: ShareBuckets
-  readonly passwords: Passwords
+  readonly passwords: PasswordWork
   readonly codes: Codes
   readonly customers: Pick<Customers, 'assertOpenIn'>
   readonly operators: Pick<Operators, 'assertPresentIn'>
@@ -91,6 +103,17 @@ export function createSignIn(deps: SignInDeps) {
     isWorthKeeping: (found) => found !== undefined,
   })
 
+  /** Takes one from a name or, where others have used that up, from a place of one's own; tells which. */
+  async function takeName(name: string, findOwn: () => Promise<string | undefined>): Promise<string> {
+    const shared = await names.take(name, 1)
+    if (shared.taken > 0) return name
+    const place = await findOwn()
+    const counted = place === undefined ? name : `${name} at ${place}`
+    const own = place === undefined ? shared : await names.take(counted, 1)
+    if (own.taken === 0) throw tooManyAttempts(secondsUntilOne(ofName, own.level))
+    return counted
+  }
+
   /**
    * Takes an attempt from whoever tries and, where a name is tried, from that name. One that succeeds is given back.
    * What cannot be guessed, as a link, is nobody's name: nobody shuts it for others.
@@ -98,26 +121,51 @@ export function createSignIn(deps: SignInDeps) {
   async function attempt(
     name: string | undefined,
     household: string,
-  ): Promise<{ readonly succeeded: () => Promise<void> }> {
+    findOwn: () => Promise<string | undefined> = async () => undefined,
+  ): Promise<Attempt> {
     const ofHousehold = await households.take(household, 1)
     if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(ofSource, ofHousehold.level))
-    const named = name === undefined ? undefined : await names.take(name, 1)
-    if (named?.taken === 0) {
+    const naming = name === undefined ? undefined : takeName(name, findOwn)
+    const counted = await naming?.catch(async (error: unknown) => {
       await households.give(household)
-      throw tooManyAttempts(secondsUntilOne(ofName, named.level))
-    }
+      throw error
+    })
     return {
+      household,
       async succeeded() {
-        if (name !== undefined) await names.give(name)
+        if (counted !== undefined) await names.give(counted)
         await households.give(household)
       },
     }
   }
 
-  /** Whether a password is this identity's, or nobody's; it takes the same time either way. */
-  async function assertPassword(of: Identity | undefined, password: string): Promise<Identity> {
-    const isRight = await deps.passwords.isRight(password, of?.password ?? undefined)
-    if (isRight === undefined) throw tooBusy()
+  /**
+   * Where somebody has been in before: the browser that shows a session of this login, ended or not, or the household.
+   * It opens nothing; whoever tries there has attempts that strangers elsewhere cannot use up. As much is asked for a
+   * login that nobody has, so that time tells nobody which it is.
+   */
+  async function findPlace(kind: OwnerKind, login: string, visitor: Visitor): Promise<string | undefined> {
+    const owner = (await store.findByLogin(db, kind, login))?.owner.id ?? ''
+    for (const secret of visitor.shown.filter(isSessionText)) {
+      const session = await known.get(secret)
+      if (session?.owner.id === owner && session.openedBy === null) return session.id
+    }
+    const sources = await store.sourcesSince(db, owner, clock() - placeMs, mostPlaces)
+    return sources.some((each) => readHousehold(each) === visitor.household) ? visitor.household : undefined
+  }
+
+  /** Whether a password is the one that is kept here, or nobody's; it takes the same time either way. */
+  async function assertPassword<Of extends Pick<Identity, 'password'>>(
+    of: Of | undefined,
+    password: string,
+    tried: Attempt,
+  ): Promise<Of> {
+    const kept = of?.password ?? undefined
+    const isRight = await deps.passwords.isRight(password, kept, tried.household).catch(async (error: unknown) => {
+      // Nobody has looked at the password: others were before him.
+      await tried.succeeded()
+      throw error
+    })
     if (!of || !isRight) throw signInFailed()
     return of
   }
@@ -188,6 +236,13 @@ export function createSignIn(deps: SignInDeps) {
     return { text, expiresAt: link.expiresAt }
   }
 
+  /** What a link would do, which it goes on doing. */
+  async function findLink(text: string): Promise<OneTimeLink> {
+    const link = isLinkText(text) ? await store.findLink(db, sha256(text), clock()) : undefined
+    if (!link) throw invalidLink()
+    return link
+  }
+
   async function useLink(tx: Tx, text: string, purpose: LinkPurpose): Promise<OneTimeLink> {
     const link = isLinkText(text) ? await store.useLink(tx, sha256(text), purpose, clock()) : undefined
     if (!link) throw invalidLink()
@@ -199,6 +254,7 @@ export function createSignIn(deps: SignInDeps) {
     assertPassword,
     assertCode,
     open: openOwn,
+    findLink,
     useLink,
 
     /** Makes a link that works once, in the caller's transaction. Its text is in the answer and nowhere else. */
@@ -211,13 +267,9 @@ export function createSignIn(deps: SignInDeps) {
       visitor: Visitor,
     ): Promise<Opened> {
       const login = toLogin(given.login)
-      const tried = await attempt(`${kind} ${login}`, visitor.household)
+      const tried = await attempt(`${kind} ${login}`, visitor.household, () => findPlace(kind, login, visitor))
       const found = await store.findByLogin(db, kind, login)
-      const identity = await assertPassword(found, given.password).catch(async (error: unknown) => {
-        // Nobody has looked at the password: others were before him.
-        if (error instanceof Refusal && error.kind === 'unavailable') await tried.succeeded()
-        throw error
-      })
+      const identity = await assertPassword(found, given.password, tried)
       const { taken, level } = await owners.take(identity.owner.id, 1)
       // An attempt like any other: what it cost is the hash, however right the password was.
       if (taken === 0) throw tooManySessions(secondsUntilOne(ofOwner, level))

@@ -214,6 +214,16 @@ export async function listSessions(reader: Reader, owner: string, nowMs: number)
   return rows.map(toSession)
 }
 
+/** Where somebody has signed in from since, by himself: of so many times, the last. */
+export async function sourcesSince(reader: Reader, owner: string, sinceMs: number, limit: number): Promise<string[]> {
+  const rows = await reader.all<{ source: string }>(
+    `SELECT source FROM console_sessions
+     WHERE owner_id = $1 AND opened_by IS NULL AND created_at >= $2 AND source IS NOT NULL ORDER BY id DESC LIMIT $3`,
+    [owner, sinceMs, limit],
+  )
+  return [...new Set(rows.map((row) => row.source))]
+}
+
 /** The first end stands. */
 export async function endSession(tx: Tx, owner: string, id: SessionId, nowMs: number): Promise<boolean> {
   const changed = await tx.run(
@@ -242,6 +252,15 @@ export function insertLink(tx: Tx, of: OneTimeLink, digest: Uint8Array): void {
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     [of.id, of.kind, of.owner, of.purpose, digest, of.payload, of.createdAt, of.expiresAt, of.usedAt],
   )
+}
+
+/** A link that still works, and goes on doing so. */
+export async function findLink(reader: Reader, digest: Uint8Array, nowMs: number): Promise<OneTimeLink | undefined> {
+  const row = await reader.first<LinkRow>(
+    'SELECT * FROM console_links WHERE digest = $1 AND used_at IS NULL AND expires_at > $2',
+    [digest, nowMs],
+  )
+  return row && toLink(row)
 }
 
 /**

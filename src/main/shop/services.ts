@@ -61,6 +61,7 @@ import { createErasing, createExporting, createRetaining, historyDiffers, traces
 import { type Retention, shippedRetention } from '../../domains/privacy/rules.ts'
 import {
   createIdentities,
+  createPasswordWork,
   createRegistration,
   createSignIn,
   createSignInVerifier,
@@ -302,7 +303,7 @@ export function createServices(plainDb: Database, around: Surroundings, arranged
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
-  const passwords = createPasswords()
+  const passwords = createPasswordWork({ passwords: createPasswords(), clock: around.clock })
   const buckets = shareBuckets(db, around.clock)
   const signInDeps = {
     db,

@@ -1,25 +1,30 @@
 import { Button, PasswordInput, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect } from 'react'
+import { CallRefused } from '../../client/call.ts'
 import type { Link } from '../../client/link.ts'
 import { auth, enterAs, own } from '../../client/session.ts'
 import { useTyped } from '../form.tsx'
 import { useWords } from '../language.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
-import { Entry } from './forms.tsx'
+import { Entry, Ways } from './forms.tsx'
+import { useOffers } from './offers.ts'
 import type { Way } from './page.tsx'
 import { signInWords } from './words.ts'
 
 type LinkProps = { readonly link: Link; readonly onWay: (way: Way) => void; readonly onFailed: () => void }
 
-export const ByLink = (props: LinkProps) => (props.link.kind === 'reset' ? <Reset {...props} /> : <Enter {...props} />)
+export function ByLink(props: LinkProps) {
+  const forms = { enter: Enter, confirm: Confirm, reset: Reset }
+  const Form = forms[props.link.kind]
+  return <Form {...props} />
+}
 
-/** Signs in with the link, or finishes a registration: once, however often the page is drawn. */
+/** Signs in with the link: once, however often the page is drawn. */
 function Enter({ link, onWay, onFailed }: LinkProps) {
   const words = useWords(signInWords)
   const entry = useMutation({
-    mutationFn: () =>
-      auth.call(link.kind === 'enter' ? own('signInByLink') : 'confirmAddress', { body: { link: link.secret } }),
+    mutationFn: () => auth.call(own('signInByLink'), { body: { link: link.secret } }),
     onSuccess: enterAs,
     onError: onFailed,
   })
@@ -28,6 +33,45 @@ function Enter({ link, onWay, onFailed }: LinkProps) {
   if (entry.error === null) return <Text role="status">{words.entering}</Text>
   return <Failed error={entry.error} onWay={onWay} />
 }
+
+/** Finishes a registration, for whoever knows the password that was chosen for it. */
+function Confirm({ link, onWay, onFailed }: LinkProps) {
+  const words = useWords(signInWords)
+  const password = useTyped()
+  const offers = useOffers()
+  const entry = useMutation({
+    mutationFn: () => auth.call('confirmAddress', { body: { link: link.secret, password: password.value } }),
+    onSuccess: enterAs,
+    onError: (error) => hasEnded(error) && onFailed(),
+  })
+  if (hasEnded(entry.error)) return <Failed error={entry.error} onWay={onWay} />
+  return (
+    <>
+      <Text c="dimmed">{words.confirmAbout}</Text>
+      <Entry
+        onSubmit={entry.mutate}
+        label={words.confirm}
+        isReady={password.value !== ''}
+        isPending={entry.isPending}
+        error={entry.error}
+      >
+        <PasswordInput label={words.password} autoComplete="current-password" {...password.props} />
+      </Entry>
+      <Text c="dimmed">{words.confirmUnknown}</Text>
+      <Ways
+        onWay={onWay}
+        of={[
+          ...(offers?.registration ? [['register', words.registerAnew] as const] : []),
+          ...(offers?.mail ? [['forgotten', words.setOwn] as const] : []),
+        ]}
+      />
+    </>
+  )
+}
+
+/** Whether a link does nothing any more: it was used or is too old, or its address has come in another way. */
+const hasEnded = (error: unknown): boolean =>
+  error instanceof CallRefused && (error.code === 'not_found' || error.code === 'conflict')
 
 function Failed({ error, onWay }: { readonly error: unknown; readonly onWay: (way: Way) => void }) {
   const words = useWords(signInWords)

@@ -21,12 +21,13 @@ export function SignIn() {
   const [chosen, setWay] = useState<Way | undefined>(link ? 'link' : undefined)
   const offers = useOffers()
   const way = chosen ?? (broughtBy !== '' && offers?.registration ? 'register' : 'password')
+  const ofLinks = { enter: words.entering, confirm: words.confirmTitle, reset: words.newPassword }
   const titles: Readonly<Record<Way, string>> = {
     password: part === 'operator' ? words.operatorTitle : words.title,
     token: part === 'operator' ? words.operatorTitle : words.title,
     register: words.register,
     forgotten: words.forgotten,
-    link: hasFailed ? words.linkFailed : link?.kind === 'reset' ? words.newPassword : words.entering,
+    link: hasFailed ? words.linkFailed : ofLinks[link?.kind ?? 'enter'],
   }
   const forms: Readonly<Record<Way, () => ReactNode>> = {
     password: () => <PasswordForm onWay={setWay} />,

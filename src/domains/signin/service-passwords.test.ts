@@ -1,0 +1,72 @@
+import { expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import { readAddress } from '../../kernel/address.ts'
+import { householdOf } from '../../kernel/household.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import { createPasswordWork } from './service-passwords.ts'
+
+const household = (text: string): string => {
+  const address = readAddress(text)
+  if (!address) throw new Error(`${text} is no address`)
+  return householdOf(address)
+}
+
+/** Work that goes on until it is let go of. */
+function startWork() {
+  const clock = new HandClock()
+  const waiting: (() => void)[] = []
+  const passwords = createPasswordWork({
+    clock: clock.read,
+    passwords: {
+      hash: () => new Promise((resolve) => waiting.push(() => resolve('kept'))),
+      isRight: () => Promise.resolve(true),
+    },
+  })
+  return { clock, passwords, letGo: () => waiting.splice(0).forEach((each) => each()) }
+}
+
+const statusOf = async (asked: Promise<unknown>): Promise<string> =>
+  asked.then(
+    () => 'done',
+    (error: unknown) => (error instanceof Refusal ? error.kind : String(error)),
+  )
+
+test('a household has eight passwords under way, its network 24, and others have theirs all the same', async () => {
+  const { passwords, letGo } = startWork()
+  const first = Array.from({ length: 9 }, () => statusOf(passwords.hash('p', household('198.51.100.1'))))
+  const beside = Array.from({ length: 20 }, (_, n) => statusOf(passwords.hash('p', household(`198.51.100.${n + 2}`))))
+  const elsewhere = statusOf(passwords.hash('p', household('203.0.113.9')))
+  letGo()
+  const count = (statuses: string[]) => statuses.filter((each) => each === 'done').length
+  expect([count(await Promise.all(first)), count(await Promise.all(beside)), await elsewhere]).toEqual([8, 16, 'done'])
+  const again = passwords.hash('p', household('198.51.100.1'))
+  letGo()
+  expect(await again).toBe('kept')
+})
+
+test('a household has 300 passwords looked at and then one a second, right ones too, its network four times that', async () => {
+  const { clock, passwords } = startWork()
+  const look = (from: string) => passwords.isRight('p', undefined, household(from))
+  for (let count = 0; count < 300; count += 1) await look('2001:db8:1:2::1')
+  const refused = await refusalOf(look('2001:db8:1:2::2'))
+  expect([refused.kind, refused.retryAfterSeconds]).toEqual(['too_many', 1])
+  for (let house = 3; house < 6; house += 1) {
+    for (let count = 0; count < 300; count += 1) await look(`2001:db8:1:${house}::1`)
+  }
+  expect((await refusalOf(look('2001:db8:1:9::1'))).kind).toBe('too_many')
+  expect(await look('2001:db8:2:9::1')).toBe(true)
+  clock.advance(1000)
+  expect(await look('2001:db8:1:2::1')).toBe(true)
+  expect((await refusalOf(look('2001:db8:1:2::1'))).kind).toBe('too_many')
+})
+
+test('what nobody has worked on is not counted', async () => {
+  const passwords = createPasswordWork({
+    clock: () => 0,
+    passwords: { hash: async () => undefined, isRight: async () => undefined },
+  })
+  for (let count = 0; count < 310; count += 1) {
+    expect((await refusalOf(passwords.isRight('p', undefined, household('198.51.100.1')))).kind).toBe('unavailable')
+  }
+})

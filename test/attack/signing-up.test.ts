@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+const strangers = 'a stranger has chosen it'
+const owners = 'its owner has chosen it'
+
+describe.each([...engines])("whoever signs up with another's address, on %s,", (engine) => {
+  let smtp: SmtpServer
+  let shop: Service
+  beforeAll(async () => {
+    const started = await startSmtp()
+    if (!started) throw new Error('there is no aiosmtpd: install python3-aiosmtpd')
+    smtp = started
+    shop = await startService(engine, {
+      TURNPIKE_REGISTRATION: 'on',
+      TURNPIKE_SMTP_URL: smtp.url,
+      TURNPIKE_MAIL_FROM: 'shop@example.com',
+      TURNPIKE_TRUSTED_PROXIES: '127.0.0.1',
+    })
+  })
+  afterAll(async () => {
+    await shop?.stop()
+    await smtp?.stop()
+  })
+
+  const browser = (): Promise<BrowserSession> => createBrowserSession(shop.url)
+  let lettersBefore = 0
+
+  /** The link of the next letter. */
+  async function nextLink(name: 'confirm' | 'reset'): Promise<string> {
+    lettersBefore += 1
+    const text = textOf((await smtp.until(lettersBefore)).at(-1) ?? '')
+    const link = new RegExp(`/#${name}=(tpl_\\w+)`).exec(text)?.[1]
+    if (link === undefined) throw new Error(`no link in ${text}`)
+    return link
+  }
+
+  /** What a stranger has begun: the letter is its owner's. Each comes from a house of its own. */
+  async function begun(email: string, password = strangers): Promise<string> {
+    shop.clock.advance(2 * 3_600_000)
+    const asked = await (await browser()).post('/auth/v1/customer/register', { email, password })
+    expect(asked.data).toEqual({ confirm: true, who: null, ref: null })
+    return nextLink('confirm')
+  }
+
+  const confirm = async (link: string, password?: string) =>
+    (await browser()).post('/auth/v1/customer/register/confirm', {
+      link,
+      ...(password !== undefined && { password }),
+    })
+  const signIn = async (login: string, password: string) =>
+    (await browser()).post('/auth/v1/customer/sign-in', { login, password })
+
+  test('has no password in it when its owner opens the letter: that takes both', async () => {
+    const email = 'opened@example.com'
+    const link = await begun(email)
+    expect((await confirm(link)).status).toBe(400)
+    const wrong = await confirm(link, owners)
+    expect([wrong.status, wrong.error.code]).toEqual([401, 'sign_in_failed'])
+    expect((await signIn(email, strangers)).status).toBe(401)
+    expect((await confirm(link, strangers)).data).toMatchObject({ login: email })
+    expect((await confirm(link, strangers)).status).toBe(404)
+  })
+
+  test('is too late once its owner has signed up anew, whose own password alone is good', async () => {
+    const email = 'anew@example.com'
+    const first = await begun(email)
+    const second = await begun(email, owners)
+    expect((await confirm(second, owners)).status).toBe(200)
+    expect((await confirm(first, strangers)).status).toBe(409)
+    expect((await signIn(email, strangers)).status).toBe(401)
+    expect((await signIn(email, owners)).status).toBe(200)
+  })
+
+  test('has lost it when its owner sets a password by a letter, before the address was confirmed or after', async () => {
+    const email = 'reset@example.com'
+    const link = await begun(email)
+    const page = await browser()
+    const ask = () => page.post('/auth/v1/customer/password/forgotten', { email })
+    const set = async (password: string) =>
+      page.post('/auth/v1/customer/password/reset', { link: await nextLink('reset'), password })
+    expect((await ask()).data).toEqual({ done: true })
+    expect((await set(owners)).status).toBe(200)
+    expect((await confirm(link, strangers)).status).toBe(409)
+    expect((await signIn(email, strangers)).status).toBe(401)
+    const inside = await browser()
+    expect((await inside.post('/auth/v1/customer/sign-in', { login: email, password: owners })).status).toBe(200)
+    await ask()
+    expect((await set('another of its owner')).status).toBe(200)
+    expect((await inside.get('/api/v1/balance')).status).toBe(401)
+    expect((await signIn(email, owners)).status).toBe(401)
+    expect((await signIn(email, 'another of its owner')).status).toBe(200)
+  })
+
+  test('is the same customer when both of its letters are answered', async () => {
+    const email = 'both@example.com'
+    const link = await begun(email, owners)
+    const page = await browser()
+    await page.post('/auth/v1/customer/password/forgotten', { email })
+    const reset = await nextLink('reset')
+    const inside = await browser()
+    expect((await inside.post('/auth/v1/customer/register/confirm', { link, password: owners })).status).toBe(200)
+    const before = (await shop.services.customers.list('', 500)).length
+    expect(
+      (await page.post('/auth/v1/customer/password/reset', { link: reset, password: 'set anew by it' })).status,
+    ).toBe(200)
+    expect((await inside.get('/api/v1/balance')).status).toBe(401)
+    expect((await signIn(email, 'set anew by it')).status).toBe(200)
+    expect(await shop.services.customers.list('', 500)).toHaveLength(before)
+  })
+
+  test('guesses at the password of a letter twenty times, from however many addresses', async () => {
+    const link = await begun('guessed@example.com')
+    const page = await browser()
+    const guess = (count: number) =>
+      page.post(
+        '/auth/v1/customer/register/confirm',
+        { link, password: `guess number ${count}` },
+        { 'X-Forwarded-For': `198.51.100.${count}` },
+      )
+    const statuses: number[] = []
+    for (let count = 0; count < 22; count += 1) statuses.push((await guess(count)).status)
+    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 401), 429, 429])
+    const shut = await confirm(link, strangers)
+    expect([shut.status, Number(shut.headers.get('retry-after')) > 0]).toEqual([429, true])
+    shop.clock.advance(60_000)
+    expect((await confirm(link, strangers)).status).toBe(200)
+  })
+
+  test('guesses at links sixty times from one house', async () => {
+    const page = await browser()
+    const guess = (count: number) =>
+      page.post(
+        '/auth/v1/customer/register/confirm',
+        { link: `tpl_${String(count).padStart(32, '0')}`, password: owners },
+        { 'X-Forwarded-For': '198.51.100.200' },
+      )
+    const statuses: number[] = []
+    for (let count = 0; count < 62; count += 1) statuses.push((await guess(count)).status)
+    expect(statuses).toEqual([...Array.from({ length: 60 }, () => 404), 429, 429])
+  })
+
+  test('learns nothing: who is known, who waits and who is nobody is answered and written for alike', async () => {
+    await begun('waits@example.com')
+    const page = await browser()
+    const answers = new Set<string>()
+    for (const path of ['/register', '/password/forgotten'] as const) {
+      for (const email of ['anew@example.com', 'waits@example.com', `nobody${path.length}@example.com`]) {
+        shop.clock.advance(2 * 3_600_000)
+        const count = async () => (await shop.services.db.all('SELECT id FROM console_links')).length
+        const before = await count()
+        const answer = await page.post(`/auth/v1/customer${path}`, { email, password: strangers })
+        lettersBefore += 1
+        await smtp.until(lettersBefore)
+        answers.add(`${path} ${answer.status} ${answer.text} ${(await count()) - before}`)
+      }
+    }
+    expect(answers.size).toBe(2)
+  })
+
+  test('leaves books that every promise holds in', async () => {
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+})
