@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commands } from '../../src/main/commands.ts'
 import { commonOptions } from '../../src/main/process.ts'
+import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
 import { openShell } from '../harness/pasting-shell.ts'
@@ -105,7 +106,9 @@ describe('every command is run as it is written in', () => {
     test(document, async () => {
       const reader = openReader(document === 'README.md' ? withIpv6 : {})
       try {
+        // One begins with nothing at all, and the others where a shop has been before.
         if (document === 'README.md') await reader.paste({ line: 0, text: 'npx turnpike --version' })
+        else prepareFolder(join(reader.folder, 'data'), 'stocked')
         await reader.shell.run(quickly)
         for (const command of before[document] ?? []) await reader.paste(command)
         for (const command of commandsOf(textOf(document))) await reader.paste(command)
