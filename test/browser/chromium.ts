@@ -38,6 +38,7 @@ const without = [
 const quiet = [
   `--disable-features=${without.join(',')}`,
   '--disable-gpu',
+  '--in-process-gpu',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',

@@ -65,7 +65,7 @@ export async function makePreparedPlace(engine: Engine, beginning: Beginning): P
 
 /** The same for a shop's data folder, which others have made or will. */
 export function prepareFolder(folder: string, beginning: Beginning): string {
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const source = prepared?.sqlite[beginning]
   if (source !== undefined) copyFileSync(source, join(folder, 'turnpike.db'))
   return folder

@@ -11,7 +11,7 @@ export type Ended = { readonly exit: number; readonly out: string; readonly err:
 export const launcher = ['node', turnpikeProgram]
 
 /** What the tool becomes once Node has found its runtime, which takes a tenth of a second each time. */
-const command: readonly string[] = [
+export const runtimeCommand: readonly string[] = [
   process.execPath,
   '--no-install',
   '--no-env-file',
@@ -30,7 +30,7 @@ export async function runTurnpike(
   env: Record<string, string> = {},
   withinMs = 60_000,
 ): Promise<Ended> {
-  const child = Bun.spawn([...command, ...args], {
+  const child = Bun.spawn([...runtimeCommand, ...args], {
     env: { ...surroundings(), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -91,7 +91,7 @@ export async function endStarted(): Promise<void> {
 export function startTurnpike(
   args: readonly string[],
   env: Record<string, string> = {},
-  by: readonly string[] = command,
+  by: readonly string[] = runtimeCommand,
 ): Running {
   const child = Bun.spawn([...by, ...args], {
     env: { ...surroundings(), ...env },

@@ -2,11 +2,11 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { carryPlace } from '../harness/carrier.ts'
 import { type Engine, engines, makePreparedPlace, type Place } from '../harness/database.ts'
-import { scaled } from '../harness/scale.ts'
+import { isLong } from '../harness/scale.ts'
 import { endStarted, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
 
-/** Split evenly over both engines. */
-const cycles = Math.max(1, scaled(100) / engines.length)
+/** On each engine. */
+const cycles = isLong ? 50 : 3
 const clients = 8
 const token = 'kill-test-token'
 
