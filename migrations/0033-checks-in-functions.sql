@@ -105,4 +105,40 @@ ALTER TABLE proxies
   DROP CONSTRAINT proxies_check,
   DROP CONSTRAINT proxies_check1,
   DROP CONSTRAINT proxies_check2;
+-- The conditions of triggers are read anew in every statement too: the shortest will do, or the function decides. Whoever
+-- adds addresses asks for exits among them once in a statement, and not once for each.
+DROP TRIGGER postings_refunded_within ON postings;
+CREATE TRIGGER postings_refunded_within BEFORE INSERT ON postings FOR EACH ROW WHEN (NEW.refund_of IS NOT NULL)
+EXECUTE FUNCTION refuse_excess();
+CREATE OR REPLACE FUNCTION refuse_exit_as_stock() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(1953526895, 15);
+  IF EXISTS (SELECT 1 FROM added JOIN exits ON host = address WHERE kind = 'local' AND drained_at IS NULL) THEN
+    RAISE EXCEPTION 'the address is an exit' USING ERRCODE = '23P01';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE FUNCTION assert_no_exit(place_address text) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(1953526895, 15);
+  IF EXISTS (SELECT 1 FROM exits WHERE host = place_address AND kind = 'local' AND drained_at IS NULL) THEN
+    RAISE EXCEPTION 'the address is an exit' USING ERRCODE = '23P01';
+  END IF;
+END
+$$;
+CREATE FUNCTION refuse_exit_as_stock_again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.state = 'retired' AND NEW.state <> 'retired' THEN
+    PERFORM assert_no_exit(NEW.address);
+  END IF;
+  RETURN NEW;
+END
+$$;
+DROP TRIGGER stock_of_one_product ON stock;
+CREATE TRIGGER stock_of_one_product AFTER INSERT ON stock REFERENCING NEW TABLE AS added
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_exit_as_stock();
+DROP TRIGGER stock_of_one_product_again ON stock;
+CREATE TRIGGER stock_of_one_product_again BEFORE UPDATE OF state ON stock FOR EACH ROW
+EXECUTE FUNCTION refuse_exit_as_stock_again();
 -- @both

@@ -36,7 +36,7 @@ const insertText = (insert: string, rows: number, columns: number, suffix: strin
 const texts = new Map<string, Map<string, string>>()
 const mostTexts = 500
 
-function madeOnce(first: string, second: string, write: () => string): string {
+export function madeOnce(first: string, second: string, write: () => string): string {
   const ofFirst = texts.get(first) ?? new Map<string, string>()
   const known = ofFirst.get(second)
   if (known !== undefined) return known
@@ -76,13 +76,6 @@ export function writtenOnce(write: (count: number) => string): (count: number) =
 
 /** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere, whatever is in it. */
 export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
-
-/**
- * Two questions as one statement, for one row: the first's columns, and beside them the second's, or nulls if it finds
- * nothing. A statement costs more than a table does. Both have other columns, and number their values alike.
- */
-export const beside = (first: string, second: string): string =>
-  madeOnce(first, second, () => `SELECT * FROM (${first}) AS asked LEFT JOIN (${second}) AS asked_beside ON TRUE`)
 
 /** A whole number that may be missing, as code counts with it. */
 export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))

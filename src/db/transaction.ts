@@ -1,8 +1,13 @@
 /** What goes into a statement. Whole numbers travel as bigint or as safe integers, never as floats. */
 export type Value = string | bigint | number | Uint8Array | null
 
-/** A question that somebody else asks, in one statement with his own, and what its row is. */
-export type Question<Row> = { readonly sql: string; readonly values: readonly Value[]; readonly row?: Row }
+/** What somebody else asks for in the same statement: columns, of tables that are joined to his, and what they are. */
+export type Question<Row> = {
+  readonly columns: string
+  readonly joins: string
+  readonly values: readonly Value[]
+  readonly row?: Row
+}
 
 /** Reads with SQL. A row's whole numbers are bigint on both engines, its bytes Uint8Array, its texts string. */
 export type Reader = {

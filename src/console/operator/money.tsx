@@ -3,12 +3,11 @@ import { eventWords, tellEvent } from '../shared/event-words.ts'
 import { useFormat } from '../shared/format.ts'
 import { useLanguage, useWords } from '../shared/language.tsx'
 import { sayNote } from '../shared/notes.ts'
+import { OrderLink, OrderRows } from '../shared/orders.tsx'
 import { Empty } from '../shared/parts.tsx'
 import { Rows } from '../shared/rows.tsx'
-import { orderName, tradeWords } from '../shared/trade-words.ts'
+import { tradeWords } from '../shared/trade-words.ts'
 import { operatorWords } from './words.ts'
-
-const shortId = (id: string): string => `…${id.slice(-8)}`
 
 /** Movements of a customer's money, with the balance after each. */
 export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
@@ -38,8 +37,7 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
         {
           name: 'order',
           label: words.order,
-          show: (row) =>
-            row.order_id === null ? null : <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
+          show: (row) => row.order_id !== null && <OrderLink id={row.order_id} />,
         },
         { name: 'amount', label: words.amount, isFigure: true, show: (row) => format.exactMoney(row.amount_rub) },
         { name: 'after', label: words.after, isFigure: true, show: (row) => format.exactMoney(row.balance_rub) },
@@ -50,26 +48,8 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
 
 export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
   const words = useWords(operatorWords)
-  const format = useFormat()
-  const trade = useWords(tradeWords)
   if (rows.length === 0) return <Empty icon="receipt" title={words.none} about={words.noneAbout} />
-  return (
-    <Rows
-      label={words.orders}
-      rows={rows}
-      keyOf={(row) => row.order_id}
-      columns={[
-        {
-          name: 'order',
-          label: words.order,
-          show: (row) => <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
-        },
-        { name: 'product', label: words.product, show: (row) => orderName(row, trade) },
-        { name: 'when', label: words.when, show: (row) => format.moment(row.created_at) },
-        { name: 'price', label: words.price, isFigure: true, show: (row) => format.exactMoney(row.price_rub) },
-      ]}
-    />
-  )
+  return <OrderRows label={words.orders} rows={rows} />
 }
 
 export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {

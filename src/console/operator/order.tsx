@@ -3,8 +3,9 @@ import { Act } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
 import { useFormat } from '../shared/format.ts'
 import { useWords } from '../shared/language.tsx'
+import { OrderRecords, orderWords } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
-import { RecordFacts, RecordRows } from '../shared/records.tsx'
+import { RecordRows } from '../shared/records.tsx'
 import { orderName, tradeWords } from '../shared/trade-words.ts'
 import { type Answer, api, useMay, useRead } from './api.ts'
 import { Events, Movements } from './money.tsx'
@@ -26,6 +27,7 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
   const words = useWords(operatorWords)
   const format = useFormat()
   const may = useMay()
+  const named = useWords(orderWords)
   const trade = useWords(tradeWords)
   return (
     <Page
@@ -36,25 +38,18 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
       <Panel>
         <Facts
           of={[
-            [words.order, <Copyable key="id" text={order.order_id} label={words.order} />],
+            [named.order, <Copyable key="id" text={order.order_id} label={named.order} />],
             [
               words.customer,
               <a key="customer" href={`#/customers/${order.customer_id}`}>
                 {order.customer_id}
               </a>,
             ],
-            [words.price, <strong key="price">{format.exactMoney(order.price_rub)}</strong>],
+            [named.price, <strong key="price">{format.exactMoney(order.price_rub)}</strong>],
           ]}
         />
       </Panel>
-      <div className="halves">
-        <Panel title={words.request}>
-          <RecordFacts of={order.request} />
-        </Panel>
-        <Panel title={words.calculation}>
-          <RecordFacts of={order.calculation} />
-        </Panel>
-      </div>
+      <OrderRecords order={order} />
       <Panel title={words.movements}>
         <Movements rows={transactions} />
       </Panel>

@@ -211,11 +211,10 @@ export const toTerm = (row: StandingRow): Pick<Token, 'expiresAt' | 'revokedAt'>
 
 export const standingQuestion = (token: TokenId | null): Question<StandingRow> =>
   token === null
-    ? { sql: 'SELECT blocked_at FROM customers WHERE id = $1', values: [] }
+    ? { columns: 'customers.blocked_at', joins: 'LEFT JOIN customers ON customers.id = $1', values: [] }
     : {
-        sql: `SELECT (SELECT blocked_at FROM customers WHERE id = $1) AS blocked_at,
-                customer_id AS owner_id, expires_at, revoked_at
-              FROM tokens WHERE id = $2`,
+        columns: 'customers.blocked_at, tokens.customer_id AS owner_id, tokens.expires_at, tokens.revoked_at',
+        joins: 'LEFT JOIN customers ON customers.id = $1 LEFT JOIN tokens ON tokens.id = $2',
         values: [token],
       }
 

@@ -85,7 +85,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
 
     /**
      * The same without waiting, and in the same statement a question that another domain asks of its own tables: `$1`
-     * in it is the customer, its values follow. Undefined while somebody else has the turn.
+     * in it is the customer, and its values follow. Undefined while somebody else has the turn.
      */
     tryLock: <Beside>(
       tx: Tx,

@@ -1,4 +1,4 @@
-import { beside, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import { madeOnce, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Question, Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -66,22 +66,22 @@ export async function lockAccount(tx: Tx, customer: CustomerId): Promise<Account
 }
 
 /**
- * The same if nobody holds it now, with another question in the same statement: nothing was waited for, so what that
- * one finds is as new as the lock. Undefined if somebody does, or if there is none.
+ * The same if nobody holds it now, with another question in the same statement, which costs less than one of its own:
+ * nothing was waited for, so what that one finds is as new as the lock. Undefined if somebody does, or if there is
+ * none.
  */
 export async function tryLockAccount<Beside>(
   tx: Tx,
   customer: CustomerId,
-  { sql, values }: Question<Beside>,
+  { columns, joins, values }: Question<Beside>,
 ): Promise<{ account: Account; beside: Beside } | undefined> {
-  const row = await tx.first<AccountRow & Beside>(
-    beside(
-      `SELECT customer_id, balance, api_spent, seq, head, last_at FROM accounts
-       WHERE customer_id = $1 FOR UPDATE SKIP LOCKED`,
-      sql,
-    ),
-    [customer, ...values],
+  const sql = madeOnce(
+    columns,
+    joins,
+    () => `SELECT accounts.customer_id, balance, api_spent, seq, head, last_at, ${columns}
+           FROM accounts ${joins} WHERE accounts.customer_id = $1 FOR UPDATE OF accounts SKIP LOCKED`,
   )
+  const row = await tx.first<AccountRow & Beside>(sql, [customer, ...values])
   return row && { account: toAccount(row), beside: row }
 }
 

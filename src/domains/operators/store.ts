@@ -2,7 +2,7 @@ import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Chain, emptyChain, endingWith } from '../../kernel/chain.ts'
 import type { OperatorId, OperatorTokenId } from '../../kernel/ids.ts'
-import type { Entry, Operator, OperatorToken, Role } from './rules.ts'
+import { type Entry, fieldsOf, type Operator, type OperatorToken, type Role } from './rules.ts'
 
 type OperatorRow = { id: string; name: string; role: string; created_at: bigint; removed_at: bigint | null }
 
@@ -171,17 +171,7 @@ export function appendEntry(tx: Tx, entry: Entry): void {
   tx.send(
     `INSERT INTO audit_log (seq, at, operator_id, name, role, action, request, source, hash)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [
-      entry.seq,
-      entry.at,
-      entry.operator,
-      entry.name,
-      entry.role,
-      entry.action,
-      entry.request,
-      entry.source,
-      entry.hash,
-    ],
+    [...fieldsOf(entry), entry.hash],
   )
   const end = endingWith(entry)
   tx.send('UPDATE audit_log_end SET seq = $1, head = $2, last_at = $3 WHERE one = 1', [end.seq, end.head, end.lastAt])

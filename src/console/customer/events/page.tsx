@@ -5,10 +5,10 @@ import type { Event } from '../../client/customer.ts'
 import { eventWords, tellEvent } from '../../shared/event-words.ts'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
+import { OrderLink } from '../../shared/orders.tsx'
 import { Empty, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { api } from '../api.ts'
-import { shortId } from '../money/page.tsx'
 import { eventPageWords } from './words.ts'
 
 const aPage = 500
@@ -73,8 +73,7 @@ function EventRows({ rows }: { readonly rows: readonly Event[] }) {
         {
           name: 'order',
           label: words.order,
-          show: (row) =>
-            row.order_id === null ? null : <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
+          show: (row) => row.order_id !== null && <OrderLink id={row.order_id} />,
         },
       ]}
     />

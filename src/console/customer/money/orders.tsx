@@ -5,21 +5,17 @@ import type { Order } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
+import { OrderRecords, OrderRows, orderWords } from '../../shared/orders.tsx'
 import { Empty, Facts, Page, Panel, Reading } from '../../shared/parts.tsx'
-import { RecordFacts } from '../../shared/records.tsx'
-import { Rows } from '../../shared/rows.tsx'
 import { orderName, tradeWords } from '../../shared/trade-words.ts'
 import { sharedWords } from '../../shared/words.ts'
 import { api } from '../api.ts'
 import { useOrders } from './movements.ts'
-import { shortId } from './page.tsx'
 import { moneyWords } from './words.ts'
 
 export function OrdersPage() {
   const words = useWords(moneyWords)
   const shared = useWords(sharedWords)
-  const trade = useWords(tradeWords)
-  const format = useFormat()
   const pages = useOrders()
   return (
     <Page title={words.orders} about={words.ordersAbout}>
@@ -30,26 +26,7 @@ export function OrdersPage() {
             if (rows.length === 0) return <Empty icon="receipt" title={words.noOrders} about={words.noOrdersAbout} />
             return (
               <div className="stack">
-                <Rows
-                  label={words.orders}
-                  rows={rows}
-                  keyOf={(row) => row.order_id}
-                  columns={[
-                    {
-                      name: 'order',
-                      label: words.order,
-                      show: (row) => <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
-                    },
-                    { name: 'product', label: words.product, show: (row) => orderName(row, trade) },
-                    { name: 'when', label: words.when, show: (row) => format.moment(row.created_at) },
-                    {
-                      name: 'price',
-                      label: words.price,
-                      isFigure: true,
-                      show: (row) => format.exactMoney(row.price_rub),
-                    },
-                  ]}
-                />
+                <OrderRows label={words.orders} rows={rows} />
                 {pages.hasNextPage && (
                   <Button
                     variant="default"
@@ -99,7 +76,7 @@ export function OrderPage({ id }: { readonly id: string }) {
 }
 
 function Shown({ order }: { readonly order: Order }) {
-  const words = useWords(moneyWords)
+  const words = useWords(orderWords)
   const trade = useWords(tradeWords)
   const format = useFormat()
   return (
@@ -112,14 +89,7 @@ function Shown({ order }: { readonly order: Order }) {
           ]}
         />
       </Panel>
-      <div className="halves">
-        <Panel title={words.request}>
-          <RecordFacts of={order.request} />
-        </Panel>
-        <Panel title={words.calculation}>
-          <RecordFacts of={order.calculation} />
-        </Panel>
-      </div>
+      <OrderRecords order={order} />
     </Page>
   )
 }

@@ -6,6 +6,7 @@ import { useFormat } from '../../shared/format.ts'
 import { Icon } from '../../shared/icons.tsx'
 import { useLanguage, useWords } from '../../shared/language.tsx'
 import { sayNote } from '../../shared/notes.ts'
+import { OrderLink } from '../../shared/orders.tsx'
 import { Empty, Figure, Page, Panel, Reading } from '../../shared/parts.tsx'
 import { Rows } from '../../shared/rows.tsx'
 import { tradeWords } from '../../shared/trade-words.ts'
@@ -92,8 +93,7 @@ function Movements() {
     {
       name: 'order',
       label: words.order,
-      show: (row: Transaction) =>
-        row.order_id === null ? null : <a href={`#/orders/${row.order_id}`}>{shortId(row.order_id)}</a>,
+      show: (row: Transaction) => row.order_id !== null && <OrderLink id={row.order_id} />,
     },
     {
       name: 'amount',
@@ -148,4 +148,3 @@ function Movements() {
 }
 
 /** The end of a number is what tells it from others. */
-export const shortId = (id: string): string => `…${id.slice(-8)}`
