@@ -16,5 +16,11 @@ const ofOneEngine = 'test/attack/gateway-reactor.test.ts'
 export const isOfGateways = (test: string): boolean =>
   test !== ofOneEngine && ofGateways.some((pattern) => pattern.match(test))
 
-/** On the portable engine in a long run alone: what is killed, exchanged or browsed with asks little of an engine. */
-export const isOfLongRuns = (test: string): boolean => /^test\/(durability|browser)\//.test(test)
+/** Stories of what a shop and its gateways agree on, whatever moves the bytes. */
+const ofAgreements = ['gateway-exits', 'gateway-lifetime', 'gateway-partition', 'gateway-premium', 'gateway-revoked']
+  .concat('gateway-two-nodes', 'dedicated-check')
+  .map((name) => `test/journeys/${name}.test.ts`)
+
+/** On the portable engine in a long run alone: those, and what is killed, exchanged or browsed with. */
+export const isOfLongRuns = (test: string): boolean =>
+  ofAgreements.includes(test) || /^test\/(durability|browser)\//.test(test)

@@ -159,7 +159,8 @@ const tests = await runTestsWithPostgres()
 const all = addTallies(checks, tests)
 if (!isLong)
   console.log(
-    'note whole stories ran on one database each, and some on one engine: npm run test:long runs them on both',
+    'note whole stories ran on one database each, some on one engine, and most commands within the test: ' +
+      'npm run test:long runs them on both, and commands as processes',
   )
 console.log(toVerdict(all))
 process.exit(all.failed > 0 ? 1 : 0)

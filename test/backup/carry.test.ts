@@ -17,6 +17,7 @@ import { configOfPlace, unwatched } from '../harness/backups.ts'
 import { HandClock } from '../harness/clock.ts'
 import { type Engine, engines, enginesOf, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
+import { isLong } from '../harness/scale.ts'
 
 setDefaultTimeout(120_000)
 
@@ -87,6 +88,8 @@ describe.each([...enginesOf(import.meta.path)])('a shop on %s in which everythin
     expect(await restore(config, backup, watching)).toMatchObject({ isRight: true })
     expect(watching.wrong).toEqual([])
     expect(readFileSync(join(empty.folder, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
+    expect(await failing(restore(config, backup, work()))).toContain('already')
+    if (!isLong && onto === engine) return empty.remove()
     // Put back once more from there, it is still the same: nothing is lost by going to and fro.
     const second = join(folder, `second-${onto}`)
     await backUp(config, second, Date.now, unwatched)
@@ -94,7 +97,6 @@ describe.each([...enginesOf(import.meta.path)])('a shop on %s in which everythin
     const last = work()
     expect(await restore(configOfPlace(engine, again), second, last)).toMatchObject({ isRight: true })
     expect(last.wrong).toEqual([])
-    expect(await failing(restore(config, backup, work()))).toContain('already')
     await Promise.all([empty.remove(), again.remove()])
   })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { close, unfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { makePlace, openTestDatabase } from '../harness/database.ts'
-import { endStarted, runTurnpike } from '../harness/turnpike.ts'
+import { endStarted, runCommand, runTurnpike } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
 setDefaultTimeout(120_000)
@@ -16,25 +16,25 @@ describe('the operator who keeps and moves a shop', () => {
   test('is told what is missing, and nothing is changed by a mistake', async () => {
     const place = await makePlace('sqlite')
     const env = { TURNPIKE_DATA: place.folder, ...key }
-    expect(await runTurnpike(['backup', join(place.folder, 'b')], env)).toMatchObject({
+    expect(await runCommand(['backup', join(place.folder, 'b')], env)).toMatchObject({
       exit: 1,
       err: expect.stringContaining('no shop'),
     })
-    expect(await runTurnpike(['restore', join(place.folder, 'b')], env)).toMatchObject({
+    expect(await runCommand(['restore', join(place.folder, 'b')], env)).toMatchObject({
       exit: 1,
       err: expect.stringContaining('no backup'),
     })
-    expect(await runTurnpike(['move'], env)).toMatchObject({ exit: 2, err: expect.stringContaining('--to') })
-    expect(await runTurnpike(['move', '--to', 'elsewhere'], env)).toMatchObject({ exit: 1 })
-    expect(await runTurnpike(['reopen'], env)).toMatchObject({ exit: 1 })
+    expect(await runCommand(['move'], env)).toMatchObject({ exit: 2, err: expect.stringContaining('--to') })
+    expect(await runCommand(['move', '--to', 'elsewhere'], env)).toMatchObject({ exit: 1 })
+    expect(await runCommand(['reopen'], env)).toMatchObject({ exit: 1 })
     for (const mistyped of ['postgre://a:secret@h/d', 'postgres//a:secret@h/d', 'X=postgres://a:secret@h/d', 'a b']) {
-      const { exit, err } = await runTurnpike(['move', '--to', mistyped], env)
+      const { exit, err } = await runCommand(['move', '--to', mistyped], env)
       expect([exit, err.includes('neither postgres://'), err.includes('secret')]).toEqual([1, true, false])
     }
     const full = join(place.folder, 'full')
     mkdirSync(full)
     writeFileSync(join(full, 'a letter'), 'dear')
-    expect(await runTurnpike(['backup', full], env)).toMatchObject({
+    expect(await runCommand(['backup', full], env)).toMatchObject({
       exit: 1,
       err: expect.stringContaining('not empty'),
     })
@@ -48,8 +48,8 @@ describe('the operator who keeps and moves a shop', () => {
     await db.close()
     const env = { TURNPIKE_DATA: place.folder, ...key }
     const expected = { exit: 1, err: expect.stringContaining('Give that command again') }
-    expect(await runTurnpike(['reopen'], env)).toMatchObject(expected)
-    const { exit, err } = await runTurnpike(['customer', 'list'], env)
+    expect(await runCommand(['reopen'], env)).toMatchObject(expected)
+    const { exit, err } = await runCommand(['customer', 'list'], env)
     expect({ exit, hint: err.includes('Give the command that fills it again.') }).toEqual({ exit: 2, hint: true })
     await place.remove()
   })
@@ -65,8 +65,8 @@ describe('the operator who keeps and moves a shop', () => {
     // From a file: on the command line everybody on the machine reads its password.
     const address = join(place.folder, 'new-address')
     writeFileSync(address, `${target.address}\n`, { mode: 0o600 })
-    expect(await runTurnpike(['move', '--to-file', address, '--to', place.folder], env)).toMatchObject({ exit: 2 })
-    expect(await runTurnpike(['move', '--to-file', join(place.folder, 'none')], env)).toMatchObject({
+    expect(await runCommand(['move', '--to-file', address, '--to', place.folder], env)).toMatchObject({ exit: 2 })
+    expect(await runCommand(['move', '--to-file', join(place.folder, 'none')], env)).toMatchObject({
       exit: 2,
       err: expect.stringContaining('There is no file'),
     })
@@ -88,8 +88,8 @@ describe('the operator who keeps and moves a shop', () => {
     const there = openDatabase(target.address)
     expect(await there.first('SELECT balance FROM accounts')).toEqual({ balance: 100_000n })
     await there.close()
-    expect(await runTurnpike(['reopen'], env)).toMatchObject({ exit: 0 })
-    expect(await runTurnpike(['credit', customer, '10'], env)).toMatchObject({ exit: 0 })
+    expect(await runCommand(['reopen'], env)).toMatchObject({ exit: 0 })
+    expect(await runCommand(['credit', customer, '10'], env)).toMatchObject({ exit: 0 })
     await Promise.all([place.remove(), target.remove()])
   })
 })

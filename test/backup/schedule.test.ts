@@ -5,7 +5,7 @@ import { findTime } from '../../src/jobs/backups.ts'
 import { readManifest } from '../../src/main/backup/manifest.ts'
 import { scheduleBackups } from '../../src/main/backup/schedule.ts'
 import { configOfPlace } from '../harness/backups.ts'
-import { engines, openTestDatabase } from '../harness/database.ts'
+import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { wire } from '../harness/wired.ts'
 
 setDefaultTimeout(120_000)
@@ -13,7 +13,7 @@ setDefaultTimeout(120_000)
 const dayMs = 86_400_000
 const quiet = { info: () => {}, error: () => {} }
 
-describe.each([...engines])('a shop on %s that backs itself up', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('a shop on %s that backs itself up', (engine) => {
   test('writes whole backups by itself, keeps as many as it is told, and clears away what was killed', async () => {
     const opened = await openTestDatabase(engine)
     const { db, place } = opened

@@ -1,7 +1,6 @@
 import { type Browser, chromium } from 'playwright-core'
-import { installPackages } from '../harness/apt.ts'
+import { browserPackage, browsers, findBrowser, installPackages } from '../harness/apt.ts'
 
-const names = ['chromium', 'chromium-browser', 'google-chrome']
 const installWithinMs = 480_000
 const startWithinMs = 60_000
 
@@ -10,7 +9,7 @@ export const readyWithinMs = installWithinMs + startWithinMs
 
 const howToGetIt =
   'No Chromium was found for the tests of pages. ' +
-  `Put one of ${names.join(', ')} on PATH; on Debian or Ubuntu: apt-get install chromium, as root.`
+  `Put one of ${browsers.join(', ')} on PATH; on Debian or Ubuntu: apt-get install chromium, as root.`
 
 /**
  * What Playwright switches off by itself, said again since the last such list is the one that counts; and then what
@@ -39,6 +38,7 @@ const without = [
 const quiet = [
   `--disable-features=${without.join(',')}`,
   '--disable-gpu',
+  '--in-process-gpu',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
@@ -62,21 +62,13 @@ export async function openChromium(): Promise<Browser> {
 let installed: Promise<string> | undefined
 
 async function findOrInstall(): Promise<string> {
-  const found = findChromium()
+  const found = findBrowser()
   if (found !== undefined) return found
-  const problem = await installPackages(['chromium'])
+  const problem = await installPackages([browserPackage])
   if (problem !== undefined) throw new Error(`${howToGetIt} ${problem}`)
-  const now = findChromium()
+  const now = findBrowser()
   if (now === undefined) throw new Error(`${howToGetIt} apt-get said that it installed it, yet it is not on PATH.`)
   return now
-}
-
-function findChromium(): string | undefined {
-  for (const name of names) {
-    const path = Bun.which(name)
-    if (path !== null) return path
-  }
-  return undefined
 }
 
 const isRoot = () => process.getuid?.() === 0

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createCaller } from '../harness/caller.ts'
-import { makePlace } from '../harness/database.ts'
+import { makePreparedPlace } from '../harness/database.ts'
 import { freePort, startOrigin } from '../harness/gateway.ts'
 import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
@@ -8,7 +8,7 @@ describe('a gateway whose shop is away', () => {
   afterAll(endStarted)
 
   test('killed and started again, it serves the proxies it knew of, and lets nobody else in', async () => {
-    const place = await makePlace('sqlite')
+    const place = await makePreparedPlace('sqlite', 'stocked')
     const port = String(freePort())
     const env = {
       TURNPIKE_DATA: place.folder,

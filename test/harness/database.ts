@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
@@ -61,6 +61,14 @@ export async function makePreparedPlace(engine: Engine, beginning: Beginning): P
   const place = await makePlace(engine)
   if (source !== undefined) copyFileSync(source, place.address)
   return place
+}
+
+/** The same for a shop's data folder, which others have made or will. */
+export function prepareFolder(folder: string, beginning: Beginning): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const source = prepared?.sqlite[beginning]
+  if (source !== undefined) copyFileSync(source, join(folder, 'turnpike.db'))
+  return folder
 }
 
 /** Enough for two to meet. All are opened at once, and a server takes longer for them than for most tests. */

@@ -1,21 +1,37 @@
 import { join } from 'node:path'
+import { perform } from '../../src/main/perform.ts'
+import { settings } from '../../src/main/settings/config.ts'
+import { isLong } from './scale.ts'
 
 /** The operator's tool, as an operator starts it. */
 export const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
 
 export type Ended = { readonly exit: number; readonly out: string; readonly err: string }
 
-/** What the tool becomes once Node has found its runtime, which takes a tenth of a second each time. */
-const command = [process.execPath, '--no-install', '--no-env-file', join(import.meta.dir, '../../src/main/turnpike.ts')]
+export const launcher = ['node', turnpikeProgram]
 
-/** Runs one command as a real process to its end. Nothing of this process's own settings reaches it. */
+/** What the tool becomes once Node has found its runtime, which takes a tenth of a second each time. */
+export const runtimeCommand: readonly string[] = [
+  process.execPath,
+  '--no-install',
+  '--no-env-file',
+  join(import.meta.dir, '../../src/main/turnpike.ts'),
+]
+
+/** Nothing of this process's own settings reaches it, but for how much the test command lets a runtime compile. */
+const surroundings = (): Record<string, string> => {
+  const compiling = process.env['BUN_JSC_useDFGJIT']
+  return { PATH: process.env['PATH'] ?? '', ...(compiling !== undefined && { BUN_JSC_useDFGJIT: compiling }) }
+}
+
+/** Runs one command as a real process to its end. */
 export async function runTurnpike(
   args: readonly string[],
   env: Record<string, string> = {},
   withinMs = 60_000,
 ): Promise<Ended> {
-  const child = Bun.spawn([...command, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+  const child = Bun.spawn([...runtimeCommand, ...args], {
+    env: { ...surroundings(), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -24,6 +40,29 @@ export async function runTurnpike(
   })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
   return { exit: await child.exited, out, err }
+}
+
+/**
+ * The same for what a command does to a shop, which takes no process of its own: one in a long run alone, since a third
+ * of a second goes into each start.
+ */
+export async function runCommand(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  if (isLong) return runTurnpike(args, env)
+  const said = { out: '', err: '' }
+  const exit = await perform([...args, ...flagsOf(env)], {
+    out: async (text) => void (said.out += text),
+    err: (text) => void (said.err += text),
+  })
+  return { exit, ...said }
+}
+
+/** Settings as they are typed: this process's environment stays its own. */
+function flagsOf(env: Record<string, string>): string[] {
+  return Object.entries(env).map(([name, value]) => {
+    const setting = Object.values(settings).find((each) => each.env === name)
+    if (!setting) throw new Error(`${name} is no setting`)
+    return `--${setting.flag}=${value}`
+  })
 }
 
 /** A command that keeps running, with what it has printed so far. */
@@ -48,9 +87,14 @@ export async function endStarted(): Promise<void> {
   started.clear()
 }
 
-export function startTurnpike(args: readonly string[], env: Record<string, string> = {}): Running {
-  const child = Bun.spawn(['node', turnpikeProgram, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+/** `by` says how: as the runtime itself, or as an operator does it, by the launcher in front of that. */
+export function startTurnpike(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  by: readonly string[] = runtimeCommand,
+): Running {
+  const child = Bun.spawn([...by, ...args], {
+    env: { ...surroundings(), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',

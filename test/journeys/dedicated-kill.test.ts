@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { carryPlace } from '../harness/carrier.ts'
-import { type Engine, engines, makePlace, type Place } from '../harness/database.ts'
-import { scaled } from '../harness/scale.ts'
-import { endStarted, type Running, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+import { type Engine, engines, makePreparedPlace, type Place } from '../harness/database.ts'
+import { isLong } from '../harness/scale.ts'
+import { endStarted, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
 
-/** Split evenly over both engines. */
-const cycles = Math.max(1, scaled(100) / engines.length)
+/** On each engine. */
+const cycles = isLong ? 50 : 3
 const clients = 8
 const token = 'kill-test-token'
 
@@ -150,20 +150,20 @@ afterAll(endStarted)
 
 describe.each([...engines])('a shop on %s that is killed while proxies are bought and prolonged', (engine) => {
   test(`${cycles} times over keeps what it acknowledged, answers repeats as before, and its books are clean`, async () => {
-    const place = await makePlace(engine)
+    const place = await makePreparedPlace(engine, 'stocked')
     const env = envOf(engine, place)
     const books = new Books()
     let shop = await Shop.start(env)
     await carryPlace(place)
-    const [customer] = JSON.parse((await runTurnpike(['customer', 'list', '--json'], env)).out) as { id: string }[]
-    expect((await runTurnpike(['credit', customer?.id ?? '', '10000000'], env)).exit).toBe(0)
+    const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out) as { id: string }[]
+    expect((await runCommand(['credit', customer?.id ?? '', '10000000'], env)).exit).toBe(0)
     for (let cycle = 1; cycle <= cycles; cycle += 1) {
       await loadUntilKilled(shop, books, 40 + Math.floor(Math.random() * 260))
       shop = await Shop.start(env)
       await settle(shop, books)
       if (cycle % 10 !== 0 && cycle !== cycles) continue
       await checkBooks(shop, books)
-      const verified = await runTurnpike(['verify'], env)
+      const verified = await runCommand(['verify'], env)
       expect({ exit: verified.exit, said: verified.out + verified.err }).toMatchObject({ exit: 0 })
     }
     expect(books.done.size).toBeGreaterThan(cycles * 5)

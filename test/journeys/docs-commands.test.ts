@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commands } from '../../src/main/commands.ts'
 import { commonOptions } from '../../src/main/process.ts'
+import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
 import { openShell } from '../harness/pasting-shell.ts'
+import { runtimeCommand } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -85,11 +87,11 @@ function openReader(env: Record<string, string> = {}) {
   }
 }
 
-/** What npx finds in a checkout, without npm's seconds before each command. */
-const quickly = 'npx() { "$PWD/bin/turnpike.mjs" "${@:2}"; }'
+/** What npx finds in a checkout, without npm's seconds and Node's tenth of one before each command. */
+const quickly = `npx() { ${runtimeCommand.join(' ')} "\${@:2}"; }`
 
 const withIpv6 = { TURNPIKE_HOST: '::' }
-const start: DocCommand = { line: 0, text: 'npm start' }
+const start: DocCommand = { line: 0, text: 'npx turnpike up' }
 const takeToken: DocCommand = { line: 0, text: "export TOKEN='tp_test_…'" }
 
 describe('every command is run as it is written in', () => {
@@ -105,7 +107,9 @@ describe('every command is run as it is written in', () => {
     test(document, async () => {
       const reader = openReader(document === 'README.md' ? withIpv6 : {})
       try {
+        // One begins with nothing at all, and the others where a shop has been before.
         if (document === 'README.md') await reader.paste({ line: 0, text: 'npx turnpike --version' })
+        else prepareFolder(join(reader.folder, 'data'), before[document] ? 'stocked' : 'migrated')
         await reader.shell.run(quickly)
         for (const command of before[document] ?? []) await reader.paste(command)
         for (const command of commandsOf(textOf(document))) await reader.paste(command)

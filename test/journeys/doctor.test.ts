@@ -3,9 +3,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Advice } from '../../src/main/doctor/advice.ts'
-import { openTestDatabase } from '../harness/database.ts'
+import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+import { endStarted, runCommand, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
 
 setDefaultTimeout(120_000)
@@ -13,8 +13,8 @@ afterAll(endStarted)
 
 type Told = { exit: number; ok: boolean; advice: readonly Advice[] }
 
-async function ask(env: Record<string, string>): Promise<Told> {
-  const { exit, out, err } = await runTurnpike(['doctor', '--json'], env)
+async function ask(env: Record<string, string>, run = runCommand): Promise<Told> {
+  const { exit, out, err } = await run(['doctor', '--json'], env)
   if (out === '') throw new Error(err)
   return { exit, ...(JSON.parse(out) as Omit<Told, 'exit'>) }
 }
@@ -24,14 +24,14 @@ const wrongs = (told: Told): string[] => told.advice.filter((each) => each.state
 test('a doctor finds a running sandbox well, names what is wrong with it, and changes nothing', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'))
   const env = {
-    TURNPIKE_DATA: join(folder, 'data'),
+    TURNPIKE_DATA: prepareFolder(join(folder, 'data'), 'stocked'),
     TURNPIKE_PORT: String(freePort()),
     TURNPIKE_GATEWAY_PORT: String(freePort()),
     TURNPIKE_METRICS_LISTEN: `127.0.0.1:${freePort()}`,
   }
   const up = startTurnpike(['up'], env)
   await up.until(/Turnpike is open at/)
-  const well = await ask(env)
+  const well = await ask(env, runTurnpike)
   expect(wrongs(well).filter((of) => !of.startsWith('disk'))).toEqual([])
   const states = new Map(well.advice.map((each) => [each.of, each.state]))
   for (const of of [

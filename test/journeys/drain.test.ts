@@ -2,6 +2,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
@@ -13,7 +14,7 @@ test('a shop that is told to stop says so first, and serves while a balancer loo
   const port = freePort()
   const token = 'sandbox-token-of-a-test'
   const shop = startTurnpike(['shop'], {
-    TURNPIKE_DATA: folder,
+    TURNPIKE_DATA: prepareFolder(folder, 'stocked'),
     TURNPIKE_PORT: String(port),
     TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_SANDBOX_TOKEN: token,

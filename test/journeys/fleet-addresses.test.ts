@@ -8,7 +8,7 @@ import { createServices, realSurroundings, type Services } from '../../src/main/
 import { type FleetNet, openFleetNet } from '../harness/fleet-net.ts'
 import { findGround } from '../harness/ground.ts'
 import { addStock, kindIn } from '../harness/proxies.ts'
-import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { runCommand, untilTrue } from '../harness/turnpike.ts'
 
 const { test, isPossible } = await findGround('tests of gateways in networks of their own')
 
@@ -50,7 +50,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     expect(await onSale(kind)).toEqual([...addresses])
   }
   async function shown(range: string): Promise<RangeShown | undefined> {
-    const { out } = await runTurnpike(['stock', 'ranges', '--json'], { TURNPIKE_DATA: net.shopData })
+    const { out } = await runCommand(['stock', 'ranges', '--json'], { TURNPIKE_DATA: net.shopData })
     return (JSON.parse(out) as RangeShown[]).find((each) => each.range === range)
   }
 

@@ -4,7 +4,7 @@ import { enginesOf } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { runCommand, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf(import.meta.path)])('a login at any of two gateways on %s', (engine) => {
@@ -17,7 +17,7 @@ describe.each([...enginesOf(import.meta.path)])('a login at any of two gateways 
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: road.place.address }),
     }
     const tool = async (...args: string[]) => {
-      const ended = await runTurnpike([...args, '--json'], env)
+      const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })
       return JSON.parse(ended.out)
     }

@@ -3,7 +3,7 @@ import { curl, expectNoTrace } from '../harness/clients.ts'
 import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { runCommand, untilTrue } from '../harness/turnpike.ts'
 
 const anywhere = { countries: [], states: [], cities: [], zips: [], asns: [] }
 
@@ -102,7 +102,7 @@ describe('exits through a supplier’s proxies', () => {
     expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
     const cities = async () => (await premium.exits.places('datacenter', 'cities', anywhere)).map((place) => place.name)
     expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()
-    const listed = await runTurnpike(['exit', 'list', '--json'], { TURNPIKE_DATA: road.place.folder })
+    const listed = await runCommand(['exit', 'list', '--json'], { TURNPIKE_DATA: road.place.folder })
     const shown = JSON.parse(listed.out).find((each: { exit: string }) => each.exit === forgotten.id)
     expect(shown).toMatchObject({ status: 'down', said: [{ up: false, reason: 'it does not take our login (407)' }] })
   })
@@ -126,7 +126,7 @@ describe('exits through a supplier’s proxies', () => {
   test('an exit that the operator drains with the tool serves nobody a second later', async () => {
     const env = { TURNPIKE_DATA: road.place.folder }
     const tool = async (...args: string[]) => {
-      const ended = await runTurnpike([...args, '--json'], env)
+      const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })
       return ended.out
     }

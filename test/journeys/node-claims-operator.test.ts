@@ -3,7 +3,7 @@ import { trafficChores } from '../../src/jobs/traffic.ts'
 import { enginesOf } from '../harness/database.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 describe.each([...enginesOf(import.meta.path)])('the operator and what nodes claim, on %s', (engine) => {
@@ -21,7 +21,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and what nodes cla
   afterAll(() => service.stop())
 
   async function ask(...words: string[]) {
-    const ended = await runTurnpike([...words, '--json'], env)
+    const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
   }
 

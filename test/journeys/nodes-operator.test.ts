@@ -8,7 +8,7 @@ import { joinKeysIn } from '../../src/main/shop/join-keys.ts'
 import { enginesOf } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand, runTurnpike } from '../harness/turnpike.ts'
 
 const version = '1.2.3'
 
@@ -28,7 +28,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
   afterAll(() => service.stop())
 
   async function ask(...words: string[]) {
-    const ended = await runTurnpike([...words, '--json'], env)
+    const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
@@ -66,7 +66,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
     )
     expect(listed.out).not.toContain(key)
     expect((await report()).status).toBe(200)
-    const lines = (await runTurnpike(['node', 'list'], env)).out
+    const lines = (await runCommand(['node', 'list'], env)).out
     expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 ms +4 +12\.3 MB +20\d\d-/)
     // As sales have it: what was not heard of for ten seconds is away.
     await service.services.db.transact((tx) =>
@@ -79,7 +79,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
   })
 
   test('a key is printed on a line of its own, once, and a new one takes its place', async () => {
-    const added = await runTurnpike(['node', 'add', 'v1', '--kind', 'vpn', '--location', 'oslo'], env)
+    const added = await runCommand(['node', 'add', 'v1', '--kind', 'vpn', '--location', 'oslo'], env)
     const [first = ''] = added.out.split('\n')
     expect(first).toMatch(/^tpj_[0-9a-z]{40}$/)
     expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} turnpike vpn-node`)
@@ -95,7 +95,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
     service.clock.advance(999)
     expect(await stateOf(secret)).toBe(200)
     await ask('node', 'revoke', 'v1')
-    expect((await runTurnpike(['node', 'open', 'v1'], env)).out).toContain('turnpike node key v1')
+    expect((await runCommand(['node', 'open', 'v1'], env)).out).toContain('turnpike node key v1')
   })
 
   test('what is mistyped is named, and a name is given once', async () => {
@@ -107,7 +107,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
       ['gw2', '--kind', 'gateway', '--endpoint-host', 'x'],
       ['gw2', '--kind', 'gateway', '--endpoint-host', 'x', '--endpoint-port', '0'],
     ]
-    for (const words of mistakes) expect((await runTurnpike(['node', 'add', ...words], env)).exit).toBe(2)
+    for (const words of mistakes) expect((await runCommand(['node', 'add', ...words], env)).exit).toBe(2)
     expect((await ask('node', 'add', 'twice')).json.kind).toBe('gateway')
     expect((await ask('node', 'add', 'twice', '--kind', 'vpn')).json.error.code).toBe('conflict')
     expect((await ask('node', 'revoke', 'nobody')).json.error.code).toBe('not_found')
@@ -121,7 +121,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
     await node.catchUp()
     await node.catchUp()
     const waiting = node.page(25)
-    await ask('customer', 'block', customer)
+    expect((await runTurnpike(['customer', 'block', customer], env)).exit).toBe(0)
     const startedMs = performance.now()
     node.hear(await waiting)
     expect(performance.now() - startedMs).toBeLessThan(1000)

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, createServer, type Server } from 'node:net'
 import { createCaller } from '../harness/caller.ts'
-import { makePlace, type Place } from '../harness/database.ts'
+import { makePreparedPlace, type Place } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { endStarted, runCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 const token = 'sandbox-token-of-two-shops'
 /** A node reports about once a second. */
@@ -43,7 +43,7 @@ describe('a gateway that meets two shops behind a balancer', () => {
   let balancer: Awaited<ReturnType<typeof openBalancer>>
   let gatewayPort: number
   beforeAll(async () => {
-    place = await makePlace('postgres')
+    place = await makePreparedPlace('postgres', 'stocked')
     shops = [freePort(), freePort()]
     gatewayPort = freePort()
     const shared = {
@@ -57,7 +57,7 @@ describe('a gateway that meets two shops behind a balancer', () => {
       await startTurnpike(['shop'], env).until(/open at/)
     }
     balancer = await openBalancer(shops)
-    const added = await runTurnpike(['node', 'add', 'gw', '--location', 'test', '--json'], {
+    const added = await runCommand(['node', 'add', 'gw', '--location', 'test', '--json'], {
       ...shared,
       TURNPIKE_DATA: `${place.folder}/shop-0`,
     })

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
-import { enginesOf, makePlace, type Place } from '../harness/database.ts'
-import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { enginesOf, makePlace, makePreparedPlace, type Place } from '../harness/database.ts'
+import { endStarted, launcher, runCommand, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (engine) => {
   let place: Place
@@ -18,7 +18,7 @@ describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (en
   afterAll(() => place.remove())
   /** Runs a command and reads its JSON. */
   async function ask(...words: string[]) {
-    const ended = await runTurnpike([...words, '--json'], env)
+    const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
 
@@ -26,10 +26,10 @@ describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (en
     const early = await ask('customer', 'list')
     expect([early.exit, early.json.error.code]).toEqual([1, 'conflict'])
     expect(early.json.error.message).toContain('turnpike migrate')
-    const made = await ask('migrate')
+    const made = await runTurnpike(['migrate', '--json'], env)
     expect(made.exit).toBe(0)
-    expect(made.json.applied[0]).toBe('0001-shop')
-    expect((await runTurnpike(['migrate'], env)).out).toBe('Nothing to do.\n')
+    expect(JSON.parse(made.out).applied[0]).toBe('0001-shop')
+    expect((await runCommand(['migrate'], env)).out).toBe('Nothing to do.\n')
   })
 
   test('a customer is made, paid in, given a token, charged back and shut out, in words or in JSON', async () => {
@@ -41,12 +41,12 @@ describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (en
     expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
     const paid = ['credit', customer.id, '50', '--key', 'invoice 17', '--reference', 'bank 4711'] as const
     expect((await ask(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
-    expect((await runTurnpike([...paid], env)).out).toContain('nothing changed now')
+    expect((await runCommand([...paid], env)).out).toContain('nothing changed now')
     const taken = await ask('debit', customer.id, '50', '--note', 'wrong customer')
     expect(taken.json).toEqual({ customer: customer.id, transaction: 4, amount_rub: -50, balance_rub: 100 })
-    const back = await runTurnpike(['debit', customer.id, '0.50'], env)
+    const back = await runCommand(['debit', customer.id, '0.50'], env)
     expect(back.out).toBe('Debited 0.50 RUB. The balance is 99.50 RUB.\n')
-    await runTurnpike(['credit', customer.id, '0.50'], env)
+    await runCommand(['credit', customer.id, '0.50'], env)
     expect((await ask('debit', customer.id, '100.01')).json.error.code).toBe('insufficient_funds')
     expect((await ask('debit', customer.id, '1', '--key', 'invoice 17')).json.error.code).toBe('idempotency_key_reused')
     const { json: movements } = await ask('transaction', 'list', customer.id)
@@ -73,7 +73,7 @@ describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (en
       expires_at: '2099-01-31T00:00:00.000Z',
     })
     expect(token.token).toMatch(/^tp_live_/)
-    const listed = await runTurnpike(['token', 'list', customer.id], env)
+    const listed = await runCommand(['token', 'list', customer.id], env)
     expect(listed.out).toContain(token.id)
     expect(listed.out).not.toContain(token.token)
     expect((await ask('token', 'revoke', token.id)).json).toEqual({ id: token.id, revoked: true })
@@ -90,7 +90,7 @@ describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (en
 describe('starting and stopping', () => {
   let place: Place
   beforeAll(async () => {
-    place = await makePlace('sqlite')
+    place = await makePreparedPlace('sqlite', 'stocked')
   })
   afterAll(async () => {
     await endStarted()
@@ -107,7 +107,7 @@ describe('starting and stopping', () => {
 
   test('what is not there is said to be missing, and what is mistyped is explained, with different endings', async () => {
     const nobody = 'cus_00000000000000000000000000'
-    await runTurnpike(['migrate'], settings())
+    await runCommand(['migrate'], settings())
     const attempts = [
       [['credit', nobody, '1'], 1],
       [['token', 'create', nobody], 1],
@@ -122,7 +122,8 @@ describe('starting and stopping', () => {
       [['dance'], 2],
     ] as const
     for (const [words, exit] of attempts) {
-      const ended = await runTurnpike([...words], settings())
+      const isFirst = attempts.findIndex((each) => each[1] === exit) === attempts.findIndex((each) => each[0] === words)
+      const ended = await (isFirst ? runTurnpike : runCommand)([...words], settings())
       expect({ words, exit: ended.exit, out: ended.out }).toEqual({ words, exit, out: '' })
       expect(ended.err).toMatch(/^turnpike: .+\n$/)
     }
@@ -132,7 +133,7 @@ describe('starting and stopping', () => {
     const file = join(place.folder, 'a-file')
     writeFileSync(file, '')
     for (const data of [file, join(file, 'inside')]) {
-      const ended = await runTurnpike(['migrate'], { ...settings(), TURNPIKE_DATA: data })
+      const ended = await runCommand(['migrate'], { ...settings(), TURNPIKE_DATA: data })
       expect([ended.exit, ended.err]).toEqual([2, expect.stringMatching(/a file is there.*TURNPIKE_DATA/)])
     }
   })
@@ -145,7 +146,7 @@ describe('starting and stopping', () => {
     }
     const commands = [...out.matchAll(/^ {2}turnpike (\S+(?: [a-z]+)?) {2}/gm)].map((found) => found[1] ?? '')
     expect(commands).toContain('verify')
-    const one = await runTurnpike(['token', 'create', '--help'])
+    const one = await runCommand(['token', 'create', '--help'])
     expect([one.exit, one.out.split('\n')[0]]).toEqual([0, 'turnpike token create CUSTOMER [options]'])
     expect(one.out).toContain('--cap')
     expect(one.out).not.toContain('TURNPIKE_')
@@ -159,12 +160,12 @@ describe('starting and stopping', () => {
       [['customer', '--help'], 0],
       [['help', 'customer'], 0],
     ] as const) {
-      const ended = await runTurnpike(words)
+      const ended = await runCommand(words)
       expect([ended.exit, ended.err]).toEqual([exit, ''])
       const listed = [...ended.out.matchAll(/^ {2}turnpike (\S+)/gm)].map((found) => found[1])
       expect([listed.length > 1, new Set(listed)]).toEqual([true, new Set(['customer'])])
     }
-    const wrong = await runTurnpike(['customer', 'dance'])
+    const wrong = await runCommand(['customer', 'dance'])
     expect([wrong.exit, wrong.out]).toEqual([2, ''])
     expect(wrong.err).toContain('no command "customer dance". "turnpike customer" lists')
   })
@@ -199,7 +200,7 @@ describe('starting and stopping', () => {
 
   test('told to stop, the shop ends with 0 at once when nothing runs, under any of the usual signals', async () => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      const shop = startTurnpike(['shop'], settings())
+      const shop = startTurnpike(['shop'], settings(), launcher)
       await shop.until(opened)
       shop.kill(signal)
       expect(await shop.exited).toBe(0)
@@ -208,7 +209,7 @@ describe('starting and stopping', () => {
   }, 60_000)
 
   test('told to stop while a request runs, it finishes that, refuses new ones, and ends with 0 within ten seconds', async () => {
-    const postgres = await makePlace('postgres')
+    const postgres = await makePreparedPlace('postgres', 'stocked')
     const shop = startTurnpike(['shop'], { ...settings(), TURNPIKE_DATABASE_URL: postgres.address })
     const url = (await shop.until(opened))[1] ?? ''
     const token = (await shop.until(/TOKEN='(tp_test_\w+)'/))[1] ?? ''
@@ -298,7 +299,7 @@ describe('starting and stopping', () => {
   }, 60_000)
 
   test('when the launcher in front of it is killed outright, neither supervisor nor shop stays behind', async () => {
-    const up = startTurnpike(['up'], settings())
+    const up = startTurnpike(['up'], settings(), launcher)
     await up.until(opened)
     const shop = pidOfShop(up.err())
     up.kill('SIGKILL')

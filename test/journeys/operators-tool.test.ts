@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf(import.meta.path)])('operators by the tool on %s', (engine) => {
@@ -16,7 +16,7 @@ describe.each([...enginesOf(import.meta.path)])('operators by the tool on %s', (
 
   const tool = async (...words: string[]) => {
     const { folder, address } = service.place
-    const { exit, out, err } = await runTurnpike([...words, '--json'], {
+    const { exit, out, err } = await runCommand([...words, '--json'], {
       TURNPIKE_DATA: folder,
       TURNPIKE_PUBLIC_URL: service.url,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: address }),

@@ -4,7 +4,7 @@ import { kopecks } from '../../src/kernel/money.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import { introduce } from '../providers/shop.ts'
 
@@ -29,7 +29,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator’s tool for payme
   })
   afterAll(() => shop.stop())
   async function ask(...words: string[]) {
-    const ended = await runTurnpike([...words, '--json'], env)
+    const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
 
@@ -111,7 +111,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator’s tool for payme
     ])
     const { json: held } = await ask('report', 'days', ...days)
     expect([held.length, held.at(-1).held_rub]).toEqual([2, 100_000 - 500])
-    const csv = await runTurnpike(['report', 'days', ...days, '--csv'], env)
+    const csv = await runCommand(['report', 'days', ...days, '--csv'], env)
     expect(csv.out.split('\n')[0]).toBe('day,turnover_rub,refunded_rub,topped_up_rub,taken_back_rub,held_rub')
     expect(csv.out.trim().split('\n')).toHaveLength(3)
   })

@@ -2,27 +2,27 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/db/open.ts'
 import shipped from '../../src/domains/pricing/catalogue.yaml'
 import { readPrefix } from '../../src/kernel/address.ts'
-import { enginesOf, makePlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
 describe.each([...enginesOf(import.meta.path)])("the operator's hand on what was sold, on %s", (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {
-    place = await makePlace(engine)
+    place = await makePreparedPlace(engine, 'migrated')
     env = {
       TURNPIKE_DATA: place.folder,
       // The key that the services of tests seal with.
       TURNPIKE_SECRET_KEY: '0'.repeat(64),
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
     }
-    await runTurnpike(['migrate'], env)
+    await runCommand(['migrate'], env)
   })
   afterAll(() => place.remove())
   async function ask(...words: string[]) {
-    const ended = await runTurnpike([...words, '--json'], env)
+    const ended = await runCommand([...words, '--json'], env)
     return { exit: ended.exit, json: JSON.parse(ended.out) }
   }
 
@@ -45,7 +45,7 @@ describe.each([...enginesOf(import.meta.path)])("the operator's hand on what was
     expect((await ask('proxy', 'interrupted')).json).toMatchObject([{ reason: 'quarantine' }, { reason: 'quarantine' }])
     const ended = await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
     expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
-    const again = await runTurnpike(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
+    const again = await runCommand(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
     expect(again.out).toStartWith('Done before under this key, nothing changed now: ')
     const refunded = await ask('refund', bought.receipt.order, '--end', '--key', 'two')
     expect(refunded.json.proxies).toEqual([Number(second)])

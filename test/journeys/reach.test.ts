@@ -5,7 +5,7 @@ import { createCaller } from '../harness/caller.ts'
 import { engines, enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 
 /** A production shop with prices, stock of both families, a VPN node that is up, and a customer with money. */
 async function openProduction(engine: (typeof engines)[number], env: Record<string, string>) {
@@ -69,7 +69,7 @@ describe.each([...enginesOf(import.meta.path)])('a production shop on %s', (engi
   test('takes no private prefix as stock', async () => {
     const env: Record<string, string> = { TURNPIKE_DATA: hidden.service.place.folder }
     if (engine === 'postgres') env['TURNPIKE_DATABASE_URL'] = hidden.service.place.address
-    const add = (prefix: string) => runTurnpike(['stock', 'add', prefix, '--country', 'DE', '--ipv', '4'], env)
+    const add = (prefix: string) => runCommand(['stock', 'add', prefix, '--country', 'DE', '--ipv', '4'], env)
     const refused = await add('10.1.0.0/28')
     expect([refused.exit, refused.out]).toEqual([1, ''])
     expect(refused.err).toContain('not stock in production')

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, copyFileSync, existsSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
-import { enginesOf, makePlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 
@@ -12,7 +12,7 @@ describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine)
   let place: Place
   let key: string
   beforeEach(async () => {
-    place = await makePlace(engine)
+    place = await makePreparedPlace(engine, 'migrated')
     key = join(place.folder, 'secret.key')
   })
   afterEach(async () => {
@@ -80,7 +80,7 @@ describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine)
 
 describe('two shops that open one database at once', () => {
   test('with keys of their own: one opens, the other is refused and leaves no key behind', async () => {
-    const place = await makePlace('postgres')
+    const place = await makePreparedPlace('postgres', 'migrated')
     const folders = ['one', 'two'].map((name) => join(place.folder, name))
     const started = folders.map((folder) =>
       startTurnpike(['shop'], { TURNPIKE_DATA: folder, TURNPIKE_PORT: '0', TURNPIKE_DATABASE_URL: place.address }),
@@ -106,7 +106,7 @@ describe('two shops that open one database at once', () => {
 
 describe('the data folder', () => {
   test('has files for their owner alone, whatever it and they were before', async () => {
-    const place = await makePlace('sqlite')
+    const place = await makePreparedPlace('sqlite', 'migrated')
     const env = { TURNPIKE_DATA: place.folder, TURNPIKE_PORT: '0', TURNPIKE_GATEWAY_PORT: String(freePort()) }
     const files = () =>
       readdirSync(place.folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())

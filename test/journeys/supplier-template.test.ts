@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Socket } from 'bun'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { runTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { runCommand, untilTrue } from '../harness/turnpike.ts'
 
 type There = Socket<{ back: Socket<Near> }>
 type Near = { there?: There }
@@ -59,7 +59,7 @@ describe('a whole supplier behind one exit', () => {
   let exit: string
   const tool = async (...args: string[]) => {
     const env = { TURNPIKE_DATA: road.place.folder }
-    const ended = await runTurnpike([...args, '--json'], env)
+    const ended = await runCommand([...args, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
   beforeAll(async () => {
@@ -127,13 +127,13 @@ describe('a whole supplier behind one exit', () => {
     writeFileSync(file, `${today},lots\nnonsense\n`)
     for (const bad of [file, 'lots', '-5']) {
       const args = ['exit', 'compare', exit, '--from', today, '--to', today, '--supplied', bad]
-      expect((await runTurnpike(args, { TURNPIKE_DATA: road.place.folder })).exit).toBe(2)
+      expect((await runCommand(args, { TURNPIKE_DATA: road.place.folder })).exit).toBe(2)
     }
   })
 
   test('is refused when its template cannot be meant', async () => {
     const add = (...words: string[]) =>
-      runTurnpike(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...words], {
+      runCommand(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...words], {
         TURNPIKE_DATA: road.place.folder,
       })
     for (const words of [

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { type Made, makeCertificate, putCertificate, servedAt } from '../harness/certificates.ts'
 import { curl, run } from '../harness/clients.ts'
+import { prepareFolder } from '../harness/database.ts'
 import { freePort, startOrigin } from '../harness/gateway.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
 import { selfSignedEnded } from '../harness/self-signed.ts'
@@ -34,6 +35,7 @@ describe('a shop with a certificate from files', () => {
     files = putCertificate(first)
     shop = startTurnpike(['shop'], {
       ...settings('files'),
+      TURNPIKE_DATA: prepareFolder(join(folder, 'files'), 'stocked'),
       ...files.env,
       TURNPIKE_PORT: String(port),
       TURNPIKE_PUBLIC_URL: 'https://shop.example.net',
@@ -139,6 +141,7 @@ describe('everything with a certificate by ACME, from pebble', () => {
     writeFileSync(root, await pebble.root())
     env = {
       ...settings('acme'),
+      TURNPIKE_DATA: prepareFolder(join(folder, 'acme'), 'stocked'),
       TURNPIKE_PORT: String(port),
       TURNPIKE_GATEWAY_PORT: String(gatewayPort),
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),

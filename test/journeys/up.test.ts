@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { createCaller } from '../harness/caller.ts'
-import { makePlace, type Place } from '../harness/database.ts'
+import { makePreparedPlace, type Place } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, type Running, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
@@ -11,7 +11,7 @@ describe('turnpike up', () => {
   let gatewayPort: number
   const undo: (() => unknown)[] = []
   beforeEach(async () => {
-    place = await makePlace('postgres')
+    place = await makePreparedPlace('sqlite', 'stocked')
     port = freePort()
     gatewayPort = freePort()
   })
@@ -21,7 +21,7 @@ describe('turnpike up', () => {
     await place.remove()
   })
   const settings = () => ({
-    TURNPIKE_DATA: `${place.folder}/data`,
+    TURNPIKE_DATA: place.folder,
     TURNPIKE_PORT: String(port),
     TURNPIKE_GATEWAY_PORT: String(gatewayPort),
     TURNPIKE_LOG: 'debug',
@@ -46,10 +46,16 @@ describe('turnpike up', () => {
     return { heard, leave: () => stranger.stop(true) }
   }
 
+  async function makePostgres(): Promise<string> {
+    const postgres = await makePreparedPlace('postgres', 'stocked')
+    undo.push(() => postgres.remove())
+    return postgres.address
+  }
+
   /** PostgreSQL at an address where nobody is yet. */
-  function lateDatabase() {
-    const there = new URL(place.address)
-    const late = new URL(place.address)
+  async function lateDatabase() {
+    const there = new URL(await makePostgres())
+    const late = new URL(there)
     late.hostname = '127.0.0.1'
     late.port = String(freePort())
     const arrive = () => {
@@ -76,7 +82,7 @@ describe('turnpike up', () => {
   }
 
   test('waits for a database that is away at the start, says so, and opens when it is there', async () => {
-    const database = lateDatabase()
+    const database = await lateDatabase()
     const up = startTurnpike(['up'], { ...settings(), TURNPIKE_DATABASE_URL: database.url })
     expect(await untilTrue(() => deaths(up, 'shop') >= 5)).toBe(true)
     expect(up.err()).toContain('The database cannot be reached')
@@ -144,7 +150,7 @@ describe('turnpike up', () => {
     await before.until(opened)
     before.kill('SIGTERM')
     await before.exited
-    const up = startTurnpike(['up'], { ...settings(), TURNPIKE_DATABASE_URL: place.address })
+    const up = startTurnpike(['up'], { ...settings(), TURNPIKE_DATABASE_URL: await makePostgres() })
     const caller = await createCaller(`http://127.0.0.1:${port}`, await tokenIn(up))
     const isSold = async () => (await caller.get(quote)).data?.available > 0
     expect(await untilTrue(isSold)).toBe(true)
@@ -168,7 +174,7 @@ describe('turnpike up', () => {
     expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
     shop.kill('SIGTERM')
     await shop.exited
-    expect(existsSync(`${place.folder}/data/sandbox-token`)).toBe(false)
+    expect(existsSync(`${place.folder}/sandbox-token`)).toBe(false)
     const again = startTurnpike(['shop'], settings())
     await again.until(opened)
     expect(again.out()).not.toContain('tp_test_')

@@ -4,7 +4,7 @@ import type { SubscriptionId } from '../../src/domains/vpn/rules.ts'
 import { enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
 describe.each([...enginesOf(import.meta.path)])('a VPN that moves on %s', (engine) => {
@@ -56,7 +56,7 @@ describe.each([...enginesOf(import.meta.path)])('a VPN that moves on %s', (engin
       TURNPIKE_DATA: service.place.folder,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
     }
-    const moved = await runTurnpike(['vpn', 'move', uuid, '--to', to, '--json'], env)
+    const moved = await runCommand(['vpn', 'move', uuid, '--to', to, '--json'], env)
     expect(JSON.parse(moved.out)).toEqual({ uuid, node: to, devices: 1 })
     const after = await config()
     expect(hostOf(after)).toBe(to)
@@ -66,7 +66,7 @@ describe.each([...enginesOf(import.meta.path)])('a VPN that moves on %s', (engin
     await report(service, 'boot-7', [{ device, rx: 10, tx: 20 }], named(to).id)
     await report(service, 'boot-1', [{ device, rx: 1000, tx: 500 }], named(from).id)
     expect((await info()).devices[0]).toMatchObject({ rx_bytes: 1510, tx_bytes: 520 })
-    expect((await runTurnpike(['vpn', 'move', uuid, '--to', 'nobody'], env)).exit).toBe(2)
+    expect((await runCommand(['vpn', 'move', uuid, '--to', 'nobody'], env)).exit).toBe(2)
   })
 
   test('goes back to whoever is live when its node is silent for five minutes, and to nobody before', async () => {

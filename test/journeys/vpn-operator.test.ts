@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 
 describe.each([...enginesOf(import.meta.path)])('the operator and the VPN on %s', (engine) => {
   let service: Service
@@ -16,7 +16,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the VPN on %s'
   afterAll(() => service.stop())
 
   async function ask(...words: string[]) {
-    const ended = await runTurnpike([...words, '--json'], env)
+    const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
 
@@ -26,7 +26,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the VPN on %s'
       { kind: 'vpn', name: 'local', location: 'local', state: 'offline', last_seen_at: null },
     ])
     expect(out).not.toContain('private')
-    expect((await runTurnpike(['node', 'list'], env)).out).toContain('never')
+    expect((await runCommand(['node', 'list'], env)).out).toContain('never')
   })
 
   test('a subscription is shown, with its configuration and QR code only when asked for', async () => {
@@ -35,8 +35,8 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the VPN on %s'
     expect(shown.json).toMatchObject({ uuid, node: 'offline', devices: [{ id: device, ipv4: '10.66.0.2' }] })
     expect(shown.out).not.toContain('PrivateKey')
     expect((await ask('vpn', 'show', uuid, '--config')).json).toMatchObject({ device, config })
-    expect((await runTurnpike(['vpn', 'show', uuid, '--config', '--device', device], env)).out).toBe(config)
-    expect((await runTurnpike(['vpn', 'show', uuid, '--qr'], env)).out).toContain('█▄▄▄█')
+    expect((await runCommand(['vpn', 'show', uuid, '--config', '--device', device], env)).out).toBe(config)
+    expect((await runCommand(['vpn', 'show', uuid, '--qr'], env)).out).toContain('█▄▄▄█')
   })
 
   test('a subscription is disabled and enabled, and what does not exist is named', async () => {

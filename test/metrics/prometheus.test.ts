@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import { installPackages, run } from '../harness/apt.ts'
 import { HandClock } from '../harness/clock.ts'
+import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { endStarted, type Running, startTurnpike, untilTrue } from '../harness/turnpike.ts'
@@ -44,7 +45,7 @@ describe('Prometheus, as Debian has it', () => {
     writeFileSync(join(folder, 'tls.crt'), selfSigned.cert)
     writeFileSync(join(folder, 'tls.key'), selfSigned.key)
     up = startTurnpike(['up'], {
-      TURNPIKE_DATA: join(folder, 'data'),
+      TURNPIKE_DATA: prepareFolder(join(folder, 'data'), 'stocked'),
       TURNPIKE_PORT: String(port),
       TURNPIKE_GATEWAY_PORT: String(gatewayPort),
       TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,

@@ -6,7 +6,7 @@ import type { Tx } from '../../src/db/transaction.ts'
 import { moneyChores } from '../../src/jobs/chores.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { runCommand } from '../harness/turnpike.ts'
 
 setDefaultTimeout(120_000)
 
@@ -54,7 +54,7 @@ describe.each([...enginesOf(import.meta.path)])('checkpoints that are kept elsew
       TURNPIKE_DATA: service.place.folder,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
     }
-    const { exit, out } = await runTurnpike(['verify', '--against', against, '--json'], env)
+    const { exit, out } = await runCommand(['verify', '--against', against, '--json'], env)
     return { exit, told: JSON.parse(out) }
   }
 

@@ -12,7 +12,7 @@ setDefaultTimeout(isLong ? 1_800_000 : 120_000)
 
 /** All edits to three rows of each table in a long run; otherwise some of those to one, fewer on PostgreSQL. */
 const rowsEach = isLong ? 3 : 1
-const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 5, postgres: 25 }
+const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 5, postgres: 50 }
 
 const nameOf = (edit: Edit): string => `${edit.table}.${edit.column || '*'} ${edit.kind}`
 

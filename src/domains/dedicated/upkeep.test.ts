@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { countriesList, sellInCountries } from '../../../test/harness/countries.ts'
-import { engines } from '../../../test/harness/database.ts'
+import { enginesOf } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import {
   addStock,
@@ -22,7 +22,7 @@ const dayMs = 86_400_000
 const hourMs = 3_600_000
 const rich = 10n ** 9n
 
-describe.each([...engines])('what time does to proxies on %s', (engine) => {
+describe.each([...enginesOf(import.meta.path)])('what time does to proxies on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.1.${number}.0/30`)
   afterEach(async () => {
     await here.floor.db.transact((tx) => tx.run('UPDATE proxies SET renew_period = NULL'))

@@ -3,7 +3,7 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, makePlace, openTestDatabase, type Place } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
-import { runTurnpike } from '../../../test/harness/turnpike.ts'
+import { runCommand } from '../../../test/harness/turnpike.ts'
 import { addCustomer, buy, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
@@ -327,7 +327,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     }
   }
   const verifyAs = (place: Place, ...more: string[]) =>
-    runTurnpike(
+    runCommand(
       ['verify', '--data', place.folder, ...(engine === 'postgres' ? ['--database-url', place.address] : []), ...more],
       { TURNPIKE_SECRET_KEY: '00'.repeat(32) },
     )
