@@ -19,7 +19,7 @@ export type Bound<By = Caller> = {
   readonly run: (call: Call<Operation, By>) => Promise<Answered>
 }
 
-type Answered = Answer & {
+export type Answered = Answer & {
   readonly mediaType?: string
   readonly cookie?: string | undefined
   /** What lets somebody in from now on. */

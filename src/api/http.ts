@@ -8,6 +8,7 @@ import { householdOf } from '../kernel/household.ts'
 import type { CustomerId } from '../kernel/ids.ts'
 import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
+import { createTurns, type Turns } from '../kernel/turns.ts'
 import {
   apiHeaders,
   bearerOf,
@@ -23,7 +24,7 @@ import {
   withoutBody,
   withSee,
 } from './answers.ts'
-import type { Bound } from './bind.ts'
+import type { Answered, Bound } from './bind.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
 import { type ApiWords, customerWords, describeOnce } from './describe.ts'
@@ -77,7 +78,16 @@ export type Mounted = {
 }
 
 type Params = Readonly<Record<string, string>>
-type Limits = { readonly reads: RateLimit; readonly charges: RateLimit; readonly strangers: Strangers }
+type Limits = {
+  readonly reads: RateLimit
+  readonly charges: RateLimit
+  readonly strangers: Strangers
+  /** By customer. A request may weigh as much as a thousand others: those of one customer wait for one another. */
+  readonly turns: Turns
+}
+
+/** How many requests of one customer are worked on at once: fewer than there are connections to the database. */
+const atOnce = 8
 
 /** All tokens and sessions of a customer together ask so many times as often as one of them may. */
 const asMany = 5
@@ -155,6 +165,7 @@ export function createHttp(deps: HttpDeps) {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
     strangers: createStrangers(deps.clock, deps.requestId()),
+    turns: createTurns(atOnce),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
   /** Operations whose path is the same for everybody, by method and path: they need no router. */
@@ -286,21 +297,44 @@ async function answer<By>(
   if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
-  // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
-  const { by: caller } = operation.method === 'POST' ? await letIn() : admitted
+  const turn = admitted.customer === undefined ? undefined : await limits.turns.take(admitted.customer)
+  try {
+    // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
+    const { by: caller } = operation.method === 'POST' || turn?.waited ? await letIn() : admitted
+    const called = await work({ operation, run }, { caller, key, request, params, sent })
+    visit.isSale = operation.charges && !operation.isFree && !called.replayed
+    const issued = called.issued ?? secretIn(called.cookie ?? '')
+    if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? admitted.customer ?? admitted.name)
+    return toResponse(called)
+  } finally {
+    turn?.leave()
+  }
+}
+
+function work<By>(
+  { operation, run }: Bound<By>,
+  of: {
+    readonly caller: By
+    readonly key: string | undefined
+    readonly request: Request
+    readonly params: Params
+    readonly sent: Parameters<typeof findWarnings>[2]
+  },
+): Promise<Answered> {
+  const { request, params, sent } = of
   const query = request.url.includes('?') ? readQuery(new URL(request.url).searchParams) : {}
   const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
-  const answered = await run({
-    caller,
-    key,
+  return run({
+    caller: of.caller,
+    key: of.key,
     params: readFields(operation.params, params),
     query: readFields(operation.query, query, 'query'),
     body: readFields(operation.body, fields),
     warnings,
   })
-  visit.isSale = operation.charges && !operation.isFree && !answered.replayed
-  const issued = answered.issued ?? secretIn(answered.cookie ?? '')
-  if (issued !== undefined) limits.strangers.expect(issued, answered.owner ?? admitted.customer ?? admitted.name)
+}
+
+function toResponse(answered: Answered): Response {
   const response = new Response(answered.body, { headers: apiHeaders })
   if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)

@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, copyFileSync, existsSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
@@ -56,6 +65,18 @@ describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine)
     renameSync(`${key}.away`, key)
     await openOnce()
     expect((await runTurnpike(['verify'], settings())).exit).toBe(0)
+  }, 90_000)
+
+  test('without its database opens no new shop in its place', async () => {
+    await openOnce()
+    const elsewhere = join(place.folder, 'away')
+    mkdirSync(elsewhere)
+    const lost = { TURNPIKE_DATA: elsewhere, TURNPIKE_PORT: '0', TURNPIKE_GATEWAY_PORT: String(freePort()) }
+    copyFileSync(key, join(elsewhere, 'secret.key'))
+    const ended = await runTurnpike(['shop'], lost)
+    expect([ended.exit, ended.out]).toEqual([2, ''])
+    expect(ended.err).toContain('is the key of a shop')
+    expect(readdirSync(elsewhere)).toEqual(['secret.key'])
   }, 90_000)
 
   test('of a production shop that has sold nothing yet is its key too', async () => {

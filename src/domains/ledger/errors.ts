@@ -18,6 +18,15 @@ export function insufficientFunds(required: Kopecks, balance: Kopecks): Refusal 
   )
 }
 
+/** To an operator: what he takes back is not there any more. */
+export const balanceTooSmall = (amount: Kopecks, balance: Kopecks): Refusal =>
+  new Refusal(
+    'unpaid',
+    'insufficient_funds',
+    `The customer’s balance is ${toRoubleText(balance)} RUB, so ${toRoubleText(amount)} RUB cannot be taken from it.`,
+    { required_rub: toRoubles(amount), balance_rub: toRoubles(balance), charged: false },
+  )
+
 export const capReached = (cap: Kopecks, spent: Kopecks): Refusal =>
   new Refusal(
     'forbidden',

@@ -1,7 +1,7 @@
 import { type Chain, emptyChain, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../kernel/money.ts'
-import { balanceTooLarge, capReached, insufficientFunds } from './errors.ts'
+import { balanceTooLarge, balanceTooSmall, capReached, insufficientFunds } from './errors.ts'
 
 export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'
 
@@ -72,7 +72,8 @@ export function post(
   sha256: Sha256,
 ): { account: Account; posting: Posting } {
   if (account.balance + movement.amount < 0n && !mayLeaveDebt(movement)) {
-    throw insufficientFunds(negate(movement.amount), account.balance)
+    const refused = movement.kind === 'debit' ? balanceTooSmall : insufficientFunds
+    throw refused(negate(movement.amount), account.balance)
   }
   if (account.balance + movement.amount > mostKopecks) throw balanceTooLarge()
   const balance = add(account.balance, movement.amount)

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findClosed, wayOutOf } from '../../db/closed.ts'
 import type { Migration } from '../../db/migrate.ts'
@@ -7,6 +7,7 @@ import { isNoDatabase } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
+import { secretKeyFile } from '../settings/secret-key.ts'
 
 const projectFolder = join(import.meta.dir, '../../..')
 
@@ -25,6 +26,19 @@ export function openConfigured(config: Config, connections = connectionsOfComman
 }
 
 const whatNext = 'Name another folder with TURNPIKE_DATA (--data), or move it away and bring a backup back there.'
+
+/**
+ * A key without its database is a shop that has lost it, or that is looked for in the wrong place: the database comes
+ * first into the world. A new shop there would answer to none of its tokens.
+ */
+export function assertNotLost(config: Config): void {
+  const key = secretKeyFile(config.folder)
+  if (config.databaseUrl !== undefined || existsSync(databaseAddress(config)) || !existsSync(key)) return
+  throw new BadSetting(
+    `${key} is the key of a shop, and ${databaseAddress(config)} is not there. Bring it back ("turnpike restore" ` +
+      'does), or set TURNPIKE_DATABASE_URL if the shop is on PostgreSQL. For a new shop, move the key away.',
+  )
+}
 
 /** A shop that was moved elsewhere, or is not there as a whole yet, does not open. */
 export async function assertOpen(db: Database): Promise<void> {

@@ -54,7 +54,7 @@ import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
-import { assertOpen, openConfigured, readMigrations } from './database.ts'
+import { assertNotLost, assertOpen, openConfigured, readMigrations } from './database.ts'
 import { createForwarding } from './forwarding.ts'
 import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
@@ -94,6 +94,7 @@ async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
 export async function openShop(config: Config, log: Log, around: Surroundings = realSurroundings): Promise<Shop> {
   await assertNamed(config.host, 'TURNPIKE_HOST (--host)')
   const tls = openTls(config, 'shop', log)
+  assertNotLost(config)
   const db = openConfigured(config, config.databaseConnections)
   const applied = await migrate(db, readMigrations())
   if (applied.length > 0) log.info('migrated', { applied })

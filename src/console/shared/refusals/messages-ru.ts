@@ -22,6 +22,10 @@ export const messages: readonly Said[] = [
     'Это стоит {} ₽, а на балансе {} ₽. Пополните его и повторите.',
   ],
   [
+    'The customer’s balance is {} RUB, so {} RUB cannot be taken from it.',
+    'На балансе клиента {} ₽, {} ₽ с него не списать.',
+  ],
+  [
     'This costs {} RUB, and you owe {} RUB: a payment was taken back after its money was spent. Nothing can ' +
       'be bought before that is paid. Top up and try again.',
     'Это стоит {} ₽, а за вами долг {} ₽: платёж отозван, когда деньги уже были потрачены. Пока долг не ' +
