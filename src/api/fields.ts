@@ -31,17 +31,7 @@ export const moment = (what: string) =>
   z.string().openapi({ format: 'date-time', description: `${what} ISO 8601, UTC.`, example: toIso(exampleAt) })
 
 /** What a whole number may be, and what it means. */
-type Range = {
-  readonly min: number
-  readonly max: number
-  readonly example: number
-  readonly description?: string
-  /** The price list says which are allowed, and refuses the others by naming them. */
-  readonly isPriced?: boolean
-}
-
-const isWithin = ({ min, max, isPriced }: Range, value: number): boolean =>
-  isPriced === true || (value >= min && value <= max)
+type Range = { readonly min: number; readonly max: number; readonly example: number; readonly description?: string }
 
 const describedRange = ({ min, max, example, description }: Range) => ({
   minimum: min,
@@ -59,7 +49,7 @@ export function queryInteger(range: Range) {
     .string()
     .refine((written) => /^\d{1,16}$/.test(written), 'must be a whole number in plain digits')
     .transform(Number)
-    .refine((value) => isWithin(range, value), `must be from ${range.min} to ${range.max}`)
+    .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
     .openapi({ type: 'integer', ...describedRange(range) })
 }
 
@@ -67,7 +57,7 @@ export function queryInteger(range: Range) {
 export function bodyInteger(range: Range) {
   return z
     .int(`must be a whole number`)
-    .refine((value) => isWithin(range, value), `must be from ${range.min} to ${range.max}`)
+    .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
     .openapi(describedRange(range))
 }
 

@@ -27,8 +27,8 @@ const translate = createTranslator([
     '{} не отдаёт свой список. Проверьте, верен ли ещё его секрет.',
   ],
   [
-    '{} does not answer, so its list could not be compared. Try again later, or name another with --provider.',
-    '{} не отвечает, сверить его список не удалось. Повторите позже или выберите другого провайдера.',
+    '{} does not answer, so its list could not be compared. Try again later.',
+    '{} не отвечает, сверить его список не удалось. Повторите позже.',
   ],
 ])
 

@@ -131,7 +131,7 @@ export const booksUnheard = (provider: string): Refusal =>
   new Refusal(
     'supplier',
     'provider_error',
-    `${provider} does not answer, so its list could not be compared. Try again later, or name another with --provider.`,
+    `${provider} does not answer, so its list could not be compared. Try again later.`,
   )
 
 export const booksRefused = (provider: string): Refusal =>

@@ -45,7 +45,6 @@ export const queryIpv = () =>
 const period = {
   min: 1,
   max: 3650,
-  isPriced: true,
   example: 30,
   description:
     'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal ' +
@@ -53,8 +52,6 @@ const period = {
 }
 export const bodyPeriod = () => bodyInteger(period)
 export const queryPeriod = () => queryInteger(period)
-/** Of proxies that may not be there: whether it can be sold at all is told before they are looked for. */
-export const queryProlonging = () => queryInteger({ ...period, isPriced: false })
 export const exampleProxy = 1201
 export const proxyId = () =>
   bodyInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." })

@@ -19,7 +19,6 @@ import {
   queryIds,
   queryIpv,
   queryPeriod,
-  queryProlonging,
   type ShownProxy,
   see,
   shownCountry,
@@ -143,7 +142,7 @@ export const quoteProlonging = operation({
   path: '/dedicated/prolong/quote',
   tag,
   summary: 'Price of prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryProlonging() }),
+  query: z.object({ ids: queryIds(), period: queryPeriod() }),
   answer: z.object({
     period: shownPeriod(),
     total_price_rub: roubles('What all of them cost together. This is what is charged.', 171),

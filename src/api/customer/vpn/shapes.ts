@@ -39,7 +39,6 @@ import {
 const months = {
   min: 1,
   max: 120,
-  isPriced: true,
   example: 1,
   description: 'Months, of those that are sold; as shipped 1, 3, 6 and 12.',
 }

@@ -7,8 +7,8 @@ export const paymentMessages: readonly Said[] = [
     'Этот покупатель удалён: баланс больше никому не принадлежит. Деньги не двигались.',
   ],
   [
-    '{} does not answer, so its list could not be compared. Try again later, or name another with --provider.',
-    '{} не отвечает, сверить его список не удалось. Повторите позже или выберите другой сервис.',
+    '{} does not answer, so its list could not be compared. Try again later.',
+    '{} не отвечает, сверить его список не удалось. Повторите позже.',
   ],
   [
     '{} does not give its list out. Look whether its secret is still right.',
