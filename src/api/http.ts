@@ -297,17 +297,19 @@ async function answer<By>(
   if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
-  const turn = admitted.customer === undefined ? undefined : await limits.turns.take(admitted.customer)
+  const { customer } = admitted
+  const waits = customer === undefined ? undefined : limits.turns.take(customer)
+  if (waits) await waits
   try {
     // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
-    const { by: caller } = operation.method === 'POST' || turn?.waited ? await letIn() : admitted
+    const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
     const called = await work({ operation, run }, { caller, key, request, params, sent })
     visit.isSale = operation.charges && !operation.isFree && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
-    if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? admitted.customer ?? admitted.name)
+    if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? customer ?? admitted.name)
     return toResponse(called)
   } finally {
-    turn?.leave()
+    if (customer !== undefined) limits.turns.leave(customer)
   }
 }
 

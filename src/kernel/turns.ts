@@ -6,6 +6,7 @@ export type Turns = ReturnType<typeof createTurns>
  */
 export function createTurns(atOnce: number) {
   const names = new Map<string, { taken: number; readonly waiting: (() => void)[] }>()
+  const left: string[] = []
 
   function pass(name: string): void {
     const of = names.get(name)
@@ -16,16 +17,21 @@ export function createTurns(atOnce: number) {
     if (of.taken === 0) names.delete(name)
   }
 
+  const passAll = (): void => left.splice(0).forEach(pass)
+
   return {
-    /** Resolves when it is one's turn, with whether that took waiting. Every turn that was taken is left. */
-    async take(name: string): Promise<{ readonly waited: boolean; leave(): void }> {
-      const of = names.get(name) ?? { taken: 0, waiting: [] }
-      names.set(name, of)
-      const waited = of.taken >= atOnce
-      if (waited) await new Promise<void>((resolve) => of.waiting.push(resolve))
+    /** Takes a turn: now, or when what is answered resolves. */
+    take(name: string): Promise<void> | undefined {
+      const of = names.get(name)
+      if (!of) names.set(name, { taken: 1, waiting: [] })
+      else if (of.taken >= atOnce) return new Promise((resolve) => of.waiting.push(resolve))
       else of.taken += 1
-      // Passed on after what has come meanwhile was read: on SQLite a request is answered in one go.
-      return { waited, leave: () => void setImmediate(pass, name) }
+      return undefined
+    },
+
+    /** Passed on once what has come meanwhile was read: on SQLite a request is answered in one go. */
+    leave(name: string): void {
+      if (left.push(name) === 1) setImmediate(passAll)
     },
   }
 }
