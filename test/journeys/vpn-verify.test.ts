@@ -170,8 +170,6 @@ const parts = ['vpn', 'money', 'dedicated']
 
 describe.each([...enginesOf(import.meta.path)])('verify and the VPN on %s', (engine) => {
   let service: Service
-  /** What was found of those that were spoilt before: nobody mends them. */
-  let before = 0
   beforeAll(async () => {
     service = await startService(engine)
   })
@@ -195,12 +193,12 @@ describe.each([...enginesOf(import.meta.path)])('verify and the VPN on %s', (eng
 
   test.each(corruptions)('%s is noticed', async (_, spoil, expected) => {
     const bought = await subscriber()
+    const before = (await findingsOf(service, parts)).length
     await service.services.db.transact(async (tx) => {
       for (const [sql, values] of spoil(bought)) await tx.run(sql, values as never)
     })
     const findings = await findingsOf(service, parts)
     expect(findings.length).toBeGreaterThan(before)
-    before = findings.length
     expect(findings.map((each) => each.problem).join('\n')).toMatch(expected)
   })
 })
