@@ -1,10 +1,14 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { toBound } from './portable.ts'
-import { Silence } from './silence.ts'
+import { type Listener, Silence } from './silence.ts'
 import type { Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
 
 const connectSeconds = 5
+/** How long what runs is waited for when all is closed. */
+const closeMs = 5_000
+/** How long a server that lets no more in is left alone, while there are connections to wait for. */
+const refusedMs = 1_000
 
 /** How long a server is waited for, besides the five seconds in which it has to let one in. */
 export type Limits = {
@@ -26,104 +30,192 @@ export const shippedLimits: Limits = {
   silentMs: 18_000,
 }
 
-/** The parts of a pooled client and of a reserved connection that are used here. */
-type Client = { unsafe(sql: string, values?: unknown[]): Promise<unknown> & Running }
-type Running = { readonly active: boolean; cancel(): unknown; execute(): Promise<unknown> }
+/** The parts of a reserved connection that are used here. */
+type Client = { unsafe(sql: string, values?: unknown[]): { execute(): Promise<unknown> } }
 
-/** Connections of one opening. Those in use are counted: it is closed when the last of them has come back. */
-type Opening = { readonly sql: SQL; inUse: number; isLeft: boolean }
+/** A connection. Whoever has it has it alone, and so does whatever is answered on it. */
+export type Line = {
+  readonly client: Client
+  /** Throws the connection away when the server is silent for longer than usual. */
+  readonly listener: Listener
+  /** The same for whoever gives the server another time. */
+  listenFor(silentMs: number): Listener
+  /** Throws the connection away. */
+  close(): void
+  isLost: boolean
+}
 
 /**
- * Connections to one PostgreSQL, none of which is waited for without end. One that stays silent is thrown away and
- * never given to anybody else, so that nobody reads an answer that was meant for another.
+ * Connections to one PostgreSQL, kept open and given to one after another; none is waited for without end. One that
+ * stays silent is thrown away, so that nobody reads an answer that was meant for another.
  */
 export class Pool {
-  readonly #open: () => SQL
   readonly #silence = new Silence()
-  readonly #left = new Set<Opening>()
-  #current: Opening
+  readonly #lines = new Set<Line>()
+  /** Those in nobody's hands. The one that came back last is the first to go out again: it is the warmest. */
+  readonly #free: Line[] = []
+  /** Those who wait for one, in their order. */
+  readonly #waiting = new Set<(line: Line | Promise<Line>) => void>()
+  #opening = 0
+  /** When a server that has just refused one more connection is asked for one again. */
+  #mayOpenAt = 0
+  /** Once it is being closed: nobody new is let in, and those who are in may finish. */
+  #whenEmpty: PromiseWithResolvers<void> | undefined
+  #isClosed = false
 
   constructor(
-    url: string,
-    size: number,
+    private readonly url: string,
+    private readonly size: number,
     readonly limits: Limits,
-  ) {
-    this.#open = () => new SQL(optionsOf(url, size, limits))
-    this.#current = { sql: this.#open(), inUse: 0, isLeft: false }
-  }
+  ) {}
 
-  /** One statement on whatever connection is least busy. */
-  read(sql: string, values: readonly Value[] = []): Promise<unknown> {
-    const opening = this.#current
-    const query = (opening.sql as unknown as Client).unsafe(sql, toBound(values))
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const listener = this.#silence.listen(this.limits.silentMs, () => {
-      reject(late(new Error('the server is silent')))
-      // One that still waits for a connection says nothing of the server; what the others wait for does.
-      if (query.active) this.#leave(opening)
-      else query.cancel()
-    })
-    listener.asked()
-    const heard =
-      <Answer>(tell: (answer: Answer) => void) =>
-      (answer: Answer): void => {
-        listener.heard()
-        tell(answer)
-      }
-    query.then(heard(resolve), heard(reject))
-    return promise
-  }
-
-  /** A connection for one transaction, thrown away if the server is silent for longer than `silentMs`. */
-  async reserve(silentMs: number) {
-    const opening = this.#current
-    opening.inUse += 1
+  async read(sql: string, values: readonly Value[] = []): Promise<unknown> {
+    const line = this.#free.pop() ?? (await this.#next())
+    line.listener.asked()
     try {
-      const connection = await reserveOn(opening.sql, this.limits.poolWaitMs)
-      const listener = this.#silence.listen(silentMs, () => void connection.close({ timeout: 0 }))
-      return { client: connection as unknown as Client, listener, release: () => this.#release(opening, connection) }
+      return await line.client.unsafe(sql, toBound(values)).execute()
     } catch (error) {
-      this.#giveBack(opening)
+      if (isGone(error)) line.close()
       throw error
+    } finally {
+      line.listener.heard()
+      this.giveBack(line)
     }
   }
 
+  /** A connection for one transaction, to be given back or closed. */
+  take(): Line | Promise<Line> {
+    return this.#free.pop() ?? this.#next()
+  }
+
+  giveBack(line: Line): void {
+    if (line.isLost) return
+    const waits = this.#firstWaiting()
+    if (waits) waits(line)
+    else if (this.#whenEmpty) line.close()
+    else this.#free.push(line)
+  }
+
   async close(): Promise<void> {
+    this.#whenEmpty ??= Promise.withResolvers()
+    for (const line of this.#free.splice(0)) line.close()
+    if (this.#lines.size + this.#opening === 0) this.#whenEmpty.resolve()
+    const timer = setTimeout(() => this.#whenEmpty?.resolve(), closeMs)
+    await this.#whenEmpty.promise
+    clearTimeout(timer)
+    this.#isClosed = true
+    for (const waits of this.#waiting) waits(Promise.reject(closed()))
+    for (const line of this.#lines) line.close()
     this.#silence.stop()
-    await Promise.all([
-      this.#current.sql.close({ timeout: 5 }),
-      ...[...this.#left].map((opening) => opening.sql.close({ timeout: 0 })),
-    ])
   }
 
-  async #release(opening: Opening, connection: ReservedSQL): Promise<void> {
-    await connection.release()
-    this.#giveBack(opening)
+  #next(): Promise<Line> {
+    if (this.#whenEmpty) return Promise.reject(closed())
+    // Those that are being opened for others may come to something, although this one did not.
+    return this.#mayOpen() ? this.#openOrWait(() => this.#lines.size + this.#opening > 0) : this.#wait()
   }
 
-  #giveBack(opening: Opening): void {
-    opening.inUse -= 1
-    this.#closeIfDone(opening)
+  #mayOpen(): boolean {
+    const count = this.#lines.size + this.#opening
+    return count === 0 || (count < this.size && performance.now() >= this.#mayOpenAt)
   }
 
-  /**
-   * A connection that reads share cannot be thrown away alone: all of its opening are. Transactions that run on others
-   * end as they would, each within its own limit; new ones get new connections.
-   */
-  #leave(opening: Opening): void {
-    if (opening.isLeft) return
-    opening.isLeft = true
-    this.#left.add(opening)
-    this.#current = { sql: this.#open(), inUse: 0, isLeft: false }
-    this.#closeIfDone(opening)
+  /** A server may have no more to give, while those that there are do: then they are waited for. */
+  async #openOrWait(isWorthIt: () => boolean): Promise<Line> {
+    try {
+      return await this.#open()
+    } catch (error) {
+      if (!isWorthIt()) throw error
+      return this.#free.pop() ?? this.#wait()
+    }
   }
 
-  #closeIfDone(opening: Opening): void {
-    if (!opening.isLeft || opening.inUse > 0) return
-    this.#left.delete(opening)
-    void opening.sql.close({ timeout: 0 })
+  #wait(): Promise<Line> {
+    const { promise, resolve, reject } = Promise.withResolvers<Line>()
+    const listener = this.#silence.listen(this.limits.poolWaitMs, () => {
+      this.#waiting.delete(waits)
+      reject(late(new Error('no connection was free in time')))
+    })
+    const waits = (line: Line | Promise<Line>): void => {
+      this.#waiting.delete(waits)
+      listener.heard()
+      resolve(line)
+    }
+    listener.asked()
+    this.#waiting.add(waits)
+    return promise
+  }
+
+  async #open(): Promise<Line> {
+    this.#opening += 1
+    let line: Line | undefined
+    let closedBy: Error | undefined
+    const onclose = (error: Error | null): void => {
+      closedBy = error ?? new Error('the connection was closed')
+      if (line) this.#lose(line)
+    }
+    let sql: SQL | undefined
+    try {
+      sql = new SQL({ ...optionsOf(this.url, this.limits), onclose })
+      const connection = await reserveOn(sql, this.limits.poolWaitMs)
+      if (this.#isClosed) throw closed()
+      if (closedBy) throw closedBy
+      line = this.#lineOn(sql, connection)
+      this.#lines.add(line)
+      return line
+    } catch (error) {
+      void sql?.close({ timeout: 0 })
+      this.#mayOpenAt = performance.now() + refusedMs
+      throw error
+    } finally {
+      this.#opening -= 1
+      if (!line) this.#openForNext()
+    }
+  }
+
+  #lineOn(sql: SQL, connection: ReservedSQL): Line {
+    const close = (): void => {
+      this.#lose(line)
+      void connection.close({ timeout: 0 })
+      void sql.close({ timeout: 0 })
+    }
+    const listenFor = (silentMs: number): Listener =>
+      this.#silence.listen(silentMs, () => {
+        close()
+        // Those that nobody asks anything now are likely to lead to the same silence.
+        for (const other of this.#free.splice(0)) other.close()
+      })
+    const client = connection as unknown as Client
+    const line: Line = { client, listener: listenFor(this.limits.silentMs), listenFor, close, isLost: false }
+    return line
+  }
+
+  /** Nobody gets it again. Those who wait have one less to wait for, and the first of them a new one to open. */
+  #lose(line: Line): void {
+    if (line.isLost) return
+    line.isLost = true
+    this.#lines.delete(line)
+    const at = this.#free.indexOf(line)
+    if (at >= 0) this.#free.splice(at, 1)
+    this.#openForNext()
+  }
+
+  #openForNext(): void {
+    const waits = this.#firstWaiting()
+    if (waits && this.#mayOpen()) waits(this.#openOrWait(() => this.#lines.size > 0))
+    else if (!waits && this.#lines.size + this.#opening === 0) this.#whenEmpty?.resolve()
+  }
+
+  #firstWaiting() {
+    for (const waits of this.#waiting) return waits
+    return undefined
   }
 }
+
+const closed = () => late(new Error('the database is closed'))
+
+const isGone = (error: unknown): boolean =>
+  String((error as { code?: unknown }).code).startsWith('ERR_POSTGRES_CONNECTION')
 
 async function reserveOn(sql: SQL, withinMs: number): Promise<ReservedSQL> {
   try {
@@ -133,9 +225,9 @@ async function reserveOn(sql: SQL, withinMs: number): Promise<ReservedSQL> {
   }
 }
 
-const optionsOf = (url: string, size: number, { statementMs, lockWaitMs }: Limits) => ({
+const optionsOf = (url: string, { statementMs, lockWaitMs }: Limits) => ({
   url,
-  max: size,
+  max: 1,
   bigint: true,
   connectionTimeout: connectSeconds,
   connection: {
@@ -145,6 +237,9 @@ const optionsOf = (url: string, size: number, { statementMs, lockWaitMs }: Limit
     // Whoever asks for the first of many is to get them in an index's order. Through a bitmap all of them would be
     // read and sorted, in every sale from a stock that was just added and that nobody has counted yet.
     enable_bitmapscan: 'off',
+    // What is asked for again and again is in memory, where one row by an index costs less than reading all of a table
+    // of a few hundred.
+    random_page_cost: '1.1',
     statement_timeout: String(statementMs),
     lock_timeout: String(lockWaitMs),
     idle_in_transaction_session_timeout: String(statementMs),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makePlace, type Place } from '../../test/harness/database.ts'
 import { failureOf, refusalOf } from '../../test/harness/failure.ts'
 import { startPostgres } from '../../test/harness/postgres.ts'
+import { untilTrue } from '../../test/harness/turnpike.ts'
 import { openPostgres } from './postgres.ts'
 import type { Database, Tx } from './transaction.ts'
 
@@ -99,6 +100,58 @@ describe('PostgreSQL', () => {
     }
     expect(await db.first(`SELECT id FROM things WHERE amount = 1000`)).toBeUndefined()
     await own.close()
+  })
+
+  test('connections that were cut while nobody used them are nobody’s, and nobody is refused for it', async () => {
+    const own = openPostgres(place.address, 3)
+    const pids = () =>
+      Promise.all(
+        Array.from({ length: 3 }, () =>
+          own.transact(async (tx) => Number((await tx.first<{ pid: number }>('SELECT pg_backend_pid() AS pid'))?.pid)),
+        ),
+      )
+    const old = await pids()
+    expect(new Set(old).size).toBe(3)
+    for (const pid of old) await db.first('SELECT pg_terminate_backend($1::int)', [pid])
+    await untilTrue(
+      async () => (await db.all('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [old[2] ?? 0])).length < 1,
+    )
+    const renewed = await pids()
+    expect(renewed.some((pid) => old.includes(pid))).toBeFalse()
+    expect(await Promise.all(Array.from({ length: 9 }, () => own.first('SELECT 1 AS one')))).toHaveLength(9)
+    await own.close()
+  })
+
+  test('a server that has fewer connections to give than may be opened is used with those', async () => {
+    await db.transact((tx) => tx.run('CREATE ROLE few LOGIN CONNECTION LIMIT 2'))
+    const url = new URL(place.address)
+    url.username = 'few'
+    const own = openPostgres(url.href, 6)
+    const works = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => own.transact((tx) => tx.first('SELECT pg_sleep(0.005)'))))
+    const reads = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => own.first('SELECT COUNT(*) AS n FROM pg_stat_activity')))
+    await Promise.all([works(20), reads(20)])
+    await Promise.all([works(20), reads(20)])
+    await own.close()
+    await db.transact((tx) => tx.run('DROP ROLE few'))
+  })
+
+  test('whoever closes waits for what runs, and nothing begins afterwards', async () => {
+    const own = openPostgres(place.address, 1)
+    const begun = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const running = own.transact(async (tx) => {
+      await tx.run(`INSERT INTO things VALUES ('while closing', 1)`)
+      begun.resolve()
+      await goOn.promise
+    })
+    await begun.promise
+    const closing = own.close()
+    expect(await refusalOf(own.first('SELECT 1 AS one'))).toMatchObject({ kind: 'unavailable' })
+    goOn.resolve()
+    await Promise.all([running, closing])
+    expect(await db.first(`SELECT amount FROM things WHERE id = 'while closing'`)).toEqual({ amount: 1n })
   })
 
   test('a server that cannot be reached makes the shop unavailable, not faulty', async () => {

@@ -1,11 +1,13 @@
 import { Bundle } from './bundle.ts'
-import { type Limits, late, Pool, shippedLimits } from './pool.ts'
+import { type Limits, type Line, late, Pool, shippedLimits } from './pool.ts'
 import { toBound } from './portable.ts'
 import type { Listener } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 
 /** Few connections do more than many: past the server's cores they only wait for one another. */
 const poolSize = 12
+/** How many values the protocol counts. */
+const mostParameters = 65_535
 /** How often a transaction is run again after the server chose it as the victim of a deadlock. */
 const mostAttempts = 6
 /** What nobody waits for may take half an hour a statement, and no longer. */
@@ -60,20 +62,42 @@ async function transact<Result>(pool: Pool, begin: string, work: Work<Result>, s
   }
 }
 
+/**
+ * Sends statements over a line. The server takes them in the order they go out. A failure of one that nobody waits for
+ * is kept until the commit, which the server then turns into a rollback by itself.
+ */
+function speakOn(line: Line, listener: Listener) {
+  const sent: Promise<void>[] = []
+  let failure: { readonly reason: unknown } | undefined
+  const heard = (): void => listener.heard()
+  const failed = (reason: unknown): void => {
+    listener.heard()
+    failure ??= { reason }
+  }
+  return {
+    dispatch: (sql: string, values: readonly Value[] = []): Promise<unknown> => {
+      // Refused here, it undoes its transaction. Refused on its way out, it would be missing from it.
+      if (values.length > mostParameters) throw new RangeError('a statement has more values than can be sent')
+      const answer = line.client.unsafe(sql, toBound(values)).execute()
+      listener.asked()
+      sent.push(answer.then(heard, failed))
+      return answer
+    },
+
+    /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
+    settle: async (): Promise<void> => {
+      await Promise.all(sent)
+      if (failure) await named(Promise.reject(failure.reason))
+    },
+  }
+}
+
 async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>, silentMs: number): Promise<Result> {
-  const { client, listener, release } = await pool.reserve(silentMs)
-  const sent: Promise<unknown>[] = []
+  const line = await pool.take()
+  const listener = silentMs === pool.limits.silentMs ? line.listener : line.listenFor(silentMs)
+  const { dispatch, settle } = speakOn(line, listener)
   const bundle = new Bundle()
   let open = true
-  // The server takes statements in the order they go out. A failure of one that nobody waits for is kept until the
-  // commit, which the server then turns into a rollback by itself.
-  const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
-    const answer = client.unsafe(sql, toBound(values)).execute()
-    listener.asked()
-    // How it ended is kept, and not what it carried: a transaction may fill a database.
-    sent.push(heardBy(listener, answer))
-    return answer
-  }
   const assertOpen = (): void => {
     if (!open) throw new Error('this transaction is over')
   }
@@ -103,39 +127,21 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
     flush()
     void dispatch('COMMIT')
     open = false
-    await settle(sent)
+    await settle()
     return result
   } catch (error) {
     open = false
-    const first = await settle(sent).then(
+    const first = await settle().then(
       () => error,
       (failure: unknown) => failure as Error,
     )
-    await dispatch('ROLLBACK').catch(letGo)
+    // One that cannot even be told to forget what was begun is given to nobody else.
+    await dispatch('ROLLBACK').catch(() => line.close())
     // After a failure the server refuses every later statement; what went wrong is what failed first.
     throw stateOf(error) === '25P02' ? first : error
   } finally {
-    await release()
+    pool.giveBack(line)
   }
-}
-
-const letGo = (): void => {}
-
-/** How a statement ended, which its listener is told: with nothing, or with the reason why it failed. */
-const heardBy = (listener: Listener, answer: Promise<unknown>): Promise<unknown> =>
-  answer.then(
-    () => listener.heard(),
-    (reason: unknown) => {
-      listener.heard()
-      return { reason }
-    },
-  )
-
-/** Waits for every statement, then fails with the first failure: the later ones only echo it. */
-async function settle(sent: readonly Promise<unknown>[]): Promise<void> {
-  const outcomes = await Promise.all(sent)
-  const failed = outcomes.find((outcome) => outcome !== undefined) as { reason: Error } | undefined
-  if (failed) await named(Promise.reject(failed.reason))
 }
 
 function readerWith(ask: (sql: string, values?: readonly Value[]) => Promise<unknown>): Reader {
