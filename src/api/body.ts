@@ -85,9 +85,11 @@ async function collectChunks(
   }
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return decoder.decode(bytes)
   } catch {
     throw malformed([{ field: 'body', problem: 'is not UTF-8' }])
   }

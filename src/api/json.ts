@@ -6,6 +6,10 @@ export type Json = string | number | boolean | null | Json[] | { [name: string]:
 const mostDepth = 16
 const mostNumberLength = 64
 
+// oxlint-disable-next-line no-control-regex -- RFC 8259 forbids them inside a string, so they are named here.
+const stringPattern = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y
+const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+
 /**
  * Reads JSON as RFC 8259 has it, and refuses what two readers could understand differently: a key given twice, a
  * number that a double would round or overflow, half of a surrogate pair, NUL, `__proto__`, nesting past 16. Money
@@ -94,10 +98,8 @@ class JsonReader {
   }
 
   private string(): string {
-    // oxlint-disable-next-line no-control-regex -- RFC 8259 forbids them inside a string, so they are named here.
-    const pattern = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y
-    pattern.lastIndex = this.at
-    const match = pattern.exec(this.text)
+    stringPattern.lastIndex = this.at
+    const match = stringPattern.exec(this.text)
     if (!match) throw this.refuse('a string is not closed, or holds a character that must be escaped')
     const content = match[1] ?? ''
     const value = content.includes('\\') ? (JSON.parse(match[0]) as string) : content
@@ -108,16 +110,15 @@ class JsonReader {
   }
 
   private number(): number {
-    const pattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-    pattern.lastIndex = this.at
-    const match = pattern.exec(this.text)
+    numberPattern.lastIndex = this.at
+    const match = numberPattern.exec(this.text)
     if (!match) throw this.refuse(this.atEnd() ? 'it ends too early' : 'a value is expected')
     if (match[0].length > mostNumberLength) throw this.refuse('a number has too many digits')
     const value = Number(match[0])
     if (!Number.isFinite(value)) throw this.refuse('a number is too large')
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('a whole number is past 2^53')
     if (Object.is(value, -0)) throw this.refuse('minus nothing is not a number here')
-    if (decimalOf(match[0]) !== decimalOf(String(value))) throw this.refuse('a number has more digits than can be kept')
+    if (!isKept(match[0], String(value))) throw this.refuse('a number has more digits than can be kept')
     this.at += match[0].length
     return value
   }
@@ -136,6 +137,9 @@ class JsonReader {
 }
 
 const isSpace = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13
+
+/** Whether a number is written as it is kept, or is the same decimal in another spelling. */
+const isKept = (written: string, kept: string): boolean => written === kept || decimalOf(written) === decimalOf(kept)
 
 /** A decimal without the zeros that mean nothing: `150`, `1.50e2` and `150.0` are all `15e1`. */
 function decimalOf(text: string): string {

@@ -5,7 +5,11 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 export const base32Digit = (value: number): string => alphabet.charAt(value & 31)
 
 /** One character for each random byte, five of its bits: 32 characters, so each is as likely as any other. */
-export const randomBase32 = (random: Uint8Array): string => Array.from(random, base32Digit).join('')
+export function randomBase32(random: Uint8Array): string {
+  let text = ''
+  for (const byte of random) text += base32Digit(byte)
+  return text
+}
 
 export function isBase32(text: string): boolean {
   for (const character of text) if (!alphabet.includes(character)) return false

@@ -1,4 +1,5 @@
 import { formatAddress, readAddress, unmap } from '../../kernel/address.ts'
+import { randomBase32 } from '../../kernel/base32.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { FieldProblem } from '../../kernel/refusal.ts'
 import { isPublic } from '../../kernel/reserved.ts'
@@ -89,9 +90,6 @@ export const replaceableAt = (proxy: Pick<Proxy, 'replacedAt' | 'replacedBy'>): 
 export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, period: number, nowMs: number): boolean =>
   proxy.renewPeriod === period && proxy.expiresAt <= nowMs + renewAheadMs
 
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-const letters = (bytes: Uint8Array): string => [...bytes].map((byte) => alphabet.charAt(byte & 31)).join('')
-
 const tagLength = 4
 /** 20 characters of 5 bits: 100 random bits. */
 const passwordLength = 20
@@ -102,8 +100,8 @@ export const credentialRandomBytes = tagLength + passwordLength
 export function makeCredentials(id: number, random: Uint8Array): { username: string; password: string } {
   if (random.length !== credentialRandomBytes) throw new RangeError('credentials are made of 24 random bytes')
   return {
-    username: `tp${id.toString(36)}${letters(random.subarray(0, tagLength))}`,
-    password: letters(random.subarray(tagLength)),
+    username: `tp${id.toString(36)}${randomBase32(random.subarray(0, tagLength))}`,
+    password: randomBase32(random.subarray(tagLength)),
   }
 }
 
@@ -115,7 +113,7 @@ export function readUsername(username: string): number | undefined {
 }
 
 export const newPasswordBytes = passwordLength
-export const makePassword = (random: Uint8Array): string => letters(random)
+export const makePassword = (random: Uint8Array): string => randomBase32(random)
 
 /** So many addresses may enter a proxy without a password. */
 export const mostSources = 10
