@@ -7,6 +7,15 @@ import { Refusal } from '../../kernel/refusal.ts'
 import type { Services } from '../../main/shop/services.ts'
 import { toolActor } from './rules.ts'
 
+test('what is to take its time may take it, whether somebody acts or nobody does', async () => {
+  const opened = await openTestDatabase('postgres')
+  const { acting, db } = wire(opened.db)
+  const limit = () => db.transact((tx) => tx.first(`SELECT current_setting('statement_timeout') AS run`), 'unhurried')
+  expect(await limit()).toEqual({ run: '30min' })
+  expect(await acting.act({ actor: toolActor, operation: 'slow', request: '{}' }, limit)).toEqual({ run: '30min' })
+  await opened.close()
+})
+
 describe.each([...engines])('the audit log on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services

@@ -25,9 +25,13 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
     store.appendEntry(tx, toEntry(await store.lockEnd(tx), action, deps.clock(), deps.sha256))
   }
 
-  async function transact<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  /** Whatever a customer does comes by here too, and goes on at once. */
+  function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result> {
     const acting = along.get()
-    if (!acting || acting.isNoted) return db.transact(work)
+    return acting && !acting.isNoted ? transactAs(acting, work, pace) : db.transact(work, pace)
+  }
+
+  async function transactAs<Result>(acting: Acting, work: (tx: Tx) => Promise<Result>, pace?: 'unhurried') {
     acting.isNoted = true
     try {
       return await db.transact(async (tx) => {
@@ -35,7 +39,7 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
         // The log's end is locked last, so that nobody waits for a lock while he holds this one.
         await note(tx, acting.action)
         return result
-      })
+      }, pace)
     } catch (error) {
       acting.isNoted = false
       throw error
