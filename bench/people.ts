@@ -6,7 +6,12 @@ import type { Services } from '../src/main/shop/services.ts'
 /** A customer of a bench. The id is made of a number, so that pgbench, which can count only, names the same ones. */
 export type Person = {
   readonly customer: CustomerId
-  readonly token: { readonly id: TokenId; readonly cap: null }
+  readonly token: {
+    readonly id: TokenId
+    readonly cap: null
+    /** As whoever has come through the door knows it. */
+    readonly seen: { readonly expiresAt: null; readonly shutCount: 0 }
+  }
 }
 
 const idOf = (prefix: string, number: number): string => `${prefix}_${String(number).padStart(26, '0')}`
@@ -47,7 +52,7 @@ export async function addPeople(services: Services, count: number): Promise<Pers
 
 const personNumber = (number: number): Person => ({
   customer: idOf('cus', number) as CustomerId,
-  token: { id: idOf('tok', number) as TokenId, cap: null },
+  token: { id: idOf('tok', number) as TokenId, cap: null, seen: { expiresAt: null, shutCount: 0 } },
 })
 
 /**

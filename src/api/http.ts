@@ -58,7 +58,13 @@ export type Api<By> = {
   readonly base: string
   readonly bound: readonly Bound<By>[]
   readonly words: ApiWords
-  readonly letIn: (request: Request, from: Address | undefined, operation: Operation) => Promise<Admitted<By>>
+  /** For a sale, which is judged once more in its own transaction, what was found a little earlier will do. */
+  readonly letIn: (
+    request: Request,
+    from: Address | undefined,
+    operation: Operation,
+    purpose?: 'sale',
+  ) => Promise<Admitted<By>>
   /** What a request shows to be let in, and will be looked up: of several cookies one. */
   readonly findShown: (request: Request, operation: Operation) => string | undefined
 }
@@ -267,15 +273,18 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   bound: deps.bound,
   words: customerWords,
   findShown: (request) => findShown(request, 'customer', deps.publicUrl()),
-  async letIn(request, from, operation) {
+  async letIn(request, from, operation, purpose) {
     const scope = scopeOf(operation)
     const bearer = bearerOf(request)
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
-    const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope))
+    const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope, purpose))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
     return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
   },
 })
+
+/** Whether it is paid for, and so judged once more in the transaction that charges for it. */
+const isSale = (operation: Operation): boolean => operation.charges && !operation.isFree
 
 async function answer<By>(
   api: Pick<Api<By>, 'letIn' | 'findShown'>,
@@ -285,7 +294,8 @@ async function answer<By>(
   params: Params,
   visit: Visit,
 ): Promise<Response> {
-  const check = () => api.letIn(request, visit.from, operation)
+  const purpose = isSale(operation) ? 'sale' : undefined
+  const check = () => api.letIn(request, visit.from, operation, purpose)
   const shown = api.findShown(request, operation)
   const letIn = () =>
     operation.access === 'public'
@@ -304,10 +314,15 @@ async function answer<By>(
     // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
     const called = await work({ operation, run }, { caller, key, request, params, sent })
-    visit.isSale = operation.charges && !operation.isFree && !called.replayed
+    visit.isSale = isSale(operation) && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
     if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? customer ?? admitted.name)
     return toResponse(called)
+  } catch (error) {
+    // Whoever has been shut out is told that, and not what else was wrong; unless nobody can be asked now.
+    const isAnswer = error instanceof Refusal && error.kind !== 'unavailable'
+    if (purpose === 'sale' && isAnswer) await api.letIn(request, visit.from, operation)
+    throw error
   } finally {
     if (customer !== undefined) limits.turns.leave(customer)
   }

@@ -36,7 +36,7 @@ const insertText = (insert: string, rows: number, columns: number, suffix: strin
 const texts = new Map<string, Map<string, string>>()
 const mostTexts = 500
 
-export function madeOnce(first: string, second: string, write: () => string): string {
+function madeOnce(first: string, second: string, write: () => string): string {
   const ofFirst = texts.get(first) ?? new Map<string, string>()
   const known = ofFirst.get(second)
   if (known !== undefined) return known

@@ -1,14 +1,6 @@
 /** What goes into a statement. Whole numbers travel as bigint or as safe integers, never as floats. */
 export type Value = string | bigint | number | Uint8Array | null
 
-/** What somebody else asks for in the same statement: columns, of tables that are joined to his, and what they are. */
-export type Question<Row> = {
-  readonly columns: string
-  readonly joins: string
-  readonly values: readonly Value[]
-  readonly row?: Row
-}
-
 /** Reads with SQL. A row's whole numbers are bigint on both engines, its bytes Uint8Array, its texts string. */
 export type Reader = {
   all<Row>(sql: string, values?: readonly Value[]): Promise<Row[]>

@@ -37,6 +37,29 @@ describe('what is remembered for a while', () => {
     expect(asked).toEqual(['a', 'b', 'a'])
   })
 
+  test('is as old as whoever asks can use, and what was asked anew is everybody’s', async () => {
+    await known.get('a')
+    nowMs += 600
+    found = 'moved'
+    expect(await known.get('a', 1_000)).toBe('here')
+    expect(await known.get('a')).toBe('moved')
+    expect(await known.get('a', 1_000)).toBe('moved')
+    expect(asked).toEqual(['a', 'a'])
+  })
+
+  test('and is waited for no longer than usual while nobody has answered', async () => {
+    let count = 0
+    const slow = remember({
+      ask: () => (count++ === 0 ? new Promise<string>(() => {}) : Promise.resolve('at once')),
+      clock: () => nowMs,
+      forMs: 500,
+      most: 3,
+    })
+    void slow.get('a', 10_000)
+    nowMs += 500
+    expect(await slow.get('a', 10_000)).toBe('at once')
+  })
+
   test('lasts no longer because a clock is set back', async () => {
     await known.get('a')
     nowMs -= 1

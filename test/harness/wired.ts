@@ -40,11 +40,12 @@ export function buy(
   services: Services,
   by: Payer,
   price: bigint,
-  options: { readonly key?: string; readonly text?: string } = {},
+  options: { readonly key?: string; readonly text?: string; readonly automatic?: true } = {},
 ): Promise<Answer> {
   const toBody = (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) })
   const asked = { product: 'things', action: 'buy', wish: { thing: options.text ?? 'a thing' } }
-  return services.orders.sell({ by, key: options.key, toBody }, asked, (sale) =>
+  const request = { by, key: options.key, toBody, ...(options.automatic && { automatic: options.automatic }) }
+  return services.orders.sell(request, asked, (sale) =>
     sale.charge({ price: kopecks(price), calculation: { price: String(price) }, note: 'a thing' }),
   )
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../src/db/open.ts'
 import type { Answer } from '../harness/answers.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -168,6 +169,21 @@ describe.each([...enginesOf(import.meta.path)])('what dedicated operations refus
       if (method === 'POST') expect([path, answer.status, answer.error.code]).toEqual([path, 403, 'forbidden'])
       else expect([path, answer.status === 200 || path.includes('prolong')]).toEqual([path, true])
     }
+  })
+
+  test('whoever another process has shut out buys nothing from then on, and is told so whatever else is wrong', async () => {
+    const buyer = await service.newCustomer(10_000n)
+    const fields = sound['/dedicated/buy']?.fields ?? {}
+    expect((await ask('/dedicated/buy', fields, buyer.token)).status).toBe(200)
+    const elsewhere = openDatabase(service.place.address)
+    await elsewhere.transact((tx) =>
+      tx.run('UPDATE tokens SET revoked_at = 1 WHERE customer_id = $1', [buyer.customer]),
+    )
+    await elsewhere.close()
+    expect((await ask('/dedicated/buy', fields, buyer.token)).error.code).toBe('invalid_token')
+    service.clock.advance(500)
+    const faulty = await ask('/dedicated/buy', { ...fields, country_code: 'ZZ' }, buyer.token)
+    expect(faulty.error.code).toBe('invalid_token')
   })
 
   test("past a token's cap nothing is bought and no address is lost", async () => {

@@ -87,7 +87,8 @@ describe.each([...engines])('the books of a shop from before payments, on %s', (
     await post(1, 'credit', 'funds:operator', 10, 10)
     await post(2, 'charge', 'revenue:vpn', -5, 5, `'ord_1', NULL`)
     const read = () => db.all('SELECT * FROM postings ORDER BY seq')
-    const before = [await read(), await db.all('SELECT * FROM accounts')]
+    const accounts = await db.all<object>('SELECT * FROM accounts')
+    const before = [await read(), accounts.map((account) => ({ ...account, shut_count: 0n }))]
     await migrate(db, readMigrations())
     expect([await read(), await db.all('SELECT * FROM accounts')]).toEqual(before)
     for (const refused of [

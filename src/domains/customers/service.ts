@@ -1,4 +1,4 @@
-import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type Address, formatAddress, type Prefix } from '../../kernel/address.ts'
 import { type CustomerId, makeId, type RandomBytes, type SessionId, type TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
@@ -32,11 +32,12 @@ import {
   type Token,
   whyClosed,
 } from './rules.ts'
-import type { StandingRow } from './store.ts'
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A revocation in another process is known after this long at most. */
 const rememberMs = 500
+/** The same for a sale, which compares in its own transaction whether anybody was shut out since. */
+const rememberForSaleMs = 10_000
 const mostRemembered = 10_000
 /** Within a day so many times the tokens that may be open are made: their rows stay, revoked or not. */
 const turnover = 10
@@ -47,7 +48,7 @@ export type Customers = ReturnType<typeof createCustomers>
 /** Who is calling, once a token or a session has let them in. What a session buys is charged through no token. */
 export type Caller = {
   readonly customer: CustomerId
-  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null; readonly scopes: readonly Scope[] } | null
+  readonly token: (NonNullable<Payer['token']> & { readonly scopes: readonly Scope[] }) | null
   readonly session?: SessionId
 }
 
@@ -61,7 +62,7 @@ export type TokenWish = {
 
 export function createCustomers(deps: {
   db: Database
-  ledger: Pick<Ledger, 'open'>
+  ledger: Pick<Ledger, 'open' | 'lock'>
   clock: Clock
   random: RandomBytes
   sha256: (text: string) => Uint8Array
@@ -108,6 +109,9 @@ export function createCustomers(deps: {
     return found && sameBytes(found.digest, digest) ? found : undefined
   }
 
+  const isOpen = ({ token, blocked }: { token: Token; blocked: boolean }): boolean =>
+    !blocked && whyClosed(token, clock()) === undefined
+
   async function addCustomer(tx: Tx, name: string): Promise<Customer> {
     const nowMs = clock()
     const customer: Customer = {
@@ -144,9 +148,16 @@ export function createCustomers(deps: {
 
   return {
     /** Lets a caller in, or refuses. The checksum is looked at before the database is. */
-    async authenticate(text: string | undefined, from: Address | undefined, needed: Scope): Promise<Caller> {
+    async authenticate(
+      text: string | undefined,
+      from: Address | undefined,
+      needed: Scope,
+      purpose?: 'sale',
+    ): Promise<Caller> {
       if (text === undefined || !(isTokenText(text) || text === sandboxText)) throw invalidToken()
-      const known = await tokens.get(text)
+      const earlier = purpose === 'sale' ? await tokens.get(text, rememberForSaleMs) : undefined
+      // Whoever was shut out then may have been let in again: a refusal is never an old one.
+      const known = earlier && isOpen(earlier) ? earlier : await tokens.get(text)
       if (!known) throw invalidToken()
       const { token } = known
       if (whyClosed(token, clock())) throw invalidToken()
@@ -154,7 +165,8 @@ export function createCustomers(deps: {
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
       uses.set(token.id, { at: clock(), from })
-      return { customer: token.customer, token: { id: token.id, cap: token.cap, scopes: token.scopes } }
+      const { id, customer, cap, scopes, expiresAt } = token
+      return { customer, token: { id, cap, scopes, seen: { expiresAt, shutCount: known.shutCount } } }
     },
 
     /** Refuses a customer who is blocked or not there, as known half a second ago at most. */
@@ -178,7 +190,8 @@ export function createCustomers(deps: {
 
     /** Writes down which tokens were used since the last time. A crash loses a minute of it, which nobody pays by. */
     async noteUses(): Promise<void> {
-      const noted = [...uses]
+      // In the order of their ids, so that two who write at once do not wait for one another.
+      const noted = [...uses].toSorted(([one], [other]) => (one < other ? -1 : 1))
       uses.clear()
       if (noted.length === 0) return
       await db.transact(async (tx) => {
@@ -187,16 +200,18 @@ export function createCustomers(deps: {
     },
 
     /**
-     * What to ask a purchase's database, in its transaction, about the customer (`$1`) who buys through a token or
-     * without one: whoever was let in when the request began may have been shut out before its body had come.
+     * Why whoever buys may not buy now, as his purchase's transaction sees it: he was let in when the request began,
+     * and may have been shut out before it had its turn. What was found then still holds if nobody of this customer's
+     * was shut out since, which the account's count tells.
      */
-    standingQuestion: (token: TokenId | null): Question<StandingRow> => store.standingQuestion(token),
-
-    /** Why nothing may be bought now, by what was found; undefined if it may. */
-    toObjection(customer: CustomerId, token: TokenId | null, found: StandingRow): Refusal | undefined {
-      if (token !== null && found.owner_id !== customer) return invalidToken()
-      if (token !== null && whyClosed(store.toTerm(found), clock())) return invalidToken()
-      return found.blocked_at === null ? undefined : customerBlocked()
+    async findObjection(tx: Tx, { customer, token }: Payer, shutCount: number): Promise<Refusal | undefined> {
+      if (token?.seen?.shutCount === shutCount) {
+        return whyClosed({ expiresAt: token.seen.expiresAt, revokedAt: null }, clock()) && invalidToken()
+      }
+      const found = await store.findStanding(tx, customer, token?.id ?? null)
+      if (!found) return noSuchCustomer()
+      if (token && (found.owner !== customer || whyClosed(found.term, clock()))) return invalidToken()
+      return found.blocked ? customerBlocked() : undefined
     },
 
     /**
@@ -249,6 +264,8 @@ export function createCustomers(deps: {
      * to hear.
      */
     async setBlocked(tx: Tx, id: CustomerId, blocked: boolean): Promise<void> {
+      if (!(await store.findCustomer(tx, id))) throw noSuchCustomer()
+      await deps.ledger.lock(tx, id)
       if (!(await store.setBlocked(tx, id, blocked ? clock() : null))) throw noSuchCustomer()
     },
 
@@ -283,14 +300,22 @@ export function createCustomers(deps: {
     listTokens: (customer: CustomerId): Promise<Token[]> => store.listTokens(db, customer),
 
     async revokeToken(id: TokenId): Promise<void> {
-      const found = await db.transact((tx) => store.revokeToken(tx, id, clock()))
-      if (!found) throw noSuchToken()
+      await db.transact(async (tx) => {
+        const owner = await store.findOwner(tx, id)
+        if (!owner) throw noSuchToken()
+        // The account comes first, as in everything that touches both.
+        await deps.ledger.lock(tx, owner)
+        await store.revokeToken(tx, owner, id, clock())
+      })
       tokens.forget()
     },
 
     /** Revokes one of a customer's own. */
     async revokeOwnToken(customer: CustomerId, id: TokenId): Promise<void> {
-      if (!(await db.transact((tx) => store.revokeOwnToken(tx, customer, id, clock())))) throw noSuchToken()
+      await db.transact(async (tx) => {
+        await deps.ledger.lock(tx, customer)
+        if (!(await store.revokeToken(tx, customer, id, clock()))) throw noSuchToken()
+      })
       tokens.forget()
     },
 

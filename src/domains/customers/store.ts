@@ -1,5 +1,5 @@
 import { chunked, containing, list, numberOrNull, padded } from '../../db/rows.ts'
-import type { Question, Reader, Tx } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -187,36 +187,39 @@ export function insertToken(tx: Tx, token: Token, digest: Uint8Array): void {
 export async function findTokenByDigest(
   reader: Reader,
   digest: Uint8Array,
-): Promise<{ token: Token; digest: Uint8Array; blocked: boolean } | undefined> {
-  const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null }>(
-    `SELECT tokens.*, customers.blocked_at FROM tokens JOIN customers ON customers.id = tokens.customer_id
+): Promise<{ token: Token; digest: Uint8Array; blocked: boolean; shutCount: number } | undefined> {
+  const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null; shut_count: bigint }>(
+    `SELECT tokens.*, customers.blocked_at, accounts.shut_count
+     FROM tokens JOIN customers ON customers.id = tokens.customer_id
+       JOIN accounts ON accounts.customer_id = customers.id
      WHERE tokens.digest = $1`,
     [digest],
   )
-  return row && { token: toToken(row), digest: row.digest, blocked: row.blocked_at !== null }
+  if (!row) return undefined
+  const { digest: stored, blocked_at, shut_count } = row
+  return { token: toToken(row), digest: stored, blocked: blocked_at !== null, shutCount: Number(shut_count) }
 }
 
-/** Whether a customer, `$1`, is blocked, and whose and until when a token is: a row, or none if there is none such. */
-export type StandingRow = {
-  blocked_at: bigint | null
-  owner_id: string | null
-  expires_at: bigint | null
-  revoked_at: bigint | null
+/** Whether a customer is blocked, and whose and until when a token is; undefined if there is no such customer. */
+export async function findStanding(
+  reader: Reader,
+  customer: CustomerId,
+  token: TokenId | null,
+): Promise<{ blocked: boolean; owner: string | null; term: Pick<Token, 'expiresAt' | 'revokedAt'> } | undefined> {
+  const row = await reader.first<{
+    blocked_at: bigint | null
+    owner_id: string | null
+    expires_at: bigint | null
+    revoked_at: bigint | null
+  }>(
+    `SELECT customers.blocked_at, tokens.customer_id AS owner_id, tokens.expires_at, tokens.revoked_at
+     FROM customers LEFT JOIN tokens ON tokens.id = $2 WHERE customers.id = $1`,
+    [customer, token],
+  )
+  if (!row) return undefined
+  const term = { expiresAt: numberOrNull(row.expires_at), revokedAt: numberOrNull(row.revoked_at) }
+  return { blocked: row.blocked_at !== null, owner: row.owner_id, term }
 }
-
-export const toTerm = (row: StandingRow): Pick<Token, 'expiresAt' | 'revokedAt'> => ({
-  expiresAt: numberOrNull(row.expires_at),
-  revokedAt: numberOrNull(row.revoked_at),
-})
-
-export const standingQuestion = (token: TokenId | null): Question<StandingRow> =>
-  token === null
-    ? { columns: 'customers.blocked_at', joins: 'LEFT JOIN customers ON customers.id = $1', values: [] }
-    : {
-        columns: 'customers.blocked_at, tokens.customer_id AS owner_id, tokens.expires_at, tokens.revoked_at',
-        joins: 'LEFT JOIN customers ON customers.id = $1 LEFT JOIN tokens ON tokens.id = $2',
-        values: [token],
-      }
 
 export async function findCap(reader: Reader, id: TokenId): Promise<{ cap: Kopecks | null } | undefined> {
   const row = await reader.first<Pick<TokenRow, 'cap_kopecks'>>('SELECT cap_kopecks FROM tokens WHERE id = $1', [id])
@@ -252,13 +255,13 @@ export async function countTokens(
   return { open: Number(row?.open ?? 0n), young: Number(row?.young ?? 0n) }
 }
 
-/** The first revocation stands, so that its time stays true. */
-export async function revokeToken(tx: Tx, id: TokenId, nowMs: number): Promise<boolean> {
-  return (await tx.run('UPDATE tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, nowMs])) === 1
+export async function findOwner(reader: Reader, id: TokenId): Promise<CustomerId | undefined> {
+  return (await reader.first<{ customer_id: CustomerId }>('SELECT customer_id FROM tokens WHERE id = $1', [id]))
+    ?.customer_id
 }
 
-/** One of this customer's own. */
-export async function revokeOwnToken(tx: Tx, customer: CustomerId, id: TokenId, nowMs: number): Promise<boolean> {
+/** One of this customer's. The first revocation stands, so that its time stays true. */
+export async function revokeToken(tx: Tx, customer: CustomerId, id: TokenId, nowMs: number): Promise<boolean> {
   const changed = await tx.run(
     'UPDATE tokens SET revoked_at = COALESCE(revoked_at, $3) WHERE id = $1 AND customer_id = $2',
     [id, customer, nowMs],

@@ -3,7 +3,7 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
-import { addCustomer, wire } from '../../../test/harness/wired.ts'
+import { addCustomer, buy, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import { readAddress, readPrefix } from '../../kernel/address.ts'
@@ -58,7 +58,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     const { text, token } = await issue()
     expect(await enter(text)).toEqual({
       customer,
-      token: { id: token.id, cap: null, scopes: ['read', 'trade', 'pay'] },
+      token: { id: token.id, cap: null, scopes: ['read', 'trade', 'pay'], seen: { expiresAt: null, shutCount: 0 } },
     })
   })
 
@@ -153,6 +153,24 @@ describe.each([...engines])('tokens on %s', (engine) => {
     const elsewhere = wire(openDatabase(opened.place.address), clock)
     const { text } = await elsewhere.customers.issueToken(customer, { name: 'new' })
     expect(await enter(text)).toMatchObject({ customer })
+    await elsewhere.db.close()
+  })
+
+  test('a sale believes what was found at the door for longer, because it compares; but never a refusal', async () => {
+    const elsewhere = wire(openDatabase(opened.place.address), clock)
+    const { text, token } = await issue()
+    const toBuy = () => services.customers.authenticate(text, undefined, 'trade', 'sale')
+    await toBuy()
+    await elsewhere.setBlocked(customer, true)
+    clock.advance(9_000)
+    const seen = await toBuy()
+    expect(seen.token).toMatchObject({ id: token.id, seen: { shutCount: 0 } })
+    expect((await refusalOf(buy(services, seen, 100n))).code).toBe('forbidden')
+    expect(await codeOf(enter(text))).toBe('forbidden')
+    expect(await codeOf(toBuy())).toBe('forbidden')
+    await elsewhere.setBlocked(customer, false)
+    clock.advance(500)
+    expect((await toBuy()).token).toMatchObject({ id: token.id, seen: { shutCount: 2 } })
     await elsewhere.db.close()
   })
 

@@ -16,6 +16,8 @@ export type Account = Chain & {
   readonly customer: CustomerId
   readonly balance: Kopecks
   readonly apiSpent: Kopecks
+  /** How often its customer or one of his tokens was shut out: whoever was let in before may be one of them. */
+  readonly shutCount: number
 }
 
 /** A movement that is asked for. `amount` is signed as the customer sees it. */
@@ -46,6 +48,7 @@ export const openAccount = (customer: CustomerId): Account => ({
   customer,
   balance: kopecks(0n),
   apiSpent: kopecks(0n),
+  shutCount: 0,
   ...emptyChain,
 })
 
@@ -87,6 +90,7 @@ export function post(
       seq: unsealed.seq,
       head: hash,
       lastAt: unsealed.at,
+      shutCount: account.shutCount,
     },
     posting: { ...unsealed, hash },
   }

@@ -1,4 +1,4 @@
-import type { Database, Question, Reader, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, negate, subtract } from '../../kernel/money.ts'
@@ -9,10 +9,18 @@ import * as store from './store.ts'
 
 export type Ledger = ReturnType<typeof createLedger>
 
-/** Who pays: a customer, through a token or (from the console) without one. The cap is the token's, if it has one. */
+/**
+ * Who pays: a customer, through a token or (from the console) without one. The cap is the token's, if it has one; and
+ * where it was looked at on the way in, what it was then is known.
+ */
 export type Payer = {
   readonly customer: CustomerId
-  readonly token: { readonly id: TokenId; readonly cap: Kopecks | null } | null
+  readonly token: {
+    readonly id: TokenId
+    readonly cap: Kopecks | null
+    /** What it was when it was found open: until when it is, and its account's count then. */
+    readonly seen?: { readonly expiresAt: number | null; readonly shutCount: number }
+  } | null
 }
 
 /** What an operator adds to a balance or takes off it. `amount` is more than nothing either way. */
@@ -83,16 +91,6 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     open: (tx: Tx, customer: CustomerId): void => store.insertAccount(tx, openAccount(customer)),
 
     lock,
-
-    /**
-     * The same without waiting, and in the same statement a question that another domain asks of its own tables: `$1`
-     * in it is the customer, and its values follow. Undefined while somebody else has the turn.
-     */
-    tryLock: <Beside>(
-      tx: Tx,
-      customer: CustomerId,
-      question: Question<Beside>,
-    ): Promise<{ account: Account; beside: Beside } | undefined> => store.tryLockAccount(tx, customer, question),
 
     /** Charges an account that this transaction has locked. A price of nothing moves nothing. */
     async charge(

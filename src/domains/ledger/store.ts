@@ -1,5 +1,5 @@
-import { madeOnce, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
-import type { Question, Reader, Tx } from '../../db/transaction.ts'
+import { numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { Account, HouseAccount, Posting, PostingKind } from './rules.ts'
@@ -11,6 +11,7 @@ export type AccountRow = {
   seq: bigint
   head: Uint8Array
   last_at: bigint
+  shut_count: bigint
 }
 
 export type PostingRow = {
@@ -37,6 +38,7 @@ export const toAccount = (row: AccountRow): Account => ({
   seq: Number(row.seq),
   head: row.head,
   lastAt: Number(row.last_at),
+  shutCount: Number(row.shut_count),
 })
 
 export const toPosting = (row: PostingRow): Posting => ({
@@ -56,40 +58,20 @@ export const toPosting = (row: PostingRow): Posting => ({
   hash: row.hash,
 })
 
+const accountColumns = 'customer_id, balance, api_spent, seq, head, last_at, shut_count'
+
 /** Nobody else moves this customer's money until the transaction ends. */
 export async function lockAccount(tx: Tx, customer: CustomerId): Promise<Account | undefined> {
-  const row = await tx.first<AccountRow>(
-    'SELECT customer_id, balance, api_spent, seq, head, last_at FROM accounts WHERE customer_id = $1 FOR UPDATE',
-    [customer],
-  )
+  const row = await tx.first<AccountRow>(`SELECT ${accountColumns} FROM accounts WHERE customer_id = $1 FOR UPDATE`, [
+    customer,
+  ])
   return row && toAccount(row)
 }
 
-/**
- * The same if nobody holds it now, with another question in the same statement, which costs less than one of its own:
- * nothing was waited for, so what that one finds is as new as the lock. Undefined if somebody does, or if there is
- * none.
- */
-export async function tryLockAccount<Beside>(
-  tx: Tx,
-  customer: CustomerId,
-  { columns, joins, values }: Question<Beside>,
-): Promise<{ account: Account; beside: Beside } | undefined> {
-  const sql = madeOnce(
-    columns,
-    joins,
-    () => `SELECT accounts.customer_id, balance, api_spent, seq, head, last_at, ${columns}
-           FROM accounts ${joins} WHERE accounts.customer_id = $1 FOR UPDATE OF accounts SKIP LOCKED`,
-  )
-  const row = await tx.first<AccountRow & Beside>(sql, [customer, ...values])
-  return row && { account: toAccount(row), beside: row }
-}
-
 export async function findAccount(reader: Reader, customer: CustomerId): Promise<Account | undefined> {
-  const row = await reader.first<AccountRow>(
-    'SELECT customer_id, balance, api_spent, seq, head, last_at FROM accounts WHERE customer_id = $1',
-    [customer],
-  )
+  const row = await reader.first<AccountRow>(`SELECT ${accountColumns} FROM accounts WHERE customer_id = $1`, [
+    customer,
+  ])
   return row && toAccount(row)
 }
 

@@ -1,5 +1,5 @@
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { type CustomerId, firstId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../kernel/ids.ts'
+import { type CustomerId, firstId, makeId, type OrderId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -64,7 +64,7 @@ export type Sale = {
 export function createOrders(deps: {
   db: Database
   ledger: Ledger
-  customers: Pick<Customers, 'standingQuestion' | 'toObjection'>
+  customers: Pick<Customers, 'findObjection'>
   /** Why a thing cannot be delivered to anybody now, if so. */
   findObstacle: (asked: Asked) => Promise<Refusal | undefined>
   events: Pick<Events, 'note'>
@@ -140,23 +140,14 @@ export function createOrders(deps: {
   }
 
   /**
-   * The customer's turn, what speaks against who asks for it, and what was answered to the key. Asked for together, and
-   * taken by the database in this order: whoever held the lock has committed, so its answer is there to see. Where
-   * somebody holds it still, he is waited for, and all is asked again.
+   * The customer's turn, and what was answered to the key. The database takes them in this order: whoever held the lock
+   * has committed, so its answer is there to see.
    */
-  async function takeTurn(tx: Tx, by: Payer, key: string | undefined, token: TokenId | null) {
-    const ask = () =>
-      Promise.all([
-        ledger.tryLock(tx, by.customer, customers.standingQuestion(token)),
-        key === undefined ? undefined : store.findAnswer(tx, by.customer, key, clock() - keyKeptMs),
-      ])
-    let [turn, stored] = await ask()
-    if (!turn) {
-      await ledger.lock(tx, by.customer)
-      ;[turn, stored] = await ask()
-    }
-    if (!turn) throw new Error('an account that is locked is not there')
-    return { account: turn.account, objection: customers.toObjection(by.customer, token, turn.beside), stored }
+  async function takeTurn(tx: Tx, customer: CustomerId, key: string | undefined) {
+    const locked = ledger.lock(tx, customer)
+    if (key === undefined) return { account: await locked, stored: undefined }
+    const [account, stored] = await Promise.all([locked, store.findAnswer(tx, customer, key, clock() - keyKeptMs)])
+    return { account, stored }
   }
 
   /** One purchase: priced, paid, delivered, recorded and answered in one commit, or nothing of it at all. */
@@ -167,10 +158,14 @@ export function createOrders(deps: {
     obstacle: Refusal | undefined,
   ): Promise<Answer> {
     return db.transact(async (tx) => {
-      const { account, objection, stored } = await takeTurn(tx, by, key, automatic ? null : (by.token?.id ?? null))
-      if (stored && key !== undefined) return replay(stored, by.customer, key, what)
-      const refusal = objection ?? obstacle
-      if (refusal) throw refusal
+      const { account, stored } = await takeTurn(tx, by.customer, key)
+      const repeat = stored && key !== undefined ? () => replay(stored, by.customer, key, what) : undefined
+      // What goes on by itself learns what became of it; whoever has been shut out is told nothing any more.
+      if (repeat && automatic) return repeat()
+      const objection = await customers.findObjection(tx, automatic ? { ...by, token: null } : by, account.shutCount)
+      if (objection) throw objection
+      if (repeat) return repeat()
+      if (obstacle) throw obstacle
       const sale = openSale(tx, account, by, what)
       const bought = await make(sale)
       if (!sale.isCharged()) throw new Error('a sale ended without its charge')
