@@ -165,7 +165,8 @@ describe('acknowledgements', () => {
     const got = await download(client, 1_000_000, 'optimistic')
     client.reset()
     await until(isClosed)
-    expect(await untilStill(look)).toBeGreaterThanOrEqual(got - segmentBytes)
+    // No system believes what it has not sent: so the last piece goes unsaid, and a longer one right before it too.
+    expect(await untilStill(look)).toBeGreaterThanOrEqual(got - 2 * segmentBytes)
   })
 
   test('what never went out, for the customer had no room, is not billed', async () => {
