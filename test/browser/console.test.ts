@@ -29,7 +29,8 @@ describe.each([...enginesOf(import.meta.path)])('the console of a customer on %s
     visitor = await openVisitor(browser, shop.url)
     page = visitor.page
     await page.goto(await customerLink(shop, token))
-    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    // It has read that he has nothing yet: what a test buys beside the page comes after that.
+    await page.getByRole('link', { name: 'Choose proxies' }).waitFor()
     return token
   }
   const open = (path: string) => page.goto(`${shop.url}/#${path}`)

@@ -53,9 +53,12 @@ export function viewMemory(memory: SharedArrayBuffer) {
       for (const [index, name] of standingNames.entries()) standing[name] = Atomics.load(counts, standingAt + index)
       return standing
     },
-    /** Told after every turn, so only what has changed is written. */
+    /**
+     * Told after every turn, so only what has changed is written; from the last to the first, so that whoever sees
+     * nothing open sees nothing carried either.
+     */
     set standing(standing: ReactorStanding) {
-      for (let index = 0; index < standingNames.length; index += 1) {
+      for (let index = standingNames.length - 1; index >= 0; index -= 1) {
         const value = standing[standingNames[index] ?? 'open']
         if (counts[standingAt + index] !== value) Atomics.store(counts, standingAt + index, value)
       }
