@@ -13,6 +13,11 @@ import { createWatch } from './watch.ts'
  * One node waits once; a second time while its broken connection is not known to be broken. More are answered at once.
  */
 const mostHeld = 4
+/**
+ * Whoever uses at once what he has bought is asked about by his gateway, and that is answered before all gateways are
+ * told. A VPN's nodes cannot ask, and hear first.
+ */
+const holdBackMs = 20
 
 export type NodeState = ReturnType<typeof createNodeState>
 
@@ -35,7 +40,7 @@ export function createNodeState(deps: {
     return {
       names: tables.map((table) => table.name),
       feed: createFeed({ tables, clock, life: deps.life ?? 0 }),
-      watch: createWatch({ mark, clock }),
+      watch: createWatch({ mark, clock, ...(kind === 'gateway' && { holdBackMs }) }),
     }
   }
 

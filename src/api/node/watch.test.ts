@@ -5,7 +5,7 @@ import { createWatch } from './watch.ts'
 const never = new AbortController().signal
 
 /** A watch on a mark that the test sets, and how long a wait of it took. */
-function open() {
+function open(options: { readonly holdBackMs?: number } = {}) {
   const place = { mark: 'a', nowMs: 1_000_000, looks: 0, fails: false }
   const watch = createWatch({
     mark: async (since) => {
@@ -14,6 +14,7 @@ function open() {
       return `${since} ${place.mark}`
     },
     clock: () => place.nowMs,
+    ...options,
   })
   /** How long a wait took. `onBegun` is called once it waits. */
   const waitMs = async (limitMs: number, onBegun = () => {}): Promise<number> => {
@@ -50,6 +51,17 @@ describe('the look-out for changes', () => {
     const { tookMs } = await beginWaiting()
     watch.poke()
     expect(await tookMs).toBeLessThan(400)
+    watch.stop()
+  })
+
+  test('unless it is to be kept back for a moment: then it is heard after that, and once', async () => {
+    const { watch, beginWaiting } = open({ holdBackMs: 100 })
+    const { tookMs } = await beginWaiting()
+    const before = watch.told()
+    watch.poke()
+    watch.poke()
+    expect(await tookMs).toBeWithin(95, 400)
+    expect(watch.told()).toBe(before + 1)
     watch.stop()
   })
 

@@ -13,7 +13,12 @@ const mostRestMs = 400
  * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look
  * at the database a few times a second, for what other processes changed, and a word from within this process at once.
  */
-export function createWatch(deps: { readonly mark: (sinceAt: number) => Promise<string>; readonly clock: Clock }) {
+export function createWatch(deps: {
+  readonly mark: (sinceAt: number) => Promise<string>
+  readonly clock: Clock
+  /** How long a word from within this process is kept back. It is told at once unless said. */
+  readonly holdBackMs?: number
+}) {
   let base: { sinceAt: number; mark: string } | undefined
   let looking: Promise<void> | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -34,10 +39,10 @@ export function createWatch(deps: { readonly mark: (sinceAt: number) => Promise<
     for (const wake of waiting) wake()
   }
 
-  function tell(): void {
+  function tell(holdBackMs = 0): void {
     if (due !== undefined || stopped) return
     const restMs = Math.min(mostRestMs, Math.max(leastRestMs, restFor * spentMs))
-    const leftMs = toldAt + restMs - performance.now()
+    const leftMs = Math.max(holdBackMs, toldAt + restMs - performance.now())
     if (leftMs <= 0) tellNow()
     else due = setTimeout(tellLater, leftMs)
   }
@@ -110,7 +115,7 @@ export function createWatch(deps: { readonly mark: (sinceAt: number) => Promise<
 
     /** Something was changed by this very process. */
     poke(): void {
-      if (base !== undefined) tell()
+      if (base !== undefined) tell(deps.holdBackMs)
     },
 
     /** So much time went into answering. */
