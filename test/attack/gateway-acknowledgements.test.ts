@@ -184,7 +184,7 @@ describe('acknowledgements', () => {
     const client = await tunnel()
     const got = await download(client, 500_000, 'sack')
     client.finish()
-    await until(isClosed, 10_000)
+    await until(isClosed)
     expect(await untilStill(look)).toBeGreaterThanOrEqual(got - inDoubt)
   })
 
@@ -218,7 +218,7 @@ describe('acknowledgements', () => {
       client.drop()
       acknowledged += client.acknowledgedBytes - head
     }
-    await until(isClosed, 10_000)
+    await until(isClosed)
     expect(await untilStill(look)).toBe(acknowledged)
   })
 
@@ -229,7 +229,7 @@ describe('acknowledgements', () => {
     await client.hear(({ receivedBytes }) => receivedBytes > 3_000_000)
     client.drop()
     const acknowledged = client.acknowledgedBytes - head
-    await until(isClosed, 10_000)
+    await until(isClosed)
     const bill = await untilStill(look)
     expect(bill).toBeGreaterThanOrEqual(acknowledged)
     // What can be on its way is what the system's largest send buffer holds.

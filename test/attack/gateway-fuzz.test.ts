@@ -93,15 +93,15 @@ test(`${count} mutated handshakes: each is answered or closed, nothing is thrown
     return silent
   }
   await rounds(atOnce, 20)
-  await until(() => stand.engine.standing.open === 0, 10_000)
+  await until(() => stand.engine.standing.open === 0)
   const before = descriptors()
   const lanes = Array.from({ length: atOnce }, (_, lane) => rounds(lane, Math.ceil(count / atOnce)))
   const silent = (await Promise.all(lanes)).flat()
   expect(silent).toEqual([])
   expect(faults).toEqual([])
-  await until(() => stand.engine.standing.open === 0, 10_000)
-  await until(() => origin.open === 0, 10_000)
-  await until(() => stand.engine.standing.dialling === 0, 10_000)
+  await until(() => stand.engine.standing.open === 0)
+  await until(() => origin.open === 0)
+  await until(() => stand.engine.standing.dialling === 0)
   expect(stand.engine.standing).toEqual({
     open: 0,
     connections: 0,
@@ -116,5 +116,5 @@ test(`${count} mutated handshakes: each is answered or closed, nothing is thrown
   })
   // What was early for somebody who did not take it at once.
   expect(stand.engine.standing.mostHeld).toBeLessThan(64 * 1024)
-  await until(() => descriptors() <= before, 10_000)
+  await until(() => descriptors() <= before)
 }, 1_800_000)

@@ -343,7 +343,7 @@ describe('a peer that never reads', () => {
     await letItWork(stand.port, 100)
     expect(most()).toBeLessThanOrEqual(mostHeld)
     mute.resume()
-    await until(() => mute.receivedBytes >= count * size, 10_000)
+    await until(() => mute.receivedBytes >= count * size)
     mute.reset()
   })
 

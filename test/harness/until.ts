@@ -1,5 +1,8 @@
+/** Long enough for a machine that is busy with other tests, or with another machine's work. */
+const patienceMs = 20_000
+
 /** Waits for what must come true by itself, and says so if it does not. */
-export async function until(isTrue: () => boolean, mostMs = 5000): Promise<void> {
+export async function until(isTrue: () => boolean, mostMs = patienceMs): Promise<void> {
   const giveUpAt = performance.now() + mostMs
   while (!isTrue()) {
     if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${mostMs} ms`)

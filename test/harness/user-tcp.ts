@@ -113,7 +113,7 @@ export class UserConnection {
   }
 
   /** Waits for what was received to come true of it. */
-  hear(isEnough: (connection: this) => boolean, mostMs = 5000): Promise<void> {
+  hear(isEnough: (connection: this) => boolean, mostMs?: number): Promise<void> {
     return until(() => isEnough(this) || this.isReset, mostMs)
   }
 

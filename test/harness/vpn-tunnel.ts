@@ -11,7 +11,7 @@ import { type Net, openNet, places } from './netns.ts'
 import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
 
 const listenPort = 51_820
-const readyWithinMs = 5_000
+const readyWithinMs = 20_000
 
 /** One customer's device: what the shop tells the node about it, and what the customer has. */
 export type Customer = { readonly peer: NodePeer; readonly config: string }

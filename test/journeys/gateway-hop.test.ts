@@ -43,7 +43,7 @@ describe('two gateways', () => {
     echo = startEcho()
     a = open('a')
     b = open('b')
-    await until(() => words.includes('a ext_b up') && words.includes('b ext_a up'), 20_000)
+    await until(() => words.includes('a ext_b up') && words.includes('b ext_a up'))
   })
   afterAll(async () => {
     echo.stop()
@@ -167,7 +167,7 @@ describe('two gateways', () => {
     await tunnel.closedAt
     expect(await hop({})).toBe('hop_refused')
     expect((await attempt('http', at(a), as('-city-there'), echo.spot)).status).toBe(502)
-    await until(() => words.some((word) => word.startsWith('a ext_b down: its gateway does not take our hop')), 20_000)
+    await until(() => words.some((word) => word.startsWith('a ext_b down: its gateway does not take our hop')))
     expect(await attempt('http', at(a), as('-city-there'), echo.spot)).toMatchObject({ code: 'no_exit' })
     expect(await attempt('http', at(a), as(''), echo.spot)).toMatchObject({ status: 200 })
     b.change({ gateways: [gatewayOf('a')] })

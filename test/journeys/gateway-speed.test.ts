@@ -114,7 +114,7 @@ describe('a speed limit', () => {
     const stand = openEngine({ speeds: () => ({ subuser }) })
     const origin = openByteOrigin()
     const client = await pour(origin, through(stand))
-    await until(() => client.total > 20_000_000, 20_000)
+    await until(() => client.total > 20_000_000)
     for (const rate of [1_000_000, 3_000_000]) {
       subuser = rate
       stand.engine.changed({ proxies: [], subusers: [], exits: false, ports: false }, () => {})
@@ -125,7 +125,7 @@ describe('a speed limit', () => {
     subuser = Number.POSITIVE_INFINITY
     stand.engine.changed({ proxies: [], subusers: [], exits: false, ports: false }, () => {})
     const from = client.total
-    await until(() => client.total - from > 20_000_000, 20_000)
+    await until(() => client.total - from > 20_000_000)
     client.close()
     origin.stop()
     await stand.stop()

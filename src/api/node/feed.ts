@@ -178,7 +178,7 @@ function groupRows(rows: readonly Summed[], told: readonly Stretch[]): Group[] {
   return groups
 }
 
-/** How much is left is a hint that changes all the time and is no change of its own. In a text its quotes are escaped. */
+/** How much is left is a hint that changes all the time and is no change of its own. Quotes in texts are escaped. */
 const leftPattern = /"left":(?:\d+|null)/g
 
 const toSummed = (row: Told): Summed => ({
