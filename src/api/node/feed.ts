@@ -183,5 +183,5 @@ const leftPattern = /"left":(?:\d+|null)/g
 
 const toSummed = (row: Told): Summed => ({
   ...row,
-  sum: Bun.hash(`${row.id} ${JSON.stringify(row.shape).replace(leftPattern, '')}`) as bigint,
+  sum: Bun.hash(`${row.id} ${JSON.stringify(row.shape).replace(leftPattern, '')}`),
 })
