@@ -9,6 +9,8 @@ const connectSeconds = 5
 const closeMs = 5_000
 /** How long a server that lets no more in is left alone, while there are connections to wait for. */
 const refusedMs = 1_000
+/** How often a question is asked on another connection when one was of no use any more. */
+const mostReads = 3
 
 /** How long a server is waited for, besides the five seconds in which it has to let one in. */
 export type Limits = {
@@ -35,6 +37,8 @@ type Client = { unsafe(sql: string, values?: unknown[]): { execute(): Promise<un
 
 /** A connection. Whoever has it has it alone, and so does whatever is answered on it. */
 export type Line = {
+  /** The server was asked and kept silent until it was given up: asking again would take as long. */
+  wasSilent: boolean
   readonly client: Client
   /** Throws the connection away when the server is silent for longer than usual. */
   readonly listener: Listener
@@ -70,16 +74,18 @@ export class Pool {
   ) {}
 
   async read(sql: string, values: readonly Value[] = []): Promise<unknown> {
-    const line = this.#free.pop() ?? (await this.#next())
-    line.listener.asked()
-    try {
-      return await line.client.unsafe(sql, toBound(values)).execute()
-    } catch (error) {
-      if (isGone(error)) line.close()
-      throw error
-    } finally {
-      line.listener.heard()
-      this.giveBack(line)
+    for (let attempt = 1; ; attempt += 1) {
+      const line = this.#free.pop() ?? (await this.#next())
+      line.listener.asked()
+      try {
+        return await line.client.unsafe(sql, toBound(values)).execute()
+      } catch (error) {
+        if (isCut(error) || isOutdated(error)) this.renew(line)
+        if (!line.isLost || line.wasSilent || attempt >= mostReads) throw error
+      } finally {
+        line.listener.heard()
+        this.giveBack(line)
+      }
     }
   }
 
@@ -96,9 +102,19 @@ export class Pool {
     else this.#free.push(line)
   }
 
+  /** Throws away a connection that is of no use any more, and with it those in nobody's hands, which are as old. */
+  renew(line: Line): void {
+    line.close()
+    this.#closeFree()
+  }
+
+  #closeFree(): void {
+    for (const line of this.#free.splice(0)) line.close()
+  }
+
   async close(): Promise<void> {
     this.#whenEmpty ??= Promise.withResolvers()
-    for (const line of this.#free.splice(0)) line.close()
+    this.#closeFree()
     if (this.#lines.size + this.#opening === 0) this.#whenEmpty.resolve()
     const timer = setTimeout(() => this.#whenEmpty?.resolve(), closeMs)
     await this.#whenEmpty.promise
@@ -181,12 +197,13 @@ export class Pool {
     }
     const listenFor = (silentMs: number): Listener =>
       this.#silence.listen(silentMs, () => {
-        close()
+        line.wasSilent = true
         // Those that nobody asks anything now are likely to lead to the same silence.
-        for (const other of this.#free.splice(0)) other.close()
+        this.renew(line)
       })
     const client = connection as unknown as Client
-    const line: Line = { client, listener: listenFor(this.limits.silentMs), listenFor, close, isLost: false }
+    const listener = listenFor(this.limits.silentMs)
+    const line: Line = { client, listener, listenFor, close, isLost: false, wasSilent: false }
     return line
   }
 
@@ -214,8 +231,18 @@ export class Pool {
 
 const closed = () => late(new Error('the database is closed'))
 
-const isGone = (error: unknown): boolean =>
-  String((error as { code?: unknown }).code).startsWith('ERR_POSTGRES_CONNECTION')
+/** The server has ended the connection, or something on the way to it has. */
+export const isCut = (error: unknown): boolean =>
+  /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)|ECONN|EPIPE)/.test(textIn(error, 'code')) ||
+  ['57P01', '57P02', '57P05'].includes(textIn(error, 'errno'))
+
+/** The connection knows statements by what tables were like before somebody changed them. */
+export const isOutdated = (error: unknown): boolean => textIn(error, 'routine') === 'RevalidateCachedQuery'
+
+function textIn(error: unknown, name: 'code' | 'errno' | 'routine'): string {
+  const value = error instanceof Error ? (error as Error & Partial<Record<typeof name, unknown>>)[name] : undefined
+  return typeof value === 'string' ? value : ''
+}
 
 async function reserveOn(sql: SQL, withinMs: number): Promise<ReservedSQL> {
   try {

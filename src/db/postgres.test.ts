@@ -6,6 +6,17 @@ import { untilTrue } from '../../test/harness/turnpike.ts'
 import { openPostgres } from './postgres.ts'
 import type { Database, Tx } from './transaction.ts'
 
+/** Ends all connections to its database but its own, as a server does that is restarted. */
+const endOthers = `
+  const sql = new Bun.SQL(process.env.ADDRESS)
+  const ended = await sql.unsafe(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
+      "WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'turnpike'",
+  )
+  console.log(ended.length)
+  await sql.close()
+`
+
 describe('PostgreSQL', () => {
   let place: Place
   let db: Database
@@ -119,6 +130,46 @@ describe('PostgreSQL', () => {
     const renewed = await pids()
     expect(renewed.some((pid) => old.includes(pid))).toBeFalse()
     expect(await Promise.all(Array.from({ length: 9 }, () => own.first('SELECT 1 AS one')))).toHaveLength(9)
+    await own.close()
+  })
+
+  test('not even whoever asks before he could have noticed', async () => {
+    const own = openPostgres(place.address, 3)
+    const use = () =>
+      Promise.all([
+        own.transact((tx) => tx.run(`UPDATE things SET amount = amount + 1 WHERE id = 'a'`)),
+        own.transact((tx) => tx.first('SELECT 1 AS one')),
+        own.first('SELECT 1 AS one'),
+      ])
+    const amount = async () => (await db.first<{ amount: bigint }>(`SELECT amount FROM things WHERE id = 'a'`))?.amount
+    await use()
+    const before = await amount()
+    // Nothing is read here from when the connections are cut until the next statement goes out.
+    const ended = Bun.spawnSync([process.execPath, '-e', endOthers], {
+      env: { ...process.env, ADDRESS: place.address },
+    })
+    expect(ended.stdout.toString().trim()).not.toBe('0')
+    await use()
+    expect(await amount()).toBe((before ?? 0n) + 1n)
+    await own.close()
+  })
+
+  test('a connection that knows a table as it was before somebody changed it is replaced', async () => {
+    const own = openPostgres(place.address, 3)
+    await db.transact((tx) => tx.run(`CREATE TABLE growing AS SELECT 1 AS one`))
+    const look = 'SELECT * FROM growing WHERE one > $1'
+    const inMidTransaction = () =>
+      own.transact(async (tx) => {
+        await tx.run('UPDATE growing SET one = one + 1')
+        return tx.first(look, [0])
+      })
+    const use = () => Promise.all([inMidTransaction(), own.transact((tx) => tx.first(look, [0])), own.first(look, [0])])
+    for (const [round, column] of ['two', 'three'].entries()) {
+      await use()
+      await db.transact((tx) => tx.run(`ALTER TABLE growing ADD COLUMN ${column} TEXT`))
+      expect((await use()).map((row) => Object.keys(row as object).length)).toEqual([round + 2, round + 2, round + 2])
+    }
+    expect(await db.first('SELECT one FROM growing')).toEqual({ one: 5 })
     await own.close()
   })
 

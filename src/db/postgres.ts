@@ -1,5 +1,5 @@
 import { Bundle } from './bundle.ts'
-import { type Limits, type Line, late, Pool, shippedLimits } from './pool.ts'
+import { isCut, isOutdated, type Limits, type Line, late, Pool, shippedLimits } from './pool.ts'
 import { toBound } from './portable.ts'
 import type { Listener } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
@@ -55,12 +55,17 @@ async function transact<Result>(pool: Pool, begin: string, work: Work<Result>, s
     try {
       return await attemptOnce(pool, begin, work, silentMs)
     } catch (error) {
-      if (!isRetriable(error) || attempt >= mostAttempts) throw toPublic(error)
+      const isStale = error instanceof Stale
+      if (!(isStale || isRetriable(error)) || attempt >= mostAttempts) throw toPublic(isStale ? error.cause : error)
+      if (isStale) continue
       // A growing pause with chance in it, so that two victims do not meet again.
       await Bun.sleep(2 ** attempt * (0.5 + Math.random()))
     }
   }
 }
+
+/** Nothing was done, for the connection was of no use any more: another one will do it. */
+class Stale extends Error {}
 
 /**
  * Sends statements over a line. The server takes them in the order they go out. A failure of one that nobody waits for
@@ -69,19 +74,30 @@ async function transact<Result>(pool: Pool, begin: string, work: Work<Result>, s
 function speakOn(line: Line, listener: Listener) {
   const sent: Promise<void>[] = []
   let failure: { readonly reason: unknown } | undefined
-  const heard = (): void => listener.heard()
+  let wasAnswered = false
+  let isCommitting = false
+  const heard = (): void => {
+    listener.heard()
+    wasAnswered = true
+  }
   const failed = (reason: unknown): void => {
     listener.heard()
     failure ??= { reason }
   }
+  const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
+    // Refused here, it undoes its transaction. Refused on its way out, it would be missing from it.
+    if (values.length > mostParameters) throw new RangeError('a statement has more values than can be sent')
+    const answer = line.client.unsafe(sql, toBound(values)).execute()
+    listener.asked()
+    sent.push(answer.then(heard, failed))
+    return answer
+  }
   return {
-    dispatch: (sql: string, values: readonly Value[] = []): Promise<unknown> => {
-      // Refused here, it undoes its transaction. Refused on its way out, it would be missing from it.
-      if (values.length > mostParameters) throw new RangeError('a statement has more values than can be sent')
-      const answer = line.client.unsafe(sql, toBound(values)).execute()
-      listener.asked()
-      sent.push(answer.then(heard, failed))
-      return answer
+    dispatch,
+
+    commit: (): void => {
+      isCommitting = true
+      void dispatch('COMMIT')
     },
 
     /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
@@ -89,13 +105,25 @@ function speakOn(line: Line, listener: Listener) {
       await Promise.all(sent)
       if (failure) await named(Promise.reject(failure.reason))
     },
+
+    /**
+     * Whether it failed because the line had ended before anything was asked on it, or because it knew the tables as
+     * they were. A line that ends later, or in silence, leaves it open what has become of the transaction.
+     */
+    findStale(cause: unknown): Stale | undefined {
+      if (!failure) return undefined
+      const wasOver = isCut(failure.reason) && !wasAnswered && !isCommitting && !line.wasSilent
+      return wasOver || isOutdated(failure.reason)
+        ? new Stale('a connection was of no use any more', { cause })
+        : undefined
+    },
   }
 }
 
 async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>, silentMs: number): Promise<Result> {
   const line = await pool.take()
   const listener = silentMs === pool.limits.silentMs ? line.listener : line.listenFor(silentMs)
-  const { dispatch, settle } = speakOn(line, listener)
+  const { dispatch, commit, settle, findStale } = speakOn(line, listener)
   const bundle = new Bundle()
   let open = true
   const assertOpen = (): void => {
@@ -125,7 +153,7 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
       send: gather,
     })
     flush()
-    void dispatch('COMMIT')
+    commit()
     open = false
     await settle()
     return result
@@ -135,8 +163,13 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
       () => error,
       (failure: unknown) => failure as Error,
     )
+    const stale = findStale(error)
     // One that cannot even be told to forget what was begun is given to nobody else.
     await dispatch('ROLLBACK').catch(() => line.close())
+    if (stale) {
+      pool.renew(line)
+      throw stale
+    }
     // After a failure the server refuses every later statement; what went wrong is what failed first.
     throw stateOf(error) === '25P02' ? first : error
   } finally {
@@ -183,10 +216,8 @@ async function named<Result>(answer: Promise<Result>): Promise<Result> {
 
 /** A server that cannot be reached, is full, or keeps us waiting is not a bug: the customer may try again. */
 function toPublic(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const state = stateOf(error)
-  const gone = /^ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)/.test(code) || /^(ECONN|EPIPE)/.test(code)
   // Class 53 is a lack: of disk, of memory, of connections.
-  const busy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P01', '57P02', '57P03'].includes(state)
-  return gone || busy || isRetriable(error) ? late(error) : error
+  const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
+  return isCut(error) || isBusy || isRetriable(error) ? late(error) : error
 }
