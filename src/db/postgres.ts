@@ -110,7 +110,7 @@ function speakOn(line: Line, listener: Listener) {
      * Whether it failed because the line had ended before anything was asked on it, or because it knew the tables as
      * they were. A line that ends later, or in silence, leaves it open what has become of the transaction.
      */
-    findStale(cause: unknown): Stale | undefined {
+    findStale: (cause: unknown): Stale | undefined => {
       if (!failure) return undefined
       const wasOver = isCut(failure.reason) && !wasAnswered && !isCommitting && !line.wasSilent
       return wasOver || isOutdated(failure.reason)
