@@ -267,6 +267,8 @@ const optionsOf = (url: string, { statementMs, lockWaitMs }: Limits) => ({
     // What is asked for again and again is in memory, where one row by an index costs less than reading all of a table
     // of a few hundred.
     random_page_cost: '1.1',
+    // Nobody waits for the answer to a BEGIN. Should it fail, what is sent after it is not to be done one by one.
+    default_transaction_read_only: 'on',
     statement_timeout: String(statementMs),
     lock_timeout: String(lockWaitMs),
     idle_in_transaction_session_timeout: String(statementMs),

@@ -154,6 +154,39 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
+  test('nothing is written outside of a transaction', async () => {
+    const write = db.first(`UPDATE things SET amount = 7 WHERE id = 'a' RETURNING id`)
+    expect(await failureOf(write)).toMatchObject({ errno: '25006' })
+  })
+
+  test('so a transaction whose beginning is cancelled does nothing of what comes after it', async () => {
+    const own = openPostgres(place.address, 8)
+    await db.transact((tx) => tx.run(`CREATE TABLE sides (name TEXT PRIMARY KEY, amount BIGINT NOT NULL)`))
+    await db.transact((tx) => tx.run(`INSERT INTO sides VALUES ('left', 0), ('right', 0)`))
+    const endsAt = performance.now() + 1500
+    const move = async (): Promise<void> => {
+      while (performance.now() < endsAt) {
+        const moved = own.transact(async (tx) => {
+          await tx.first(`SELECT amount FROM sides WHERE name = 'left' FOR UPDATE`)
+          await tx.run(`UPDATE sides SET amount = amount + 1 WHERE name = 'left'`)
+          tx.send(`UPDATE sides SET amount = amount - 1 WHERE name = 'right'`)
+        })
+        await moved.catch((error: unknown) => expect(error).toMatchObject({ kind: 'unavailable' }))
+      }
+    }
+    const cancel = async (): Promise<void> => {
+      const others = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
+      while (performance.now() < endsAt) await db.transact((tx) => tx.first(others))
+    }
+    await Promise.all([cancel(), ...Array.from({ length: 8 }, move)])
+    expect(await db.first('SELECT CAST(SUM(amount) AS BIGINT) AS all, MAX(amount) > 0 AS some FROM sides')).toEqual({
+      all: 0n,
+      some: true,
+    })
+    await own.close()
+  })
+
   test('a connection that knows a table as it was before somebody changed it is replaced', async () => {
     const own = openPostgres(place.address, 3)
     await db.transact((tx) => tx.run(`CREATE TABLE growing AS SELECT 1 AS one`))

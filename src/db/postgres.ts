@@ -16,15 +16,14 @@ const unhurriedSilentMs = unhurriedMs + 60_000
 
 export function openPostgres(url: string, size: number = poolSize, limits: Limits = shippedLimits): Database {
   const pool = new Pool(url, size, limits)
-  const begin = <Result>(work: Work<Result>) => transact(pool, 'BEGIN', work, limits.silentMs)
-  const beginUnhurried = <Result>(work: Work<Result>, how = 'BEGIN') =>
-    transact(pool, how, unhurried(work), unhurriedSilentMs)
+  const begin = <Result>(work: Work<Result>) => transact(pool, work, limits.silentMs)
+  const beginUnhurried = <Result>(work: Work<Result>) => transact(pool, unhurried(work), unhurriedSilentMs)
   return {
     engine: 'postgres',
     ...readerWith((sql, values) => pool.read(sql, values)),
     transact: (work, pace) => (pace === 'unhurried' ? beginUnhurried(work) : begin(work)),
     transactLong: (work) => beginUnhurried(byIndex(work)),
-    snapshot: (work) => beginUnhurried(work, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
+    snapshot: (work) => readOnce(pool, unhurried(work)),
     close: () => pool.close(),
   }
 }
@@ -50,13 +49,22 @@ const byIndex =
     return work(tx)
   }
 
-async function transact<Result>(pool: Pool, begin: string, work: Work<Result>, silentMs: number): Promise<Result> {
+/** Whoever reads a snapshot may write down what he reads as he goes, so it is never run again. */
+async function readOnce<Result>(pool: Pool, work: Work<Result>): Promise<Result> {
+  try {
+    return await attemptOnce(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work, unhurriedSilentMs)
+  } catch (error) {
+    throw toPublic(causeOf(error))
+  }
+}
+
+async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await attemptOnce(pool, begin, work, silentMs)
+      return await attemptOnce(pool, 'BEGIN READ WRITE', work, silentMs)
     } catch (error) {
       const isStale = error instanceof Stale
-      if (!(isStale || isRetriable(error)) || attempt >= mostAttempts) throw toPublic(isStale ? error.cause : error)
+      if (!(isStale || isRetriable(error)) || attempt >= mostAttempts) throw toPublic(causeOf(error))
       if (isStale) continue
       // A growing pause with chance in it, so that two victims do not meet again.
       await Bun.sleep(2 ** attempt * (0.5 + Math.random()))
@@ -66,6 +74,8 @@ async function transact<Result>(pool: Pool, begin: string, work: Work<Result>, s
 
 /** Nothing was done, for the connection was of no use any more: another one will do it. */
 class Stale extends Error {}
+
+const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cause : error)
 
 /**
  * Sends statements over a line. The server takes them in the order they go out. A failure of one that nobody waits for
@@ -170,8 +180,9 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
       pool.renew(line)
       throw stale
     }
-    // After a failure the server refuses every later statement; what went wrong is what failed first.
-    throw stateOf(error) === '25P02' ? first : error
+    // After a failure the server refuses every later statement; what went wrong is what failed first. So it does with
+    // what writes, after a BEGIN that has failed.
+    throw ['25P02', '25006'].includes(stateOf(error)) ? first : error
   } finally {
     pool.giveBack(line)
   }

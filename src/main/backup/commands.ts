@@ -77,12 +77,14 @@ export const backupCommands: readonly Command[] = [
           return check.verify(verifiers)
         },
       })
+      const instants = { began_at: manifest.began_at, made_at: manifest.made_at }
       return {
-        json: { restored: isRight, made_at: manifest.made_at, rows: countRows(manifest), verify: check.said().json },
+        json: { restored: isRight, ...instants, rows: countRows(manifest), verify: check.said().json },
         lines: [
           ...check.said().lines,
           isRight
-            ? `Restored what the shop was at ${manifest.made_at}. What happened later is not in it: see docs/operate.`
+            ? `Restored what the shop was at ${manifest.began_at}, when the backup began, or a little later. ` +
+              'What happened after that is not in it: see docs/operate.'
             : 'It is not restored: something in it is wrong.',
         ],
         exit: isRight ? 0 : 1,
