@@ -45,7 +45,8 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
   }
   try {
     if (!(await isReachable(db))) {
-      return [noClock, wrong('database', 'it does not answer', 'see whether it runs, and whether its address is right')]
+      const toDo = 'see whether it runs, whether its address is right, and whether it has a connection left for this'
+      return [noClock, wrong('database', 'it does not answer', toDo)]
     }
     return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
   } finally {
