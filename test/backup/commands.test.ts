@@ -42,6 +42,24 @@ describe('the operator who keeps and moves a shop', () => {
     await place.remove()
   })
 
+  test('is told as of when a backup is: since it began, and not since it was finished', async () => {
+    const { db, place } = await openTestDatabase('sqlite')
+    await addCustomer(wire(db), 100_000n)
+    await db.close()
+    const [backup, empty] = [join(place.folder, 'backup'), await makePlace('sqlite')]
+    expect((await runCommand(['backup', backup], { TURNPIKE_DATA: place.folder, ...key })).exit).toBe(0)
+    const file = join(backup, 'manifest.json')
+    const manifest = { ...(await Bun.file(file).json()), began_at: '2026-01-15T12:00:00.000Z' }
+    writeFileSync(file, JSON.stringify(manifest))
+    const { exit, out } = await runCommand(['restore', backup], { TURNPIKE_DATA: empty.folder, ...key })
+    expect({ exit, isSaid: out.includes('at 2026-01-15T12:00:00.000Z, when the backup began') }).toEqual({
+      exit: 0,
+      isSaid: true,
+    })
+    await empty.remove()
+    await place.remove()
+  })
+
   test('cannot open what is only half filled, and is told to fill it again', async () => {
     const { db, place } = await openTestDatabase('sqlite')
     await db.transact((tx) => close(tx, unfinished, 0))
