@@ -51,8 +51,20 @@ async function drink(pass: Pass): Promise<{ drunk: () => number; stop: () => voi
   }
 }
 
+/** Until this process is not held up: what came while it was has been read then, and is nobody's rate. */
+async function untilPrompt(): Promise<void> {
+  let [lookedMs, promptLooks] = [performance.now(), 0]
+  await until(() => {
+    const tookMs = performance.now() - lookedMs
+    lookedMs += tookMs
+    promptLooks = tookMs < 10 ? promptLooks + 1 : 0
+    return promptLooks > 5
+  })
+}
+
 /** How many bytes a second come, from now on, for so long. */
 async function rateOf(read: () => number, forMs: number): Promise<number> {
+  await untilPrompt()
   const [fromMs, from] = [performance.now(), read()]
   await untilTrue(() => performance.now() - fromMs >= forMs)
   return ((read() - from) * 1000) / (performance.now() - fromMs)
