@@ -234,7 +234,10 @@ const closed = () => late(new Error('the database is closed'))
 /** The server has ended the connection, or something on the way to it has. */
 export const isCut = (error: unknown): boolean =>
   /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)|ECONN|EPIPE)/.test(textIn(error, 'code')) ||
-  ['57P01', '57P02', '57P05'].includes(textIn(error, 'errno'))
+  ['57P01', '57P02', '57P05'].includes(stateOf(error))
+
+/** The server's five-character SQLSTATE, where it sent one. */
+export const stateOf = (error: unknown): string => textIn(error, 'errno')
 
 /** The connection knows statements by what tables were like before somebody changed them. */
 export const isOutdated = (error: unknown): boolean => textIn(error, 'routine') === 'RevalidateCachedQuery'

@@ -203,6 +203,17 @@ describe('PostgreSQL', () => {
       expect((await use()).map((row) => Object.keys(row as object).length)).toEqual([round + 2, round + 2, round + 2])
     }
     expect(await db.first('SELECT one FROM growing')).toEqual({ one: 5 })
+    // Whoever writes down what he reads in a snapshot would write it twice.
+    let runs = 0
+    const copy = () =>
+      own.snapshot((reader) => {
+        runs += 1
+        return reader.first(look, [0])
+      })
+    await copy()
+    await db.transact((tx) => tx.run('ALTER TABLE growing ADD COLUMN four TEXT'))
+    await failureOf(copy())
+    expect(runs).toBe(2)
     await own.close()
   })
 

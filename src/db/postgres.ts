@@ -1,5 +1,5 @@
 import { Bundle } from './bundle.ts'
-import { isCut, isOutdated, type Limits, type Line, late, Pool, shippedLimits } from './pool.ts'
+import { isCut, isOutdated, type Limits, type Line, late, Pool, shippedLimits, stateOf } from './pool.ts'
 import { toBound } from './portable.ts'
 import type { Listener } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
@@ -205,10 +205,6 @@ function readerWith(ask: (sql: string, values?: readonly Value[]) => Promise<unk
 }
 
 const countOf = (answer: unknown): number => Number((answer as { count?: number | bigint | null }).count ?? 0)
-
-/** The server's five-character SQLSTATE, where it sent one. */
-const stateOf = (error: unknown): string =>
-  error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : ''
 
 /** Serialisation failure and deadlock: the transaction is undone and may be run again. */
 const isRetriable = (error: unknown): boolean => ['40001', '40P01'].includes(stateOf(error))
