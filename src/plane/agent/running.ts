@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SocketHandler } from 'bun'
 
@@ -34,10 +34,20 @@ export async function isRunning(folder: string, boot: string): Promise<boolean> 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Whom too many speak to at once does not refuse.
-    if (code !== 'ECONNREFUSED') return true
+    // Whom more speak to than it has come round to is said to refuse, as one that was killed does.
+    if (code !== 'ECONNREFUSED' || isBound(boot)) return true
     // What was killed leaves its socket behind.
     rmSync(path, { force: true })
+    return false
+  }
+}
+
+/** Whether a process on this machine has the socket of a boot; the system knows it by the name that it opened with. */
+function isBound(boot: string): boolean {
+  try {
+    return readFileSync('/proc/net/unix', 'utf8').includes(`-${boot}.sock\n`)
+  } catch {
+    // Only Linux tells, and only there does a gateway ask who else runs.
     return false
   }
 }
