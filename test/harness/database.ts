@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { openPostgres } from '../../src/db/postgres.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
 import { createDatabase, postgresUrl } from './postgres.ts'
@@ -74,13 +75,16 @@ export function prepareFolder(folder: string, beginning: Beginning): string {
 /** Enough for two to meet. All are opened at once, and a server takes longer for them than for most tests. */
 export const fewConnections = 3
 
+/** How long a shop waits has tests of its own. In all others a machine that is busy makes nobody give up. */
+const patience = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
+
 /** A migrated database, for tests of one domain. */
 export async function openTestDatabase(
   engine: Engine,
   connections = fewConnections,
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
   const place = await makePreparedPlace(engine, 'migrated')
-  const db = openDatabase(place.address, connections)
+  const db = engine === 'postgres' ? openPostgres(place.address, connections, patience) : openDatabase(place.address)
   await migrate(db, readMigrations())
   return {
     db,

@@ -29,7 +29,10 @@ export function openShell(cwd: string, env: Record<string, string>) {
       const [outFrom, errFrom] = [texts.out.length, texts.err.length]
       const mark = `--- ${pasted} ended with`
       write(`${command}\necho "${mark} $?"; echo "${mark}" >&2\n`)
-      await until(() => texts.out.includes(mark) && texts.err.includes(mark), commandMs)
+      await until(() => texts.out.includes(mark) && texts.err.includes(mark), commandMs).catch((cause: unknown) => {
+        const printed = texts.out.slice(outFrom) + texts.err.slice(errFrom)
+        throw new Error(`it did not end: ${command}\nIt printed: ${printed}`, { cause })
+      })
       const out = texts.out.slice(outFrom)
       const err = texts.err.slice(errFrom, texts.err.indexOf(mark))
       return { exit: Number(out.split(`${mark} `)[1]?.trim()), out: out.slice(0, out.indexOf(mark)), err }

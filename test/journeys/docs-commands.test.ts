@@ -75,7 +75,9 @@ function openReader(env: Record<string, string> = {}) {
       if (text.trim() === '') return
       if (goesOn.test(text)) {
         shell.start(text)
-        await until(() => shell.out().includes('Turnpike is open at'), waitMs)
+        await until(() => shell.out().includes('Turnpike is open at'), waitMs).catch((cause: unknown) => {
+          throw new Error(`it did not open: ${text}\nIt printed: ${shell.out()}${shell.err()}`, { cause })
+        })
         return
       }
       const ended = await shell.run(text)
