@@ -21,6 +21,11 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     here.floor.clock.advance(2000)
     return here.floor.services.stock.available(kindIn(here.code, 4))
   }
+  /** Gateways are heard of then, and what was known of them is half a second old. */
+  const hearAt = async (heardMs: number) => {
+    await here.floor.db.transact((tx) => tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [heardMs]))
+    here.floor.clock.advance(2000)
+  }
   const told = async (id: number) => {
     const all = await here.floor.services.dedicated.nodes.tables[0]?.read({ changedAt: -1, id: '' }, 1000, false)
     return (all?.find((each) => each.id === String(id))?.shape as { state: string } | undefined)?.state
@@ -74,6 +79,17 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect((await here.floor.services.rangeOperator.survey(lost())).proxies).toEqual([])
   })
 
+  test('nobody is refunded for want of another address while no gateway is up to carry one', async () => {
+    const { services, clock } = here.floor
+    const { proxies } = await buy(1)
+    await hearAt(0)
+    const wish = { ...plain, replace: true, refund: true }
+    const ids = proxies.map((each) => each.id)
+    expect(await services.rangeOperator.retire(lost(), wish)).toMatchObject({ ended: [], waiting: ids })
+    await hearAt(clock.nowMs + 10 ** 12)
+    expect(await services.rangeOperator.retire(lost(), wish)).toMatchObject({ ended: ids, waiting: [] })
+  })
+
   test.each(['retire', 'quarantine'] as const)(
     '%sd, no more time of it is sold, by hand or by itself; undone, it is',
     async (close) => {
@@ -98,13 +114,10 @@ describe.each([...engines])('a whole range on %s', (engine) => {
   )
 
   test('what had ended is prolonged while a gateway serves it, as it would be sold', async () => {
-    const { services, clock, db } = here.floor
+    const { services, clock } = here.floor
     const { proxies } = await buy(2)
     const [id = 0, other = 0] = proxies.map((each) => each.id)
-    const hearAt = (heardMs: number) =>
-      db.transact((tx) => tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [heardMs]))
     await hearAt(0)
-    clock.advance(2000)
     // What runs loses nothing: the time that nobody serves it is given back.
     expect((await prolongProxies(services, here.customer, [other])).items).toHaveLength(1)
     clock.advance(31 * dayMs)
@@ -113,7 +126,6 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect([refusal.code, refusal.details]).toEqual(['unavailable', { ids: [id], charged: false }])
     expect((await services.ledger.balance(here.customer)).balance).toBe(before)
     await hearAt(clock.nowMs + 10 ** 12)
-    clock.advance(2000)
     expect((await prolongProxies(services, here.customer, [id, other])).items).toHaveLength(2)
   })
 

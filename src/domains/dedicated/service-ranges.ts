@@ -4,7 +4,7 @@ import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
-import type { Stock, StockOperator } from '../stock/index.ts'
+import { NoGateway, type Stock, type StockOperator } from '../stock/index.ts'
 import { isServing } from '../stock/ranges/rules.ts'
 import type { Ipv, Kind, PlaceState } from '../stock/rules.ts'
 import { nothingWithin } from './errors.ts'
@@ -162,6 +162,8 @@ export function createRangeOperator(
       await deps.proxyOperator.replace(id, { note: wish.note })
       return 'replaced'
     } catch (error) {
+      // Which addresses there are to move to is only known while somebody carries some.
+      if (error instanceof NoGateway) return 'waiting'
       if (!(error instanceof Refusal) || error.code !== 'out_of_stock') throw error
       if (!wish.refund) return 'waiting'
       await deps.proxyOperator.end(id, { give: 'unused', note: wish.note })

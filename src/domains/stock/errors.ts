@@ -10,6 +10,15 @@ export const outOfStock = (available: number): Refusal =>
     { available, charged: false },
   )
 
+/** There may be plenty: whoever was told that there is none would go elsewhere, or ask for less. */
+export class NoGateway extends Refusal {
+  constructor() {
+    super('unavailable', 'unavailable', 'No gateway is up at the moment. Nothing was charged; try again later.', {
+      charged: false,
+    })
+  }
+}
+
 export const noSuchAddress = (): Refusal => new Refusal('missing', 'not_found', 'There is no such address in stock.')
 
 export const partOfBlock = (block: string): Refusal =>

@@ -4,7 +4,7 @@ import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
 import type { Node } from '../fleet/rules.ts'
-import { outOfStock, soldElsewhere } from './errors.ts'
+import { NoGateway, outOfStock, soldElsewhere } from './errors.ts'
 import { createStockNodes } from './nodes.ts'
 import type { Planned } from './ranges/rules-plan.ts'
 import { createRanges } from './ranges/service.ts'
@@ -157,7 +157,7 @@ export function createStock(deps: {
       held: ReadonlySet<string>,
       { carriers, spareIds }: Readiness,
     ): Promise<Place[]> {
-      if (carriers.length === 0) throw outOfStock(0)
+      if (carriers.length === 0) throw new NoGateway()
       const asked = { kind, carriers: carriers.map((node) => node.id) }
       const places = await takeAtOnce(tx, asked, count, held)
       if (places.length < count) places.push(...(await mint(tx, asked, spareIds.slice(0, count - places.length))))

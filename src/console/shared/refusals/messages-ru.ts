@@ -328,6 +328,10 @@ export const messages: readonly Said[] = [
   ['Too many requests. Wait as long as Retry-After says.', 'Слишком много запросов. Подождите минуту и повторите.'],
   ['No VPN address is free at the moment. Nothing was charged.', 'Сейчас нет свободных адресов VPN.'],
   [
+    'No gateway is up at the moment. Nothing was charged; try again later.',
+    'Сейчас не работает ни один шлюз. Повторите позже.',
+  ],
+  [
     'No VPN node is up at the moment. Nothing was charged; try again later.',
     'Сейчас не работает ни один узел VPN. Повторите позже.',
   ],

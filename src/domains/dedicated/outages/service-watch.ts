@@ -109,6 +109,7 @@ export function createOutageWatch(
     const name = `${kind.country} ${kind.ipv}`
     if (soldOut.has(name)) return false
     const ready = await stock.prepare(kind, 1)
+    if (ready.carriers.length === 0) return false
     try {
       return await db.transact(async (tx) => {
         await deps.ledger.lock(tx, proxy.customer)
