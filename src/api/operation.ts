@@ -52,6 +52,8 @@ export type Operation<
   readonly exampleBody: z.input<Body>
   /** Names for one that stand for a list: `country` for `countries`. They are understood, with a warning. */
   readonly singular: Readonly<Record<string, string>>
+  /** The names that a field which is an object knows, where it says enough of itself. */
+  readonly inner: Readonly<Record<string, (said: Readonly<Record<string, unknown>>) => readonly string[] | undefined>>
   /** Where there is more to read about what a field takes, for its refusals. */
   readonly see: Readonly<Record<string, string>>
   /** What it may refuse with, beyond what every operation may. */
@@ -102,6 +104,7 @@ export function operation<
     body: noFields as unknown as Body,
     exampleBody: {} as z.input<Body>,
     singular: {},
+    inner: {},
     see: {},
     codes: [],
     refusals: {},

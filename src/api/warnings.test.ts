@@ -10,6 +10,7 @@ const operation = {
   query: z.object({}),
   body,
   singular: { country: 'countries' },
+  inner: {},
   charges: true,
 }
 const problemOf = (name: string) =>
@@ -59,4 +60,19 @@ test('one in place of a list is read as the list, and leaves the request that wa
   const { fields } = findWarnings(operation, {}, sent, new Headers())
   expect(fields).toEqual({ pool_type: 'x', countries: ['DE'] })
   expect(sent).toEqual({ country: 'DE', pool_type: 'x' })
+})
+
+test('within a field that is an object its own names are known, if it says enough to know them', () => {
+  const namesIn = ({ product }: { readonly product?: unknown }) => (product === 'a' ? ['product', 'count'] : undefined)
+  const find = (then: Parameters<typeof findWarnings>[2][string]) =>
+    findWarnings(
+      { ...operation, body: z.object({ then: z.any() }), inner: { then: namesIn } },
+      {},
+      { then },
+      new Headers(),
+    ).warnings
+  expect(find({ product: 'a', cout: 1, count: 2 })).toEqual([
+    { field: 'then.cout', problem: 'is not known here; did you mean count?' },
+  ])
+  for (const said of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(said)).toEqual([])
 })

@@ -18,7 +18,7 @@ const longestName = 64
  * fields, so they are accepted; but nobody should take a dropped field for one that was heeded.
  */
 export function findWarnings(
-  operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'charges'>,
+  operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'inner' | 'charges'>,
   query: Readonly<Record<string, unknown>>,
   body: Body,
   headers: Headers,
@@ -38,7 +38,8 @@ export function findWarnings(
   const ofBody = Object.keys(fields)
     .filter((name) => !inBody.includes(name))
     .map((name) => ({ field: name, problem: misplacedKey(name) ?? problemOf(name, inBody) }))
-  return { fields, warnings: limited([...ofKey(operation, headers), ...ofQuery, ...renamed, ...ofBody]) }
+  const found = [...ofKey(operation, headers), ...ofQuery, ...renamed, ...ofBody, ...ofInner(operation.inner, fields)]
+  return { fields, warnings: limited(found) }
 
   function misplacedKey(name: string): string | undefined {
     const isKey = operation.charges && !headers.has(keyHeader) && keyName.test(name)
@@ -86,6 +87,18 @@ function readSingular(
     return { field: name, problem: `was read as ${list}` }
   })
   return { fields, warnings }
+}
+
+/** What a field that is an object does not know. */
+function ofInner(inner: Operation['inner'], body: Body): Warning[] {
+  return Object.entries(inner).flatMap(([outer, namesIn]) => {
+    const said = body[outer]
+    if (typeof said !== 'object' || said === null || Array.isArray(said)) return []
+    const known = namesIn(said as Body)
+    return Object.keys(said)
+      .filter((name) => known && !known.includes(name))
+      .map((name) => ({ field: `${outer}.${name}`, problem: problemOf(name, known ?? []) }))
+  })
 }
 
 function problemOf(name: string, known: readonly string[]): string {

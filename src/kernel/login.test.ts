@@ -55,7 +55,7 @@ describe('the login grammar', () => {
       }),
       { numRuns: scaled(20_000) },
     )
-  }, 60_000)
+  })
 
   test('whatever is sent as a login is read as what it would be written as, or not at all, and never breaks', () => {
     const anything = fc.oneof(nearly, fc.string({ maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 60 }))

@@ -56,3 +56,18 @@ export function malformed(problems: readonly FieldProblem[]): Refusal {
   const fields = problems.map((each) => `${each.field}: ${each.problem}`).join('; ')
   return new Refusal('malformed', 'invalid_request', `The request is not valid. ${fields}`, problems)
 }
+
+/** What is refused of fields that stand within another one, by the names that they have there; the rest as it is. */
+export function namedWithin(outer: string, error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.details === null) return error
+  const { kind, code, message, details } = error
+  const toInner = <Named extends { readonly field: string }>(of: Named): Named => ({
+    ...of,
+    field: `${outer}.${of.field}`,
+  })
+  if (isProblems(details)) return malformed(details.map(toInner))
+  const { field } = details
+  return typeof field === 'string' ? new Refusal(kind, code, message, toInner({ ...details, field })) : error
+}
+
+const isProblems = (details: RefusalDetails): details is readonly FieldProblem[] => Array.isArray(details)

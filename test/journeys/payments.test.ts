@@ -1,6 +1,6 @@
 // What the API calls it; nothing here is a promise.
 /* oxlint-disable unicorn/no-thenable */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
@@ -8,8 +8,6 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 import type { OtherSide } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
-
-setDefaultTimeout(60_000)
 
 const minuteMs = 60_000
 
@@ -105,6 +103,8 @@ describe.each([...engines])('paying, on %s', (engine) => {
     [{ amount_rub: 5, method: 'sandbox', code: 'NONESUCH' }, 'code'],
     [{ amount_rub: 5, method: 'sandbox', then: { product: 'gold' } }, 'then.product'],
     [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn' } }, 'then.period'],
+    [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn', period: 7 } }, 'then.period'],
+    [{ amount_rub: 5, method: 'sandbox', then: { product: 'traffic', pool_type: 'gold', gb: 1 } }, 'then.pool_type'],
     [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn', period: 1 } }, 'amount_rub'],
   ])('%j is refused, its field is named, and nothing is written', async (body, field) => {
     const { token } = await shop.newCustomer()
@@ -205,6 +205,21 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(0)
     await db.transact((tx) => pricing.apply(tx, shippedCatalogue))
     shop.clock.advance(1000)
+  })
+
+  test('what is to be bought is compared as it was understood, and a wrong guess in it is named', async () => {
+    const { token } = await shop.newCustomer()
+    const begin = (then: object) =>
+      shop.post('/payments', { then, method: 'sandbox', amount_rub: 500 }, { token, key: 'then' })
+    const first = await begin({ product: 'vpn', period: 1 })
+    expect(first.status).toBe(200)
+    const again = await begin({ auto_renew: false, period: 1, product: 'vpn', lokation: 'moon' })
+    expect([again.status, again.data, again.warnings]).toEqual([
+      200,
+      first.data,
+      [{ field: 'then.lokation', problem: 'is not known here; did you mean location?' }],
+    ])
+    expect((await begin({ product: 'vpn', period: 3 })).error.code).toBe('idempotency_key_reused')
   })
 
   test('a purchase that cannot be made says why and leaves the money; one whose payment is late lapses', async () => {

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/transaction.ts'
 import type { OrderId, PaymentId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { namedWithin, Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Payer } from '../ledger/index.ts'
@@ -86,7 +86,9 @@ export function createPurchases(deps: {
       // A price list that comes into force between the two questions would promise a price of the other one.
       for (;;) {
         const { version: catalogue } = await deps.pricing.current()
-        const price = await buyer.quote(wish)
+        const price = await buyer.quote(wish).catch((error: unknown) => {
+          throw namedWithin('then', error)
+        })
         if ((await deps.pricing.current()).version !== catalogue) continue
         return { product, wish: JSON.stringify(wish), price, catalogue, state: 'waiting', order: null, problem: null }
       }

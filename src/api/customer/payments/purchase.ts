@@ -1,12 +1,18 @@
 import type { PurchaseWish } from '../../../domains/payments/index.ts'
-import type { FieldProblem } from '../../../kernel/refusal.ts'
-import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { namedWithin } from '../../../kernel/refusal.ts'
 import type { z } from '../../operation.ts'
 import { readFields } from '../../validate.ts'
 import { buyDedicated } from '../dedicated/shapes.ts'
 import { readSubuser } from '../premium/reading.ts'
 import { buyTraffic } from '../premium/shapes-traffic.ts'
 import { buyVpn, loadPeriod } from '../vpn/shapes.ts'
+
+/** The names of a purchase's fields; those of none where it says nothing of a product that there is. */
+export function fieldsOfPurchase(product: unknown): readonly string[] | undefined {
+  const of = { dedicated: buyDedicated.body, traffic: buyTraffic.body, vpn: buyVpn.body }
+  const isKnown = (name: unknown): name is keyof typeof of => typeof name === 'string' && Object.hasOwn(of, name)
+  return isKnown(product) ? ['product', ...Object.keys(of[product].shape)] : undefined
+}
 
 /** What is to be bought with a payment: the fields of that product's purchase, understood as it does. */
 export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseWish {
@@ -29,7 +35,8 @@ export function readPurchase(asked: Readonly<Record<string, unknown>>): Purchase
       ...(name !== undefined && { name }),
       ...(publicKey !== undefined && { publicKey }),
       ...(location !== undefined && { location }),
-      ...(autoRenew !== undefined && { autoRenew }),
+      // It renews by itself only if that was asked for: left out, it is the same as no.
+      ...(autoRenew === true && { autoRenew }),
     },
   }
 }
@@ -39,8 +46,6 @@ function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.outp
   try {
     return readFields(schema, fields)
   } catch (error) {
-    if (!(error instanceof Refusal) || !Array.isArray(error.details)) throw error
-    const problems = error.details as readonly FieldProblem[]
-    throw malformed(problems.map((each) => ({ ...each, field: `then.${each.field}` })))
+    throw namedWithin('then', error)
   }
 }
