@@ -66,7 +66,7 @@ describe('the operator’s stock', () => {
     expect([JSON.parse(json.out).length, json.out.length > 300_000, json.exit]).toEqual([4096, true, 0])
     expect((await piped(slowly)).out.trimEnd().split('\n')).toHaveLength(4097)
     expect(await piped('head -n 1')).toEqual({ out: expect.stringContaining('PLACE'), err: '', exit: 0 })
-  }, 30_000)
+  })
 
   test('what adds nothing says why', async () => {
     const lines = async (...typed: string[]) => (await run(...typed)).lines.join()

@@ -592,4 +592,4 @@ test('a body that drips in byte by byte is cut off after ten seconds, and others
   expect(answer?.body).toContain('did not arrive within 10 seconds')
   expect((await shop.services.ledger.balance(shop.customer)).balance as bigint).toBe(100_000n)
   await shop.stop()
-}, 60_000)
+})

@@ -1,6 +1,6 @@
 // What the API calls it; nothing here is a promise.
 /* oxlint-disable unicorn/no-thenable */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CustomerId, PaymentId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
 import { engines } from '../harness/database.ts'
@@ -9,8 +9,6 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 import type { Bill } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
-
-setDefaultTimeout(60_000)
 
 const dayMs = 86_400_000
 

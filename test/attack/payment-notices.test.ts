@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
 import type { PaymentId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
@@ -7,8 +7,6 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 import type { Bill, Post } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
-
-setDefaultTimeout(120_000)
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
 // A notification is whatever somebody writes; a forger may look into it freely.

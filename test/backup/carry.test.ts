@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,8 +18,6 @@ import { HandClock } from '../harness/clock.ts'
 import { type Engine, engines, enginesOf, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
-
-setDefaultTimeout(120_000)
 
 /** The key that the filled shop is sealed with. */
 const key = { TURNPIKE_SECRET_KEY: '05'.repeat(32) }

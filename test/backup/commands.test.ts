@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { close, unfinished } from '../../src/db/closed.ts'
@@ -7,7 +7,6 @@ import { makePlace, openTestDatabase } from '../harness/database.ts'
 import { endStarted, runCommand, runTurnpike } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
-setDefaultTimeout(120_000)
 afterAll(endStarted)
 
 const key = { TURNPIKE_SECRET_KEY: '00'.repeat(32) }

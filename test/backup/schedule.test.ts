@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { findTime } from '../../src/jobs/backups.ts'
@@ -7,8 +7,6 @@ import { scheduleBackups } from '../../src/main/backup/schedule.ts'
 import { configOfPlace } from '../harness/backups.ts'
 import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { wire } from '../harness/wired.ts'
-
-setDefaultTimeout(120_000)
 
 const dayMs = 86_400_000
 const quiet = { info: () => {}, error: () => {} }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { decodeQR } from 'qr/decode.js'
 import { kopecks } from '../../src/kernel/money.ts'
@@ -13,8 +13,6 @@ import type { Bill } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
-
-setDefaultTimeout(120_000)
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
 

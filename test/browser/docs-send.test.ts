@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { type Service, startService } from '../harness/service.ts'
+import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-
-setDefaultTimeout(120_000)
 
 let browser: Browser
 let shop: Service
@@ -20,7 +19,7 @@ afterAll(async () => {
 
 async function visit(path: string, work: (page: Page, asked: readonly string[]) => Promise<void>): Promise<void> {
   const context = await browser.newContext()
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(patienceMs)
   try {
     const page = await context.newPage()
     const asked: string[] = []
@@ -65,7 +64,7 @@ describe('one page, used by one person', () => {
   let page: Page
   beforeAll(async () => {
     context = await browser.newContext()
-    context.setDefaultTimeout(10_000)
+    context.setDefaultTimeout(patienceMs)
     page = await context.newPage()
     await page.goto(`${shop.url}/docs`)
   })

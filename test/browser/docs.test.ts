@@ -5,6 +5,7 @@ import { getBalance, getOrder, listOrders, listTransactions } from '../../src/ap
 import { describe } from '../../src/api/describe.ts'
 import { docsPaths, readDocs } from '../../src/api/docs.ts'
 import { type Operation, operation } from '../../src/api/operation.ts'
+import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
 /** A shop to look at: where it is, a token that it knows, and what the token's customer has. */
@@ -101,12 +102,10 @@ afterAll(async () => {
   await browser?.close()
 })
 
-const waitMs = 10_000
-
 /** Opens the page in a profile of its own, and writes down all that it asks for and complains about. */
 async function visit(url: string, work: (visit: Visit) => Promise<void>, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], ...options })
-  context.setDefaultTimeout(waitMs)
+  context.setDefaultTimeout(patienceMs)
   try {
     const page = await context.newPage()
     const requests: string[] = []

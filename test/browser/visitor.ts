@@ -1,9 +1,7 @@
 import { expect } from 'bun:test'
 import type axe from 'axe-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-
-/** Long enough for a machine that is busy. */
-const waitMs = 20_000
+import { patienceMs } from '../harness/until.ts'
 
 /** Somebody in a browser of his own, and all that his pages have asked for and complained of. */
 export type Visitor = {
@@ -28,7 +26,7 @@ export async function openVisitor(
     ...options,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(waitMs)
+  page.setDefaultTimeout(patienceMs)
   const requests: string[] = []
   const complaints: string[] = []
   const allowed: RegExp[] = []

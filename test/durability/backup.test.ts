@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +9,6 @@ import { type Engine, engines, makePlace, openTestDatabase, type Place } from '.
 import { isLong } from '../harness/scale.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
-
-setDefaultTimeout(isLong ? 1_800_000 : 120_000)
 
 const program = fileURLToPath(import.meta.resolve('./load.ts'))
 const rounds = isLong ? 50 : 1

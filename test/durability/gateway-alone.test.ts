@@ -44,5 +44,5 @@ describe('a gateway whose shop is away', () => {
     expect(await second.exited).toBe(0)
     await origin.stop()
     await place.remove()
-  }, 60_000)
+  })
 })

@@ -11,7 +11,7 @@ import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
 import type { Bill, OtherSide } from '../providers/other-side.ts'
 import { introduce } from '../providers/shop.ts'
 
-setDefaultTimeout(isLong ? 3_600_000 : 120_000)
+setDefaultTimeout(isLong ? 3_600_000 : 300_000)
 
 const program = fileURLToPath(import.meta.resolve('./payments-worker.ts'))
 /** 200 in all in a long run; a few otherwise. */

@@ -33,7 +33,7 @@ describe.each([...engines])('a shop that is killed outright on %s', (engine) => 
     } finally {
       await shop.close()
     }
-  }, 120_000)
+  })
 })
 
 /** Lets the child answer for a number of purchases, then kills it in the middle of whatever it does. */

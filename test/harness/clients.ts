@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { patienceMs } from './until.ts'
 
 /** Where clients of these tests come from: an address that is nobody else's, so that a trace of it is one. */
 export const clientAddress = '127.9.9.9'
@@ -12,7 +13,7 @@ export async function run(...command: readonly string[]): Promise<Ran> {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    timeout: 30_000,
+    timeout: patienceMs,
     killSignal: 'SIGKILL',
   })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { patienceMs } from './until.ts'
 
-const answersWithinMs = 30_000
 const endsWithinMs = 5_000
 
 type Answer = { readonly id: number; readonly result?: unknown; readonly problem?: string }
@@ -39,7 +39,7 @@ export function startInside(namespace: string, under: readonly string[] = []): I
       const id = asked
       const { promise, resolve } = Promise.withResolvers<Answer>()
       waiting.set(id, resolve)
-      const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), answersWithinMs)
+      const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), patienceMs)
       await child.stdin.write(`${JSON.stringify({ id, verb, given })}\n`)
       await child.stdin.flush()
       const answer = await promise

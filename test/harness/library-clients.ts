@@ -10,7 +10,7 @@ const tls = require('node:tls')
 const [proxy, plain, secure, localAddress] = process.argv.slice(1)
 const at = new URL(proxy)
 const basic = 'Basic ' + Buffer.from(at.username + ':' + at.password).toString('base64')
-const there = { host: at.hostname, port: at.port, localAddress, timeout: 8000 }
+const there = { host: at.hostname, port: at.port, localAddress, timeout: 60000 }
 const headers = { Host: new URL(plain).host, 'Proxy-Authorization': basic }
 
 const ask = (agent) => new Promise((resolve, reject) => {
@@ -59,18 +59,18 @@ def opener(url):
     handlers = urllib.request.ProxyHandler({'http': url, 'https': url}), urllib.request.HTTPSHandler(context=anyone)
     return urllib.request.build_opener(*handlers)
 
-answers = {'forwarded': opener(proxy).open(plain, timeout=8).status, 'tunnelled': opener(proxy).open(secure, timeout=8).status}
+answers = {'forwarded': opener(proxy).open(plain, timeout=60).status, 'tunnelled': opener(proxy).open(secure, timeout=60).status}
 
 import base64
 basic = 'Basic ' + base64.b64encode(f'{at.username}:{at.password}'.encode()).decode()
-client = http.client.HTTPConnection(at.hostname, at.port, timeout=8, source_address=(source, 0))
+client = http.client.HTTPConnection(at.hostname, at.port, timeout=60, source_address=(source, 0))
 target = urllib.parse.urlsplit(plain)
 client.set_tunnel(target.hostname, target.port, {'Proxy-Authorization': basic})
 client.request('GET', '/')
 answers['client'] = client.getresponse().status
 
 try:
-    opener(f'http://{at.username}:wrong@{at.hostname}:{at.port}').open(plain, timeout=8)
+    opener(f'http://{at.username}:wrong@{at.hostname}:{at.port}').open(plain, timeout=60)
 except urllib.error.HTTPError as error:
     answers['refused'] = error.code
 print(json.dumps(answers))

@@ -1,6 +1,7 @@
-import { until } from './until.ts'
+import { patienceMs, until } from './until.ts'
 
-const commandMs = 60_000
+/** Some commands begin a process that begins another. */
+const commandMs = 2 * patienceMs
 
 /** One shell into which a reader pastes command after command. */
 export function openShell(cwd: string, env: Record<string, string>) {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './gateway.ts'
 import { RawClient } from './raw-client.ts'
+import { patienceMs } from './until.ts'
 
 /** Somebody else's proxy, running on this machine. */
 export type PeerProxy = { readonly name: string; readonly port: number; stop(): Promise<void> }
 
-const startsWithinMs = 5000
 const squidSettings = (port: number): string => `http_port 127.0.0.1:${port}
 http_access allow all
 cache deny all
@@ -66,7 +66,7 @@ export async function startPeer(name: PeerName, originPort: number): Promise<Pee
   const file = join(folder, 'settings')
   writeFileSync(file, peers[name].settings(port, originPort))
   const child = Bun.spawn(peers[name].command(program, file), { stdout: 'ignore', stderr: 'ignore' })
-  const giveUpAt = performance.now() + startsWithinMs
+  const giveUpAt = performance.now() + patienceMs
   while (!(await answersAt(port))) {
     if (performance.now() > giveUpAt) throw new Error(`${name} did not start`)
     await Bun.sleep(20)

@@ -1,9 +1,9 @@
 import type { Socket } from 'bun'
+import { patienceMs } from './until.ts'
 
 /** What came back on a connection: the bytes, and whether the other side ended it by itself. */
 export type Heard = { readonly bytes: Buffer; readonly hasEnded: boolean }
 
-const patienceMs = 3000
 const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A client that sends bytes as they are, half-closes, resets or stops reading when it is told to. */

@@ -3,11 +3,10 @@ import { createKernel } from '../../src/plane/gateway/carry/linux/kernel.ts'
 import { openLibc } from '../../src/plane/gateway/carry/linux/libc.ts'
 import { EAGAIN } from '../../src/plane/gateway/carry/linux/numbers.ts'
 import type { Processor } from '../../src/plane/gateway/carry/linux/structures.ts'
-import { until } from './until.ts'
+import { patienceMs, until } from './until.ts'
 
 const loopback = readAddress('127.0.0.1')
 const ENOTCONN = 107
-const patienceMs = 20_000
 
 /**
  * A client on the system's own calls, which tell what Bun's sockets leave open: whether a connection was ended in order

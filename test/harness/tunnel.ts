@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { patienceMs } from './until.ts'
 
 export type Login = { readonly username: string; readonly password: string } | undefined
 export type Spot = { readonly host: string; readonly port: number }
@@ -18,8 +19,6 @@ export type Tunnel = {
   readonly closedAt: Promise<number>
   close(): void
 }
-
-const patienceMs = 8000
 
 class Wire {
   private held = Buffer.alloc(0)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { perform } from '../../src/main/perform.ts'
 import { settings } from '../../src/main/settings/config.ts'
 import { isLong } from './scale.ts'
+import { patienceMs } from './until.ts'
 
 /** The operator's tool, as an operator starts it. */
 export const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
@@ -76,8 +77,6 @@ export type Running = {
   kill(signal: NodeJS.Signals): void
 }
 
-const waitLimitMs = 30_000
-
 const started = new Set<Bun.Subprocess>()
 
 /** For the end of a test file: a test that failed half-way leaves nothing running behind it. */
@@ -112,7 +111,7 @@ export function startTurnpike(
     out: () => texts.out,
     err: () => texts.err,
     async until(pattern) {
-      for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 20) {
+      for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += 20) {
         const found = pattern.exec(texts.out) ?? pattern.exec(texts.err)
         if (found) return found
         if (child.exitCode !== null) break
@@ -126,7 +125,7 @@ export function startTurnpike(
 
 /** Waits for something to become so; it is asked again every few milliseconds. */
 export async function untilTrue(ask: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 25) {
+  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += 25) {
     if (await ask()) return true
     await Bun.sleep(25)
   }

@@ -1,5 +1,8 @@
-/** Long enough for a machine that is busy with other tests, or with another machine's work. */
-const patienceMs = 20_000
+/**
+ * Long enough for a machine that is busy with other tests, or of which others have the most for a while. Nothing that
+ * is promised within a time is waited for so long.
+ */
+export const patienceMs = 60_000
 
 /** Waits for what must come true by itself, and says so if it does not. */
 export async function until(isTrue: () => boolean, mostMs = patienceMs): Promise<void> {

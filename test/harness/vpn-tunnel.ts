@@ -8,10 +8,10 @@ import type { VpnSetup } from '../../src/wire/node/join.ts'
 import type { NodePeer } from '../../src/wire/node/state.ts'
 import type { Inside } from './inside.ts'
 import { type Net, openNet, places } from './netns.ts'
+import { patienceMs } from './until.ts'
 import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
 
 const listenPort = 51_820
-const readyWithinMs = 20_000
 
 /** One customer's device: what the shop tells the node about it, and what the customer has. */
 export type Customer = { readonly peer: NodePeer; readonly config: string }
@@ -153,7 +153,7 @@ export async function startWireguardGo(net: Net, namespace: string, device: stri
 export async function until(
   what: string,
   isSo: () => Promise<boolean> | boolean,
-  withinMs = readyWithinMs,
+  withinMs = patienceMs,
 ): Promise<number> {
   const beganMs = performance.now()
   while (!(await isSo())) {

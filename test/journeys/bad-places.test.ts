@@ -1,10 +1,8 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runTurnpike } from '../harness/turnpike.ts'
-
-setDefaultTimeout(60_000)
 
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-places-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

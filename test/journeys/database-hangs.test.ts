@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import { freePort } from '../harness/gateway.ts'
 import { type Postgres, startPostgres } from '../harness/postgres.ts'
@@ -6,8 +6,6 @@ import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
-
-setDefaultTimeout(120_000)
 
 let server: Postgres
 let service: Service

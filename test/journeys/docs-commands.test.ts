@@ -9,7 +9,7 @@ import { freePort } from '../harness/gateway.ts'
 import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
 import { openShell } from '../harness/pasting-shell.ts'
 import { runtimeCommand } from '../harness/turnpike.ts'
-import { until } from '../harness/until.ts'
+import { patienceMs, until } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
 const documents = ['README.md', 'CONTRIBUTING.md', ...new Bun.Glob('docs/**/*.md').scanSync({ cwd: root })].toSorted()
@@ -18,7 +18,7 @@ const textOf = (document: string): string => readFileSync(join(root, document), 
 /** What a command is not run for here: it would change this checkout, or is this very run. */
 const notHere = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm test$/]
 const goesOn = /(^|\s)(npm start|npx turnpike up)$/
-const waitMs = 60_000
+const waitMs = 2 * patienceMs
 
 const folders: string[] = []
 afterAll(() => {
@@ -118,7 +118,7 @@ describe('every command is run as it is written in', () => {
       } finally {
         await reader.shell.end()
       }
-    }, 180_000)
+    })
   }
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,6 @@ import { freePort } from '../harness/gateway.ts'
 import { endStarted, runCommand, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
 
-setDefaultTimeout(120_000)
 afterAll(endStarted)
 
 type Told = { exit: number; ok: boolean; advice: readonly Advice[] }

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,6 @@ import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
-setDefaultTimeout(60_000)
 afterAll(endStarted)
 
 test('a shop that is told to stop says so first, and serves while a balancer looks for another one', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toolActor } from '../../src/domains/operators/rules.ts'
 import { formatAddress, readAddress, readPrefix } from '../../src/kernel/address.ts'
 import { kopecks } from '../../src/kernel/money.ts'
@@ -8,8 +8,6 @@ import type { Services } from '../../src/main/shop/services.ts'
 import { HandClock } from '../harness/clock.ts'
 import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
-
-setDefaultTimeout(120_000)
 
 describe('a moment is taken as exactly as it is written', () => {
   test.each([

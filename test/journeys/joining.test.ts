@@ -34,7 +34,7 @@ describe('a gateway that cannot join its shop', () => {
       expect([ended.exit, ended.out]).toEqual([2, ''])
       expect(ended.err).toContain(text)
     }
-  }, 60_000)
+  })
 
   test('whose shop has a certificate that is not trusted, says so at once and goes on trying', async () => {
     const shop = Bun.serve({ port: 0, hostname: '127.0.0.1', tls: selfSigned, fetch: () => new Response() })
@@ -45,12 +45,12 @@ describe('a gateway that cannot join its shop', () => {
     gateway.kill('SIGTERM')
     expect(await gateway.exited).toBe(0)
     await shop.stop(true)
-  }, 60_000)
+  })
 
   test('that waits for a key in its data folder says where it looks', async () => {
     const gateway = startTurnpike(['gateway'], settings({}))
     await gateway.until(/"event":"no join key".*gateway\.key/)
-  }, 60_000)
+  })
 })
 
 test('a gateway says that its clock and its shop’s differ, and that the shop is away', async () => {
@@ -70,4 +70,4 @@ test('a gateway says that its clock and its shop’s differ, and that the shop i
   await gateway.until(/"event":"state not read".*"away_ms"/)
   await endStarted()
   rmSync(folder, { recursive: true, force: true })
-}, 60_000)
+})

@@ -91,5 +91,5 @@ describe('a gateway that meets two shops behind a balancer', () => {
       expect(await untilTrue(() => reports() >= reported + watchedReports)).toBe(true)
       expect(states() - before).toBeLessThanOrEqual(4)
     }
-  }, 60_000)
+  })
 })

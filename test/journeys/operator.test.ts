@@ -127,7 +127,7 @@ describe('starting and stopping', () => {
       expect({ words, exit: ended.exit, out: ended.out }).toEqual({ words, exit, out: '' })
       expect(ended.err).toMatch(/^turnpike: .+\n$/)
     }
-  }, 60_000)
+  })
 
   test('a data folder that is a file is said to be one', async () => {
     const file = join(place.folder, 'a-file')
@@ -184,7 +184,7 @@ describe('starting and stopping', () => {
         expect(err).not.toContain(secret)
       }
     }
-  }, 60_000)
+  })
 
   test('a port that is taken stops the start with one clear line', async () => {
     const holder = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
@@ -206,7 +206,7 @@ describe('starting and stopping', () => {
       expect(await shop.exited).toBe(0)
       expect(shop.err()).toContain('shop closed')
     }
-  }, 60_000)
+  })
 
   test('told to stop while a request runs, it finishes that, refuses new ones, and ends with 0 within ten seconds', async () => {
     const postgres = await makePreparedPlace('postgres', 'stocked')
@@ -245,7 +245,7 @@ describe('starting and stopping', () => {
     expect(performance.now() - startedMs).toBeLessThan(10_000)
     await held.close()
     await postgres.remove()
-  }, 60_000)
+  })
 
   const pidOf = (part: string, log: string) =>
     Number(
@@ -283,7 +283,7 @@ describe('starting and stopping', () => {
     up.kill('SIGTERM')
     expect(await up.exited).toBe(0)
     expect(isAlive(second)).toBe(false)
-  }, 60_000)
+  })
 
   test('when the supervisor is killed outright, neither shop nor gateway stays behind', async () => {
     const up = startTurnpike(['up'], settings())
@@ -296,7 +296,7 @@ describe('starting and stopping', () => {
     process.kill(supervisor, 'SIGKILL')
     expect(await untilTrue(() => !isAlive(shop) && !isAlive(gateway))).toBe(true)
     expect(await up.exited).not.toBe(0)
-  }, 60_000)
+  })
 
   test('when the launcher in front of it is killed outright, neither supervisor nor shop stays behind', async () => {
     const up = startTurnpike(['up'], settings(), launcher)
@@ -304,5 +304,5 @@ describe('starting and stopping', () => {
     const shop = pidOfShop(up.err())
     up.kill('SIGKILL')
     expect(await untilTrue(() => !isAlive(shop))).toBe(true)
-  }, 60_000)
+  })
 })

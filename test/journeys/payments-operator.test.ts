@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { kopecks } from '../../src/kernel/money.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
@@ -7,8 +7,6 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import { introduce } from '../providers/shop.ts'
-
-setDefaultTimeout(120_000)
 
 /** Yesterday and today. */
 function daysAround(): string[] {

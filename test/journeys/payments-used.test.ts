@@ -1,11 +1,9 @@
 // What the API calls it; nothing here is a promise.
 /* oxlint-disable unicorn/no-thenable */
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { curl } from '../harness/clients.ts'
 import { openRoad, startOrigin } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
-
-setDefaultTimeout(120_000)
 
 test('top up, buy with it at once, use what was bought, and get the payment back', async () => {
   const road = await openRoad('sqlite')

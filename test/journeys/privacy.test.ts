@@ -1,5 +1,5 @@
 import { Database as Sqlite } from 'bun:sqlite'
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tablesOf } from '../../src/db/carry/tables.ts'
@@ -21,8 +21,6 @@ import { failureOf, refusalOf } from '../harness/failure.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
 import { wideIn } from '../harness/scans.ts'
-
-setDefaultTimeout(120_000)
 
 /** Everything of hers begins with this, or is one of these addresses. */
 const personal = ['zinaida', '91.121.44.77', '91.121.44.78', '91.121.44.200', '91.121.44.79']

@@ -57,7 +57,7 @@ describe('the sandbox', () => {
     expect(shop.err()).toContain('"path":"/api/v1/balance"')
     expect(shop.err()).not.toContain(shown.slice(8))
     expect(shop.err()).not.toContain('Bearer tp_')
-  }, 60_000)
+  })
 
   test('every start prints a link for its customer and one for its operator, which open the console once each', async () => {
     for (const start of ['first', 'second']) {
@@ -79,7 +79,7 @@ describe('the sandbox', () => {
       await close(shop)
       expect([start, shop.err().includes(customer), shop.err().includes(operator)]).toEqual([start, false, false])
     }
-  }, 60_000)
+  })
 
   test('it opens once: the next start keeps what is there and shows no token', async () => {
     const first = await open()
@@ -91,7 +91,7 @@ describe('the sandbox', () => {
     await close(shop)
     expect(shop.out()).not.toContain('tp_test_')
     expect(statSync(`${place.folder}/fresh`).mode & 0o777).toBe(0o700)
-  }, 60_000)
+  })
 
   test('scripts may fix its token, whatever characters it has, on the first start or on a later one', async () => {
     for (const token of [`it's-"fixed"-$HOME`, 'another-one-12345']) {
@@ -106,7 +106,7 @@ describe('the sandbox', () => {
       await close(shop)
       expect(shop.err()).not.toContain(token)
     }
-  }, 60_000)
+  })
 
   test('told not to be one, an empty folder opens empty', async () => {
     const { shop, url } = await open({ TURNPIKE_SANDBOX: 'off' })
@@ -114,12 +114,12 @@ describe('the sandbox', () => {
     await close(shop)
     expect(shop.out()).not.toContain('sandbox')
     expect(shop.err()).not.toContain('still a sandbox')
-  }, 60_000)
+  })
 
   test('told not to be one once it is one, it says that it stays one', async () => {
     await close((await open()).shop)
     const { shop } = await open({ TURNPIKE_SANDBOX: 'off' })
     await close(shop)
     expect(shop.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
-  }, 60_000)
+  })
 })

@@ -65,7 +65,7 @@ describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine)
     renameSync(`${key}.away`, key)
     await openOnce()
     expect((await runTurnpike(['verify'], settings())).exit).toBe(0)
-  }, 90_000)
+  })
 
   test('without its database opens no new shop in its place', async () => {
     await openOnce()
@@ -77,13 +77,13 @@ describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine)
     expect([ended.exit, ended.out]).toEqual([2, ''])
     expect(ended.err).toContain('is the key of a shop')
     expect(readdirSync(elsewhere)).toEqual(['secret.key'])
-  }, 90_000)
+  })
 
   test('of a production shop that has sold nothing yet is its key too', async () => {
     await openOnce({ TURNPIKE_SANDBOX: 'off' })
     renameSync(key, `${key}.away`)
     await expectRefused('There is no', { TURNPIKE_SANDBOX: 'off' })
-  }, 90_000)
+  })
 
   test('of a shop from before keys were noted is noted by the next start, which makes none either', async () => {
     await openOnce()
@@ -96,7 +96,7 @@ describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine)
     await openOnce()
     await db.close()
     await expectRefused('is not the one', { TURNPIKE_SECRET_KEY: another })
-  }, 90_000)
+  })
 })
 
 describe('two shops that open one database at once', () => {
@@ -122,7 +122,7 @@ describe('two shops that open one database at once', () => {
     expect(keys).toEqual(outcomes.map((outcome) => outcome === 'open'))
     await endStarted()
     await place.remove()
-  }, 90_000)
+  })
 })
 
 describe('the data folder', () => {
@@ -147,5 +147,5 @@ describe('the data folder', () => {
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([])
     await endStarted()
     await place.remove()
-  }, 90_000)
+  })
 })

@@ -54,7 +54,7 @@ describe('a service user, over code that it may not write', () => {
     up.kill('SIGTERM')
     await reading
     expect(await up.exited).toBe(0)
-  }, 90_000)
+  })
 
   test('is told in one line when the data folder is not its own', async () => {
     const closed = join(folder, 'closed')
@@ -65,5 +65,5 @@ describe('a service user, over code that it may not write', () => {
       `turnpike: ${join(closed, 'data')} may not be used by this user. ` +
         'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).\n',
     )
-  }, 60_000)
+  })
 })

@@ -89,7 +89,7 @@ describe('turnpike up', () => {
     expect(up.out()).toBe('')
     database.arrive()
     await up.until(opened)
-  }, 90_000)
+  })
 
   test('waits for a port that another has for a moment, tells that other nothing, and opens then', async () => {
     const stranger = takePort(port)
@@ -102,7 +102,7 @@ describe('turnpike up', () => {
     expect(stranger.heard).toEqual([])
     const caller = await createCaller(`http://127.0.0.1:${port}`, await tokenIn(up))
     expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
-  }, 90_000)
+  })
 
   test('keeps its nodes from a stranger on the port while its shop is away', async () => {
     const up = startTurnpike(['up'], settings())
@@ -115,7 +115,7 @@ describe('turnpike up', () => {
     stranger.leave()
     await up.until(/"event":"open again","part":"shop"/)
     expect(stranger.heard).toEqual([])
-  }, 90_000)
+  })
 
   test('says that it is open when what it sells is carried, and not before', async () => {
     const stranger = takePort(gatewayPort)
@@ -131,7 +131,7 @@ describe('turnpike up', () => {
       proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}`,
     })
     expect(carried.status).toBe(200)
-  }, 90_000)
+  })
 
   const quote = '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4'
 
@@ -143,7 +143,7 @@ describe('turnpike up', () => {
     expect([second.exit, second.out]).toEqual([2, ''])
     expect(second.err).toContain('Another Turnpike is open on')
     expect((await caller.get(quote)).data.available).toBeGreaterThan(0)
-  }, 90_000)
+  })
 
   test('a gateway that has joined another database of this folder joins anew, and what is sold is carried', async () => {
     const before = startTurnpike(['up'], settings())
@@ -154,14 +154,14 @@ describe('turnpike up', () => {
     const caller = await createCaller(`http://127.0.0.1:${port}`, await tokenIn(up))
     const isSold = async () => (await caller.get(quote)).data?.available > 0
     expect(await untilTrue(isSold)).toBe(true)
-  }, 90_000)
+  })
 
   test('ends with an error, and leaves nothing behind, when a part has a setting that it cannot use', async () => {
     const ended = await runTurnpike(['up'], { ...settings(), TURNPIKE_GATEWAY_LISTEN: '203.0.113.9' })
     expect([ended.exit, ended.out]).toEqual([2, ''])
     expect(ended.err).toContain('203.0.113.9 is not an address of this machine.')
     expect(ended.err).toContain('shop closed')
-  }, 90_000)
+  })
 
   test('a token whose first start failed half-way is shown by the next, and then no more', async () => {
     const stranger = takePort(port)
@@ -179,5 +179,5 @@ describe('turnpike up', () => {
     await again.until(opened)
     expect(again.out()).not.toContain('tp_test_')
     expect(shop.err() + failed.err).not.toContain(token)
-  }, 90_000)
+  })
 })

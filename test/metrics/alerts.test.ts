@@ -1,10 +1,8 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installPackages, run } from '../harness/apt.ts'
-
-setDefaultTimeout(240_000)
 
 const rules = join(import.meta.dir, '../../docs/operate/alerts.yml')
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-alerts-'))

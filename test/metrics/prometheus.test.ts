@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +10,6 @@ import { freePort } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { endStarted, type Running, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
-
-setDefaultTimeout(240_000)
 
 const docs = join(import.meta.dir, '../../docs/operate')
 const token = 'sandbox-token-of-a-test'

@@ -47,12 +47,12 @@ describe('packed into one file', () => {
     void read(up.stderr)
     await until(() => said.includes('Turnpike is open at') || up.exitCode !== null, withinMs)
     expect(said).toContain('Turnpike is open at')
-  }, 120_000)
+  })
   afterAll(async () => {
     up.kill('SIGTERM')
     await up.exited
     rmSync(folder, { recursive: true, force: true })
-  }, 60_000)
+  })
 
   const authorization = `Bearer ${token}`
   const buy = () =>
@@ -105,7 +105,7 @@ describe('packed into one file', () => {
     process.kill(Number(pid), 'SIGKILL')
     await until(() => said.includes('"event":"open again","part":"gateway"'), withinMs)
     expect((await buy()).headers.get('idempotent-replayed')).toBe('true')
-  }, 60_000)
+  })
 })
 
 describe('what a packed program needs to be told', () => {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/db/transaction.ts'
 import type { Payment } from '../../src/domains/payments/rules.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
@@ -12,8 +12,6 @@ import { isLong } from '../harness/scale.ts'
 import { addCustomer, buy, findingsOf, wire } from '../harness/wired.ts'
 import type { OtherSide, Post, Trouble } from './other-side.ts'
 import { introduce } from './shop.ts'
-
-setDefaultTimeout(isLong ? 1_800_000 : 120_000)
 
 /** A round takes most of a second, and there are five kinds of provider. */
 const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres: 20 } : { sqlite: 2, postgres: 1 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/db/transaction.ts'
 import { auditOf } from '../../src/kernel/finding.ts'
 import { HandClock } from '../harness/clock.ts'
@@ -7,8 +7,6 @@ import { fillShop, wireFilled } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Edit, editsOf, type Hands, openHands } from './edits.ts'
 import { type Unseen, unseen } from './unseen.ts'
-
-setDefaultTimeout(isLong ? 1_800_000 : 120_000)
 
 /** All edits to three rows of each table in a long run; otherwise some of those to one, fewer on PostgreSQL. */
 const rowsEach = isLong ? 3 : 1

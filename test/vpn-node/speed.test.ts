@@ -40,7 +40,7 @@ describe('a device with a speed', () => {
       expect(await timeOf(() => receive(host, 8 * megabit))).toBeGreaterThan(430)
       expect(await timeOf(() => send(host, 8 * megabit))).toBeGreaterThan(430)
     }
-  }, 30_000)
+  })
 
   test('has another speed as soon as it is told', async () => {
     await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: 4 }] })
@@ -49,5 +49,5 @@ describe('a device with a speed', () => {
     const classes = await scene.net.inside(scene.net.node, ['tc', 'class', 'show', 'dev', scene.deviceName])
     expect(classes.trim()).toBe('')
     await receive(places.origin4, 8 * megabit)
-  }, 30_000)
+  })
 })

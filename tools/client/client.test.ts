@@ -4,7 +4,7 @@ import { findShared, toClient, toShared } from './types.ts'
 
 test('the client of the console is what the descriptions say; npm run client makes it anew', async () => {
   for (const { file, text } of await makeClients()) expect(await Bun.file(file).text()).toBe(text)
-}, 60_000)
+})
 
 test('every part of a schema has its type', () => {
   const text = toClient(

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { fillShop, wireFilled } from '../../../test/harness/filled.ts'
 import { auditOf } from '../../kernel/finding.ts'
 import type { Services } from '../../main/shop/services.ts'
 import { idsIn, isBeginning, monthStartsUntil, readCursor, redact, toCursor, withoutNames } from './rules.ts'
-
-setDefaultTimeout(120_000)
 
 describe.each([...engines])('what is old on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>

@@ -68,5 +68,5 @@ describe('calling the shop from an address', () => {
     const [other, untrusted] = await Promise.all([callSecurely('127.0.0.5', true), callSecurely('127.0.0.1', false)])
     expect(other).toBe('ERR_TLS_CERT_ALTNAME_INVALID')
     expect(untrusted).toBe('DEPTH_ZERO_SELF_SIGNED_CERT')
-  }, 60_000)
+  })
 })
