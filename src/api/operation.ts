@@ -30,6 +30,11 @@ type Fields = z.ZodObject<z.ZodRawShape>
 /** A refusal as the description shows it. */
 export type RefusalExample = { readonly message: string; readonly details: RefusalDetails | null }
 
+type Inner = {
+  readonly field: string
+  readonly namesIn: (said: Readonly<Record<string, unknown>>) => readonly string[] | undefined
+}
+
 /** One operation of the API: its shape and its words. What it does is bound to it in `api/`. */
 export type Operation<
   Params extends Fields = Fields,
@@ -52,8 +57,8 @@ export type Operation<
   readonly exampleBody: z.input<Body>
   /** Names for one that stand for a list: `country` for `countries`. They are understood, with a warning. */
   readonly singular: Readonly<Record<string, string>>
-  /** The names that a field which is an object knows, where it says enough of itself. */
-  readonly inner: Readonly<Record<string, (said: Readonly<Record<string, unknown>>) => readonly string[] | undefined>>
+  /** Fields that are objects, and the names that each of them knows, where it says enough of itself. */
+  readonly inner: readonly Inner[]
   /** Where there is more to read about what a field takes, for its refusals. */
   readonly see: Readonly<Record<string, string>>
   /** What it may refuse with, beyond what every operation may. */
@@ -104,7 +109,7 @@ export function operation<
     body: noFields as unknown as Body,
     exampleBody: {} as z.input<Body>,
     singular: {},
-    inner: {},
+    inner: [],
     see: {},
     codes: [],
     refusals: {},

@@ -10,7 +10,7 @@ const operation = {
   query: z.object({}),
   body,
   singular: { country: 'countries' },
-  inner: {},
+  inner: [],
   charges: true,
 }
 const problemOf = (name: string) =>
@@ -64,15 +64,15 @@ test('one in place of a list is read as the list, and leaves the request that wa
 
 test('within a field that is an object its own names are known, if it says enough to know them', () => {
   const namesIn = ({ product }: { readonly product?: unknown }) => (product === 'a' ? ['product', 'count'] : undefined)
-  const find = (then: Parameters<typeof findWarnings>[2][string]) =>
+  const find = (said: Parameters<typeof findWarnings>[2][string]) =>
     findWarnings(
-      { ...operation, body: z.object({ then: z.any() }), inner: { then: namesIn } },
+      { ...operation, body: z.object({ what: z.any() }), inner: [{ field: 'what', namesIn }] },
       {},
-      { then },
+      { what: said },
       new Headers(),
     ).warnings
   expect(find({ product: 'a', cout: 1, count: 2 })).toEqual([
-    { field: 'then.cout', problem: 'is not known here; did you mean count?' },
+    { field: 'what.cout', problem: 'is not known here; did you mean count?' },
   ])
   for (const said of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(said)).toEqual([])
 })

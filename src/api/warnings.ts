@@ -91,10 +91,10 @@ function readSingular(
 
 /** What a field that is an object does not know. */
 function ofInner(inner: Operation['inner'], body: Body): Warning[] {
-  return Object.entries(inner).flatMap(([outer, namesIn]) => {
+  return inner.flatMap(({ field: outer, namesIn }) => {
     const said = body[outer]
     if (typeof said !== 'object' || said === null || Array.isArray(said)) return []
-    const known = namesIn(said as Body)
+    const known = namesIn(said)
     return Object.keys(said)
       .filter((name) => known && !known.includes(name))
       .map((name) => ({ field: `${outer}.${name}`, problem: problemOf(name, known ?? []) }))

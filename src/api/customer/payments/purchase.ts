@@ -7,13 +7,6 @@ import { readSubuser } from '../premium/reading.ts'
 import { buyTraffic } from '../premium/shapes-traffic.ts'
 import { buyVpn, loadPeriod } from '../vpn/shapes.ts'
 
-/** The names of a purchase's fields; those of none where it says nothing of a product that there is. */
-export function fieldsOfPurchase(product: unknown): readonly string[] | undefined {
-  const of = { dedicated: buyDedicated.body, traffic: buyTraffic.body, vpn: buyVpn.body }
-  const isKnown = (name: unknown): name is keyof typeof of => typeof name === 'string' && Object.hasOwn(of, name)
-  return isKnown(product) ? ['product', ...Object.keys(of[product].shape)] : undefined
-}
-
 /** What is to be bought with a payment: the fields of that product's purchase, understood as it does. */
 export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseWish {
   const { product, ...fields } = asked

@@ -14,7 +14,7 @@ import {
   text,
 } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { fieldsOfPurchase } from './purchase.ts'
+import { fieldsOfPurchase } from './shapes-purchase.ts'
 
 const tag = 'Payments'
 const statuses = ['pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
@@ -197,7 +197,7 @@ export const createPayment = operation({
       }),
   }),
   exampleBody: { amount_rub: 500, method: 'sandbox' },
-  inner: { then: ({ product }) => fieldsOfPurchase(product) },
+  inner: [{ field: 'then', namesIn: ({ product }) => fieldsOfPurchase(product) }],
   answer: payment,
   example: paymentExample,
   charges: true,
