@@ -25,7 +25,11 @@ export type Stand = {
   /** How often the shop was asked about somebody. */
   readonly asked: { count: number }
   /** The shop tells of a change. */
-  change(told: { readonly exits?: readonly NodeExit[]; readonly gateways?: readonly NodeGateway[] }): void
+  change(told: {
+    readonly proxies?: readonly NodeProxy[]
+    readonly exits?: readonly NodeExit[]
+    readonly gateways?: readonly NodeGateway[]
+  }): void
   /** Ends it, and tells what was left behind. */
   stop(): Promise<Engine['standing']>
 }
@@ -50,7 +54,7 @@ export type StandOptions = {
   /** How fast credentials may carry; as fast as they can unless said. */
   readonly speeds?: () => Partial<Speeds>
   /** Asks the shop; it knows nobody unless said. */
-  readonly ask?: Ask
+  readonly ask?: (...asked: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unasked'>
   readonly subuser?: Partial<NodeSubuser>
   /** Where `pavel` leaves; from this machine unless said. */
   readonly exits?: readonly NodeExit[]
@@ -76,7 +80,7 @@ export const loginLine = (username: string, password?: string): string =>
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const digestOf = (username: string): string => Buffer.from(sha256(passwordOf(username))).toString('hex')
 
-function proxy(id: number, username: string, options: Partial<NodeProxy> = {}): NodeProxy {
+export function proxyOf(id: number, username: string, options: Partial<NodeProxy> = {}): NodeProxy {
   return {
     id,
     username,
@@ -97,13 +101,13 @@ function proxy(id: number, username: string, options: Partial<NodeProxy> = {}): 
  * pass.
  */
 const proxies = (): NodeProxy[] => [
-  proxy(1, 'anna'),
-  proxy(2, 'boris'),
-  proxy(3, 'clara', { leave_from: '::1' }),
-  proxy(4, 'dora', { port_type: 'socks' }),
-  proxy(5, 'emil', { port_type: 'socks', leave_from: '::1' }),
-  proxy(6, 'frida', { expires_at: Date.now() - 1000 }),
-  proxy(7, 'gleb', { state: 'blocked' }),
+  proxyOf(1, 'anna'),
+  proxyOf(2, 'boris'),
+  proxyOf(3, 'clara', { leave_from: '::1' }),
+  proxyOf(4, 'dora', { port_type: 'socks' }),
+  proxyOf(5, 'emil', { port_type: 'socks', leave_from: '::1' }),
+  proxyOf(6, 'frida', { expires_at: Date.now() - 1000 }),
+  proxyOf(7, 'gleb', { state: 'blocked' }),
 ]
 
 /** What the shop knows of a proxy that the gateway knows too. */
@@ -182,7 +186,10 @@ export function makeEngineDeps(options: StandOptions) {
     },
     ask: async (question, source) => {
       asked.count += 1
-      return options.ask?.(question, source) ?? { found: { proxy: null, subuser: null } }
+      const answer = await options.ask?.(question, source)
+      if (answer === 'unasked') return answer
+      if (answer) snapshot.learn(answer.found)
+      return 'asked'
     },
     policy: () => policy,
     speeds,
@@ -222,8 +229,8 @@ export function openEngine(options: StandOptions = {}): Stand {
     port,
     engine,
     asked,
-    change: ({ exits = [], gateways = [] }) =>
-      engine.changed(deps.snapshot.apply({ proxies: [], subusers: [], exits: [...exits], gateways }), () => {}),
+    change: ({ proxies: told = [], exits = [], gateways = [] }) =>
+      engine.changed(deps.snapshot.apply({ proxies: [...told], subusers: [], exits: [...exits], gateways }), () => {}),
     async stop() {
       await engine.stop(0)
       await until(() => engine.standing.open === 0)

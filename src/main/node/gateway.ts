@@ -19,7 +19,7 @@ import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import { openOffer } from '../../plane/gateway/handover/offer.ts'
 import type { Predecessor } from '../../plane/gateway/handover/take-over.ts'
 import { type Front, openFront } from '../../plane/tls/front.ts'
-import type { Found, StatePage } from '../../wire/node/state.ts'
+import type { StatePage } from '../../wire/node/state.ts'
 import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
@@ -319,12 +319,15 @@ function assemble(agent: Agent, config: Config, log: Log) {
 const askShop =
   (snapshot: Snapshot, asking: ReturnType<typeof createAsk>): EngineDeps['ask'] =>
   async (question, source) => {
-    let newer: Found | undefined
-    const findNewer = snapshot.follow(question)
-    const answer = await asking.find(question, source).finally(() => (newer = findNewer()))
-    if (newer) return { found: newer }
-    if (answer.outcome === 'unasked') return 'unasked'
-    return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
+    const end = snapshot.follow(question)
+    const answer = await asking.find(question, source).catch((fault: unknown) => {
+      end()
+      throw fault
+    })
+    // Nothing may come between the two: a page that did would be newer and be taken for older.
+    const isOvertaken = end()
+    if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
+    return answer.outcome === 'unasked' && !isOvertaken ? 'unasked' : 'asked'
   }
 
 function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log) {

@@ -149,6 +149,7 @@ export function createSnapshot() {
     return { proxies: usernames, subusers: ids, exits: exitsChanged, ports: portsChanged, gateways: gatewayIds }
   }
 
+  /** What is known of whom a question is about. */
   function knownOf(about: FindBody): Found {
     const meaning = 'username' in about ? { username: about.username } : ports.get(about.port)
     const username = meaning && 'username' in meaning ? meaning.username : ''
@@ -177,10 +178,10 @@ export function createSnapshot() {
     },
 
     /**
-     * A question about somebody goes out. When the answer is there, tells what is known instead of it, if the shop's
-     * pages have named him since.
+     * A question about somebody goes out. When the answer is there, tells whether the shop's pages have named him
+     * since: what they say is newer.
      */
-    follow(about: FindBody): () => Found | undefined {
+    follow(about: FindBody): () => boolean {
       const name = 'username' in about ? about.username : portName(about.port)
       const others = questions.get(name) ?? new Set<Question>()
       // The same question at the same time is one request, which went out with the first.
@@ -189,9 +190,11 @@ export function createSnapshot() {
       return () => {
         others.delete(question)
         if (others.size === 0) questions.delete(name)
-        return question.isOvertaken ? knownOf(about) : undefined
+        return question.isOvertaken
       }
     },
+
+    knownOf,
 
     /** Takes in the answer to a question. */
     learn(found: Found): void {

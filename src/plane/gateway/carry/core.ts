@@ -1,11 +1,10 @@
 import { Roster } from '../../../kernel/roster.ts'
 import type { After } from '../../../kernel/time.ts'
-import type { Found } from '../../../wire/node/state.ts'
 import type { Carrier } from '../../agent/carrier.ts'
 import { createSign, createVerify } from '../../agent/hop-key.ts'
 import type { Changed } from '../../agent/snapshot.ts'
 import { createMetering } from '../count/metering.ts'
-import { createAdmission } from '../decide/admission.ts'
+import { type Ask, createAdmission } from '../decide/admission.ts'
 import type { Moment } from '../decide/admit.ts'
 import { createArrivals } from '../decide/arrivals.ts'
 import { createExitHealth } from '../decide/exit-health.ts'
@@ -76,7 +75,7 @@ export function createCore(deps: EngineDeps & Movement) {
   const upstreams = createUpstreams({ resolve, dialler: deps.dialler, hops })
   const admission = createAdmission({
     ...deps,
-    learn,
+    ask,
     moment,
     mainPort: () => mainPort,
     noteSource: metering.noteSource,
@@ -86,8 +85,7 @@ export function createCore(deps: EngineDeps & Movement) {
     moment,
     limits: createTunnelLimits(limits.customer, clock),
     chooseWay: createWayChooser({
-      ask: deps.ask,
-      learn,
+      ask,
       moment,
       chooser: createExitChooser({ ...deps, health, self }),
       findOwnExit,
@@ -132,10 +130,14 @@ export function createCore(deps: EngineDeps & Movement) {
     return arrivals.isFull && !arrivals.makeRoom() && !metering.letGo() ? 'gateway_full' : undefined
   }
 
-  function learn(found: Found): void {
-    snapshot.learn(found)
-    if (found.subuser) expectMore([found.subuser.id])
-    open.afterAnswer(found)
+  /** Whoever may no longer pass by what the shop has said is cut off. */
+  async function ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
+    const asked = await deps.ask(question, source)
+    if (asked === 'unasked') return asked
+    const known = snapshot.knownOf(question)
+    if (known.subuser) expectMore([known.subuser.id])
+    open.afterAnswer(known)
+    return asked
   }
 
   /** Somebody who had used up all traffic may have bought more. */
@@ -175,7 +177,6 @@ export function createCore(deps: EngineDeps & Movement) {
 
   return {
     carrier,
-    learn,
 
     /** The port where everybody is asked for a name; every other one stands for somebody. */
     setMainPort: (port: number): void => void (mainPort = port),

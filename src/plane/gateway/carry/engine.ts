@@ -1,4 +1,3 @@
-import type { Found } from '../../../wire/node/state.ts'
 import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
@@ -83,8 +82,6 @@ export type Engine = {
   leave(): Promise<void>
   /** Serves somebody who came over TLS, as if he had come to the first port. Nothing was read from him yet. */
   takeTls(tls: TlsSocket): void
-  /** Takes the shop's answer about one credential into the snapshot, and cuts off whoever may no longer pass by it. */
-  learn(found: Found): void
   /**
    * The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened, as
    * many as there is room for, and closed.

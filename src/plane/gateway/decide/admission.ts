@@ -1,6 +1,5 @@
 import { type Soon, soon } from '../../../kernel/soon.ts'
 import type { After } from '../../../kernel/time.ts'
-import type { Found } from '../../../wire/node/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import {
@@ -22,11 +21,14 @@ export type Visitor = {
   readonly port: number
 }
 
-/** Asks the shop about somebody the node does not know, or whose standing it doubts. */
+/**
+ * Asks the shop about somebody the node does not know, or whose standing it doubts. What is known of him then is in the
+ * snapshot: an answer that was carried about could be older than what the shop has told since.
+ */
 export type Ask = (
   question: { username: string } | { source: string; port: number },
   source: string,
-) => Promise<{ found: Found } | 'unasked'>
+) => Promise<'asked' | 'unasked'>
 
 /**
  * Every no to a name or password comes this long after the question, or a whole number of times this long where it took
@@ -48,7 +50,6 @@ export type Admission = ReturnType<typeof createAdmission>
 export function createAdmission(deps: {
   snapshot: Snapshot
   ask: Ask
-  learn: (found: Found) => void
   moment: () => Moment
   sha256: (text: string) => Uint8Array
   mainPort: () => number
@@ -75,7 +76,6 @@ export function createAdmission(deps: {
     if (credentials && wrong.has(credentials)) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const asked = await deps.ask(question, source)
-    if (asked !== 'unasked') deps.learn(asked.found)
     const verdict = judge(visitor)
     // Nobody is told that a password is wrong by somebody who cannot know.
     const isStranger = 'refusal' in verdict && saidToStrangers.includes(verdict.refusal)

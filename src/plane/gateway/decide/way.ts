@@ -1,6 +1,6 @@
 import type { Soon } from '../../../kernel/soon.ts'
 import type { After } from '../../../kernel/time.ts'
-import type { Found, NodeExit } from '../../../wire/node/state.ts'
+import type { NodeExit } from '../../../wire/node/state.ts'
 import type { Allowance, Subject } from '../count/allowance.ts'
 import { waitForBytes } from '../count/first-bytes.ts'
 import type { Ask } from './admission.ts'
@@ -19,7 +19,6 @@ export type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
 /** Chooses where somebody who was let in leaves, and what pays for it; waits until there are bytes to begin with. */
 export function createWayChooser(deps: {
   ask: Ask
-  learn: (found: Found) => void
   moment: () => Moment
   chooser: ExitChooser
   sha256: (text: string) => Uint8Array
@@ -34,8 +33,7 @@ export function createWayChooser(deps: {
     allowance: Allowance,
     access: Extract<Access, { kind: 'premium' }>,
   ): Promise<RefusalCode | undefined> {
-    const asked = await deps.ask({ username: access.subuser.login }, access.owner)
-    if (asked !== 'unasked') deps.learn(asked.found)
+    await deps.ask({ username: access.subuser.login }, access.owner)
     return waitForBytes(allowance, deps.after)
   }
 

@@ -109,9 +109,8 @@ export function createLinuxEngine(
   async function ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {
     const reply = thread.replyTo()
     try {
-      const answer = await deps.ask(question, source)
-      if (answer !== 'unasked') snapshot.learn(answer.found)
-      reply({ type: 'asked', ticket, answer })
+      const asked = await deps.ask(question, source)
+      reply({ type: 'asked', ticket, answer: asked === 'unasked' ? asked : snapshot.knownOf(question) })
     } catch (fault) {
       deps.onFault(fault)
       reply({ type: 'asked', ticket, answer: 'unasked' })
@@ -144,11 +143,6 @@ export function createLinuxEngine(
   return {
     carrier,
     thread,
-
-    learn(found) {
-      snapshot.learn(found)
-      thread.post({ type: 'learn', found })
-    },
 
     takeTls: (tls) => lines.take(tls),
 

@@ -1,5 +1,4 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
-import type { Found } from '../../../../wire/node/state.ts'
 import type { Agent } from '../../../agent/carrier.ts'
 import { createSnapshot } from '../../../agent/snapshot.ts'
 import { noLimit } from '../../count/speed-limit.ts'
@@ -30,7 +29,7 @@ const lingerMs = 35_000
 const mostWhenIdle = 20
 const leastToCollect = 10_000
 
-type Answers = { asked: { found: Found } | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
+type Answers = { asked: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
 
 /** Questions to the main thread that are not answered yet, by their number. */
 function createQuestions<Kind extends keyof Answers>() {
@@ -149,12 +148,17 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     if (!side.isClosed) channel.watch()
   }
 
+  /** It is taken in at once: whoever waits goes on only after what else there is to hear, which is newer. */
+  function hearAnswer({ ticket, answer }: Extract<ToReactor, { type: 'asked' }>): void {
+    if (answer !== 'unasked') snapshot.learn(answer)
+    asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
+  }
+
   function obey(message: ToReactor): void {
-    if (message.type === 'asked') asking.answer(message.ticket, message.answer)
+    if (message.type === 'asked') hearAnswer(message)
     else if (message.type === 'looked-up') lookingUp.answer(message.ticket, message.answer)
     else if (message.type === 'allow') core.carrier.allow(message.id, message.pool, message.upto)
     else if (message.type === 'state') apply(message.change)
-    else if (message.type === 'learn') core.learn(message.found)
     else if (message.type === 'policy') policy = message.policy
     else if (message.type === 'speeds') speeds = message.speeds
     else if (message.type === 'shut-out') core.shutOut(message.yes)

@@ -128,7 +128,6 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
   return {
     takeTls,
     carrier: core.carrier,
-    learn: core.learn,
     shutOut: (yes) => core.shutOut(yes),
 
     start(at) {
