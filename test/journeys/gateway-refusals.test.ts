@@ -49,7 +49,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
   async function newPair(wish: Record<string, unknown> = {}): Promise<Pair> {
     const { token } = await road.newCustomer(10_000n)
     const body = { country_code: 'DE', period: 7, count: 2, ipv: 4, ...wish }
-    const { data } = await road.post('/dedicated/buy', body, { token })
+    const { data, error } = await road.post('/dedicated/buy', body, { token })
+    expect(error).toBeUndefined()
     const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
     await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
     return { token, http, socks }
@@ -164,10 +165,11 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
   test('from an address that this machine does not have', async () => {
     await applyCatalogue(road.services, shippedWith('AT'))
     await addStock(road.services, '198.51.100.0/24', 'AT', 4)
-    // A node says that it has it, and it was lost since. The shop may know the nodes of half a second ago.
+    // A node says that it has it, and it was lost since. The shop may know prices and nodes of half a second ago.
     await carryAll(road.services)
     const { token } = await road.newCustomer(0n)
-    const isOnSale = async () => (await road.get('/dedicated/count?country_code=AT&ipv=4', { token })).data.count >= 2
+    const quote = '/dedicated/quote?country_code=AT&ipv=4&period=7&count=2'
+    const isOnSale = async () => ((await road.get(quote, { token })).data?.available ?? 0) >= 2
     expect(await untilTrue(isOnSale)).toBe(true)
     await expectNo(await newPair({ country_code: 'AT' }), echo.spot, 'address_unavailable', 502, 1)
   })

@@ -70,13 +70,16 @@ async function rateOf(read: () => number, forMs: number): Promise<number> {
   return ((read() - from) * 1000) / (performance.now() - fromMs)
 }
 
+/** Others may have the machine for half a minute. */
+const mostTries = 12
+
 /**
  * Never more than a tenth above the limit; and not more than a tenth below it in at least one of a few tries: a machine
  * that is held up by others for longer than a quarter of a second carries less meanwhile.
  */
 async function expectRate(limit: number, measure: () => Promise<number>): Promise<void> {
   const rates: number[] = []
-  while (rates.length < 4 && !rates.some((rate) => rate > 0.9 * limit)) rates.push(await measure())
+  while (rates.length < mostTries && !rates.some((rate) => rate > 0.9 * limit)) rates.push(await measure())
   for (const rate of rates) expect(rate).toBeLessThan(1.1 * limit)
   expect(Math.max(...rates)).toBeGreaterThan(0.9 * limit)
 }
