@@ -70,18 +70,42 @@ async function rateOf(read: () => number, forMs: number): Promise<number> {
   return ((read() - from) * 1000) / (performance.now() - fromMs)
 }
 
-/** Others may have the machine for half a minute. */
-const mostTries = 12
+const mostTries = 8
+/** What a credential may make up for after it was held up. */
+const savedMs = 250
+
+/** Notes for which share of the time this process was held up so long that nobody could make up for it. */
+function watchHoldUps(): { stop(): number } {
+  const beganMs = performance.now()
+  let [lookedMs, lostMs] = [beganMs, 0]
+  const look = (): void => {
+    const nowMs = performance.now()
+    lostMs += Math.max(0, nowMs - lookedMs - savedMs)
+    lookedMs = nowMs
+  }
+  const timer = setInterval(look, 10)
+  return {
+    stop() {
+      clearInterval(timer)
+      look()
+      return lostMs / (lookedMs - beganMs)
+    },
+  }
+}
 
 /**
- * Never more than a tenth above the limit; and not more than a tenth below it in at least one of a few tries: a machine
- * that is held up by others for longer than a quarter of a second carries less meanwhile.
+ * Never more than a tenth above the limit; and not more than a tenth below it in at least one of a few tries, but for
+ * the time in which others had the machine.
  */
 async function expectRate(limit: number, measure: () => Promise<number>): Promise<void> {
-  const rates: number[] = []
-  while (rates.length < mostTries && !rates.some((rate) => rate > 0.9 * limit)) rates.push(await measure())
-  for (const rate of rates) expect(rate).toBeLessThan(1.1 * limit)
-  expect(Math.max(...rates)).toBeGreaterThan(0.9 * limit)
+  let best = 0
+  for (let tried = 0; tried < mostTries && best <= 0.9 * limit; tried += 1) {
+    const holdUps = watchHoldUps()
+    const rate = await measure()
+    expect(rate).toBeLessThan(1.1 * limit)
+    best = Math.max(best, rate / (1 - holdUps.stop()))
+  }
+  expect(best).toBeGreaterThan(0.9 * limit)
 }
 
 describe('a speed limit', () => {
