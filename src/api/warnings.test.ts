@@ -76,3 +76,19 @@ test('within a field that is an object its own names are known, if it says enoug
   ])
   for (const said of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(said)).toEqual([])
 })
+
+test('of very many unknown names the first are looked into, and the others only counted', () => {
+  let looks = 0
+  class Names extends Array<string> {
+    override [Symbol.iterator]() {
+      looks += 1
+      return super[Symbol.iterator]()
+    }
+  }
+  const namesIn = () => new Names('product', 'count')
+  const what = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`name${index}`, 1]))
+  const looking = { ...operation, body: z.object({ what: z.any() }), inner: [{ field: 'what', namesIn }] }
+  const { warnings } = findWarnings(looking, {}, { what }, new Headers())
+  expect([warnings.length, looks]).toEqual([21, 20])
+  expect(warnings.at(-1)).toEqual({ field: 'body', problem: 'has 4980 more fields that are not known here' })
+})

@@ -33,11 +33,11 @@ export function findWarnings(
       : undefined
   const ofQuery = Object.keys(query)
     .filter((name) => !inQuery.includes(name))
-    .map((name) => ({ field: name, problem: misplaced(name) ?? misplacedKey(name) ?? problemOf(name, inQuery) }))
+    .map((name) => ({ field: name, problem: () => misplaced(name) ?? misplacedKey(name) ?? problemOf(name, inQuery) }))
   const { fields, warnings: renamed } = readSingular(operation.singular, body)
   const ofBody = Object.keys(fields)
     .filter((name) => !inBody.includes(name))
-    .map((name) => ({ field: name, problem: misplacedKey(name) ?? problemOf(name, inBody) }))
+    .map((name) => ({ field: name, problem: () => misplacedKey(name) ?? problemOf(name, inBody) }))
   const found = [...ofKey(operation, headers), ...ofQuery, ...renamed, ...ofBody, ...ofInner(operation.inner, fields)]
   return { fields, warnings: limited(found) }
 
@@ -90,14 +90,14 @@ function readSingular(
 }
 
 /** What a field that is an object does not know. */
-function ofInner(inner: Operation['inner'], body: Body): Warning[] {
+function ofInner(inner: Operation['inner'], body: Body): Doubt[] {
   return inner.flatMap(({ field: outer, namesIn }) => {
     const said = body[outer]
     if (typeof said !== 'object' || said === null || Array.isArray(said)) return []
     const known = namesIn(said)
     return Object.keys(said)
       .filter((name) => known && !known.includes(name))
-      .map((name) => ({ field: `${outer}.${name}`, problem: problemOf(name, known ?? []) }))
+      .map((name) => ({ field: `${outer}.${name}`, problem: () => problemOf(name, known ?? []) }))
   })
 }
 
@@ -106,11 +106,15 @@ function problemOf(name: string, known: readonly string[]): string {
   return nearest === undefined ? 'is not known here and was ignored' : `is not known here; did you mean ${nearest}?`
 }
 
-/** A body of 64 KiB has room for thousands of names; the first ones tell enough. */
-function limited(warnings: readonly Warning[]): Warning[] {
-  const shown = warnings
-    .slice(0, mostWarnings)
-    .map(({ field, problem }) => ({ field: field.slice(0, longestName), problem }))
-  const more = warnings.length - shown.length
+/** A warning whose words are not found yet: what a name was meant for takes time to find. */
+type Doubt = { readonly field: string; readonly problem: string | (() => string) }
+
+/** A body of 64 KiB has room for thousands of names; the first ones tell enough, and only their words are looked for. */
+function limited(doubts: readonly Doubt[]): Warning[] {
+  const shown = doubts.slice(0, mostWarnings).map(({ field, problem }) => ({
+    field: field.slice(0, longestName),
+    problem: typeof problem === 'string' ? problem : problem(),
+  }))
+  const more = doubts.length - shown.length
   return more === 0 ? shown : [...shown, { field: 'body', problem: `has ${more} more fields that are not known here` }]
 }

@@ -88,6 +88,18 @@ describe('what a node has heard', () => {
     expect(questions.slice(0, 2).map((each) => snapshot.knownOf(each))).toEqual([known, known])
   })
 
+  test('a port that an answer told of first is told of with the next page, though that says nothing new of it', () => {
+    const snapshot = createSnapshot()
+    const proxy = someProxy({ username: 'tp7', entry_port: null })
+    snapshot.apply(pageOf({ proxies: [proxy] }))
+    const withPort = { ...proxy, entry_port: 21_007 }
+    snapshot.learn({ proxy: withPort, subuser: null })
+    const pages = [withPort, withPort, { ...withPort, entry_port: null }].map((each) => pageOf({ proxies: [each] }))
+    expect(pages.map((page) => snapshot.apply(page).ports)).toEqual([true, false, true])
+    snapshot.learn({ proxy: withPort, subuser: null })
+    expect([snapshot.apply(pageOf({})).ports, [...snapshot.ports()]]).toEqual([true, [21_007]])
+  })
+
   test('the exits of a pool are one array until an exit changes', () => {
     const snapshot = createSnapshot()
     snapshot.apply(pageOf({ exits: [someExit()] }))

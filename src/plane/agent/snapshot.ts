@@ -36,6 +36,8 @@ export function createSnapshot() {
   let byPool: Map<string, NodeExit[]> | undefined
   /** Questions that are under way, by whom they are about: a login, or a port. */
   const questions = new Map<string, Set<Question>>()
+  /** An answer has changed a port, and nobody was told of it yet: pages do that. */
+  let learntPorts = false
   /** While the whole state is read anew: what was not named yet, and is forgotten at the end. */
   let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> } | undefined
 
@@ -168,11 +170,13 @@ export function createSnapshot() {
       overtakeNamed(page)
       for (const exit of page.exits) putExit(exit)
       if (page.exits.length > 0) byPool = undefined
+      const isPortLearnt = learntPorts
+      learntPorts = false
       return {
         proxies: page.proxies.map((each) => each.username),
         subusers: page.subusers.map((each) => each.id),
         exits: page.exits.length > 0,
-        ports: entriesChanged || portsChanged,
+        ports: entriesChanged || portsChanged || isPortLearnt,
         gateways: (page.gateways ?? []).map((each) => each.id),
       }
     },
@@ -198,8 +202,8 @@ export function createSnapshot() {
 
     /** Takes in the answer to a question. */
     learn(found: Found): void {
-      if (found.proxy) putProxy(found.proxy)
-      if (found.subuser) putSubuser(found.subuser)
+      if (found.proxy && putProxy(found.proxy)) learntPorts = true
+      if (found.subuser && putSubuser(found.subuser)) learntPorts = true
     },
 
     /** The whole state is about to be read anew; until endWhole() what is known stays known. */
