@@ -58,7 +58,7 @@ describe('a shop with a certificate from files', () => {
     const bought = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
     const body = ['-H', 'Content-Type: application/json', '-d', JSON.stringify(bought)]
     // Nothing carries it here; what counts is that a body goes through and its answer comes back.
-    expect((await ask('/api/v1/dedicated/buy', ...bearer, ...body)).out).toContain('No gateway is up')
+    expect((await ask('/api/v1/dedicated/buy', ...bearer, ...body)).out).toContain('No gateway that has them')
   })
 
   test('takes a new certificate without a restart, and nobody who is connected notices', async () => {

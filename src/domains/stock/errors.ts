@@ -13,9 +13,12 @@ export const outOfStock = (available: number): Refusal =>
 /** There may be plenty: whoever was told that there is none would go elsewhere, or ask for less. */
 export class NoGateway extends Refusal {
   constructor() {
-    super('unavailable', 'unavailable', 'No gateway is up at the moment. Nothing was charged; try again later.', {
-      charged: false,
-    })
+    super(
+      'unavailable',
+      'unavailable',
+      'No gateway that has them is up at the moment. Nothing was charged; try again later.',
+      { charged: false },
+    )
   }
 }
 

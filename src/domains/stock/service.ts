@@ -22,7 +22,12 @@ const lastId = Number.MAX_SAFE_INTEGER
 export type Stock = ReturnType<typeof createStock>
 
 /** What is fetched before a transaction that takes places: who carries now, and numbers for places to be minted. */
-export type Readiness = { readonly carriers: readonly Node[]; readonly spareIds: readonly number[] }
+export type Readiness = {
+  readonly carriers: readonly Node[]
+  /** Gateways that are likely to come back. */
+  readonly away: readonly string[]
+  readonly spareIds: readonly number[]
+}
 
 export function createStock(deps: {
   db: Database
@@ -132,6 +137,14 @@ export function createStock(deps: {
     return places
   }
 
+  /** Whether what is missing is there, and only its gateway is not. */
+  async function areAway(tx: Tx, kind: Kind, missing: number, away: readonly string[]): Promise<boolean> {
+    if (away.length === 0) return false
+    const asked = { kind, carriers: away }
+    if (kind.ipv === 6 && (await store.blocksOf(tx, asked)).length > 0) return true
+    return (await store.countFree(tx, asked, missing)) === missing
+  }
+
   return {
     ranges,
     served: createServed(deps),
@@ -139,11 +152,12 @@ export function createStock(deps: {
 
     /** What `take` needs, fetched before the transaction begins, for neither may wait inside of it. */
     async prepare(kind: Kind, count: number): Promise<Readiness> {
-      const [carriers, spareIds] = await Promise.all([
+      const [carriers, away, spareIds] = await Promise.all([
         ranges.serving(),
+        ranges.away(),
         kind.ipv === 6 ? deps.placeIds.take(count) : Promise.resolve([]),
       ])
-      return { carriers, spareIds }
+      return { carriers, away, spareIds }
     },
 
     /**
@@ -155,7 +169,7 @@ export function createStock(deps: {
       kind: Kind,
       count: number,
       held: ReadonlySet<string>,
-      { carriers, spareIds }: Readiness,
+      { carriers, away, spareIds }: Readiness,
     ): Promise<Place[]> {
       if (carriers.length === 0) throw new NoGateway()
       const asked = { kind, carriers: carriers.map((node) => node.id) }
@@ -165,7 +179,9 @@ export function createStock(deps: {
         const have = new Set([...held, ...places.map((place) => place.address)])
         places.push(...(await takeInTurn(tx, asked, count - places.length, have)))
       }
-      if (places.length < count) throw outOfStock(places.length)
+      if (places.length < count) {
+        throw (await areAway(tx, kind, count - places.length, away)) ? new NoGateway() : outOfStock(places.length)
+      }
       return places
     },
 

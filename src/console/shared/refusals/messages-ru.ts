@@ -328,8 +328,8 @@ export const messages: readonly Said[] = [
   ['Too many requests. Wait as long as Retry-After says.', 'Слишком много запросов. Подождите минуту и повторите.'],
   ['No VPN address is free at the moment. Nothing was charged.', 'Сейчас нет свободных адресов VPN.'],
   [
-    'No gateway is up at the moment. Nothing was charged; try again later.',
-    'Сейчас не работает ни один шлюз. Повторите позже.',
+    'No gateway that has them is up at the moment. Nothing was charged; try again later.',
+    'Шлюз, у которого они есть, сейчас не работает. Повторите позже.',
   ],
   [
     'No VPN node is up at the moment. Nothing was charged; try again later.',

@@ -1,6 +1,6 @@
 import { Refusal } from '../../../kernel/refusal.ts'
 import type { OutageRule } from '../../pricing/rules.ts'
-import type { Stock } from '../../stock/index.ts'
+import { NoGateway, type Stock } from '../../stock/index.ts'
 import { firstUnserved } from '../../stock/ranges/rules.ts'
 import { type Proxy, statusAt } from '../rules.ts'
 import { kindOf, swapAddress } from '../service-swap.ts'
@@ -109,7 +109,6 @@ export function createOutageWatch(
     const name = `${kind.country} ${kind.ipv}`
     if (soldOut.has(name)) return false
     const ready = await stock.prepare(kind, 1)
-    if (ready.carriers.length === 0) return false
     try {
       return await db.transact(async (tx) => {
         await deps.ledger.lock(tx, proxy.customer)
@@ -121,7 +120,8 @@ export function createOutageWatch(
         return true
       })
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'out_of_stock') throw error
+      const isOutOfStock = error instanceof Refusal && error.code === 'out_of_stock'
+      if (!isOutOfStock && !(error instanceof NoGateway)) throw error
       // A shared address may only be missing for this customer, who has the others.
       if (kind.ipv !== 3) soldOut.add(name)
       return false

@@ -18,7 +18,17 @@ import type { CustomerId } from '../../../kernel/ids.ts'
 import { createServices, type Services } from '../../../main/shop/services.ts'
 import { mostTriedSingly } from '../../../wire/node/tried.ts'
 import { mostWrittenOut } from '../rules.ts'
-import { covers, isNormal, type Run, servingWithinMs, split, toPrefixes, within, without } from './rules.ts'
+import {
+  awayWithinMs,
+  covers,
+  isNormal,
+  type Run,
+  servingWithinMs,
+  split,
+  toPrefixes,
+  within,
+  without,
+} from './rules.ts'
 
 const prefixOf = (text: string): Prefix => {
   const prefix = readPrefix(text)
@@ -100,6 +110,28 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await available()).toBe(0)
     await hear(node)
     expect(await buy()).toHaveLength(1)
+  })
+
+  test('what only a node has that has gone a moment ago is to be had later, and gone for longer it is not there', async () => {
+    await add('203.0.113.0/30')
+    await add('2001:db8::/64', 6)
+    const [gone, there] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await tell(gone, '203.0.113.0/30', [0, 4])
+    await tell(gone, '2001:db8::/64', [0, 1])
+    const tryAt = async (silentMs: number, count = 1, ipv: 4 | 6 = 4) => {
+      floor.clock.advance(silentMs)
+      await hear(there)
+      return (await refusalOf(buy(count, ipv))).code
+    }
+    expect(await tryAt(servingWithinMs + 1001)).toBe('unavailable')
+    expect([await tryAt(0, 1, 6), await tryAt(0, 4), await tryAt(0, 5)]).toEqual([
+      'unavailable',
+      'unavailable',
+      'out_of_stock',
+    ])
+    expect([await tryAt(awayWithinMs), await tryAt(0, 1, 6)]).toEqual(['out_of_stock', 'out_of_stock'])
+    await hear(gone)
+    expect(await buy(4)).toHaveLength(4)
   })
 
   test.each(['close', 'revoke'] as const)(
@@ -274,13 +306,18 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
             else carried.delete(offset)
           }
           const live = new Set(heard)
-          const onSale = [...carried].filter(
-            ([offset, index]) => live.has(nodes[index] ?? '') && !sold.has(`203.0.113.${offset}`),
-          )
+          const unsold = [...carried].filter(([offset]) => !sold.has(`203.0.113.${offset}`))
+          const onSale = unsold.filter(([, index]) => live.has(nodes[index] ?? ''))
           expect(await services.stock.available(kindIn('AT', 4))).toBe(onSale.length)
           if (each.count === 0) continue
           if (onSale.length < each.count) {
-            expect(await refusalOf(buy(each.count))).toMatchObject({ details: { available: onSale.length } })
+            const { code, details } = await refusalOf(buy(each.count))
+            const isAway = unsold.length >= each.count
+            expect([code, details]).toEqual(
+              isAway
+                ? ['unavailable', { charged: false }]
+                : ['out_of_stock', { available: onSale.length, charged: false }],
+            )
             continue
           }
           for (const address of await buy(each.count)) {

@@ -50,6 +50,15 @@ export const isServing = (node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'he
   node.lastSeenAt !== null &&
   nowMs - node.lastSeenAt <= servingWithinMs
 
+/** A gateway that is silent for less than this is likely to come back, and what it carries with it. */
+export const awayWithinMs = 10 * 60_000
+
+export const isAway = (node: Parameters<typeof isServing>[0], nowMs: number): boolean =>
+  node.state === 'open' &&
+  node.lastSeenAt !== null &&
+  nowMs - node.lastSeenAt <= awayWithinMs &&
+  !isServing(node, nowMs)
+
 /** Where a walk over what nobody serves stands: which carrier's places, none's first, and after which of them. */
 export type UnservedPosition = { readonly carrier: string; readonly place: number }
 export const firstUnserved: UnservedPosition = { carrier: '', place: 0 }

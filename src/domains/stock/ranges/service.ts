@@ -15,6 +15,7 @@ import { noSuchRange, notAGateway } from '../errors.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
 import {
   addressesOf,
+  isAway,
   isNormal,
   isServing,
   isWhole,
@@ -57,6 +58,12 @@ export function createRanges(deps: {
   async function serving(): Promise<Node[]> {
     const nowMs = clock()
     return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, nowMs))
+  }
+
+  /** Those that have served a while ago, and are likely to again. */
+  async function away(): Promise<string[]> {
+    const nowMs = clock()
+    return (await deps.fleet.nodes('gateway')).filter((node) => isAway(node, nowMs)).map((node) => node.id)
   }
 
   const live = async (): Promise<string[]> => (await serving()).map((node) => node.id)
@@ -182,6 +189,7 @@ export function createRanges(deps: {
 
   return {
     serving,
+    away,
     live,
     plan,
     cancel,
