@@ -109,7 +109,7 @@ function problemOf(name: string, known: readonly string[]): string {
 /** A warning whose words are not found yet: what a name was meant for takes time to find. */
 type Doubt = { readonly field: string; readonly problem: string | (() => string) }
 
-/** A body of 64 KiB has room for thousands of names; the first ones tell enough, and only their words are looked for. */
+/** A body of 64 KiB has room for thousands of names; the first tell enough, and only their words are looked for. */
 function limited(doubts: readonly Doubt[]): Warning[] {
   const shown = doubts.slice(0, mostWarnings).map(({ field, problem }) => ({
     field: field.slice(0, longestName),
